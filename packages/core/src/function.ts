@@ -1,0 +1,43 @@
+import { CarpoolError } from './errors.ts'
+import type { FunctionLimits } from './limits.ts'
+
+const NAME_PATTERN = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/
+
+/**
+ * Checks a function's name: a DNS label, so that it can be a path segment or a host name.
+ * @throws CarpoolError `invalid-name`
+ */
+export function checkFunctionName(name: string): string {
+  if (NAME_PATTERN.test(name)) return name
+  const shown = name.length > 80 ? `${name.slice(0, 80)}…` : name
+  throw new CarpoolError(
+    'invalid-name',
+    `${JSON.stringify(shown)} is no function name: use 1 to 63 of a-z, 0-9 and "-", with no "-" at either end.`,
+  )
+}
+
+/** How a handler is called: with a web `Request`, or with an event as AWS Lambda does. */
+export type HandlerForm = 'fetch' | 'lambda'
+
+/** What a deploy sends besides the code. */
+export interface RevisionConfig {
+  /** Export that holds the handler; absent: `default`, else `handler`. */
+  readonly handlerExport?: string
+  readonly limits: FunctionLimits
+  /** Given to the handler as `env`, and readable as `process.env`. */
+  readonly env: Readonly<Record<string, string>>
+}
+
+/** One immutable deployed version of a function. */
+export interface Revision extends RevisionConfig {
+  /** Content hash of code and configuration: 16 hex digits. */
+  readonly id: string
+  readonly functionName: string
+  readonly owner: string
+  readonly form: HandlerForm
+  /** ISO 8601. */
+  readonly createdAt: string
+  readonly codeBytes: number
+  /** SHA-256 of the bundle, in hex: its name on disk. */
+  readonly codeHash: string
+}

@@ -1,0 +1,41 @@
+import { CarpoolError } from './errors.ts'
+
+/** What one function may use. */
+export interface FunctionLimits {
+  /** Heap limit of the function's isolate, in MiB. Not a reservation: an isolate takes what its code uses. */
+  readonly memoryMb: number
+  /** Longest time from the start of an invocation to its answer, in ms. */
+  readonly wallMs: number
+  /** Most invocations of the function at the same time. */
+  readonly concurrency: number
+}
+
+interface LimitRange {
+  readonly default: number
+  readonly min: number
+  readonly max: number
+  readonly unit: string
+}
+
+/** Defaults and accepted ranges. 8 MiB is the least that isolated-vm accepts. */
+export const LIMIT_RANGES: { readonly [K in keyof FunctionLimits]: LimitRange } = {
+  memoryMb: { default: 256, min: 8, max: 4096, unit: 'MiB' },
+  wallMs: { default: 30_000, min: 10, max: 900_000, unit: 'ms' },
+  concurrency: { default: 10_000, min: 1, max: 100_000, unit: 'invocations' },
+}
+
+/** Fills in the defaults and checks each limit. @throws CarpoolError `invalid-config`, naming the limit and its range. */
+export function resolveLimits(given: Partial<FunctionLimits>): FunctionLimits {
+  const resolve = (name: keyof FunctionLimits): number => {
+    const { default: fallback, min, max, unit } = LIMIT_RANGES[name]
+    const value = given[name] ?? fallback
+    if (!Number.isInteger(value) || value < min || value > max) {
+      throw new CarpoolError(
+        'invalid-config',
+        `${name} must be a whole number from ${min} to ${max} ${unit}, not ${String(value)}.`,
+      )
+    }
+    return value
+  }
+  return { memoryMb: resolve('memoryMb'), wallMs: resolve('wallMs'), concurrency: resolve('concurrency') }
+}
