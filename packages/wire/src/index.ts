@@ -1,0 +1,3 @@
+export { Connection, type ConnectionHandlers } from './connection.ts'
+export { FrameReader, FrameWriter, NO_BODY, type Frame } from './frame.ts'
+export type * from './messages.ts'

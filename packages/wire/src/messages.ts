@@ -1,0 +1,130 @@
+/**
+ * Every message between the server and a host process. A message travels in a {@link Frame} with two attachments, `text` and `body`,
+ * which pass through untouched; the comment on a message says what they hold. An attachment that is not named is empty.
+ */
+import type { FailedOutcome, FunctionLimits, HandlerForm, LogLevel, StartKind } from '@carpool/core'
+
+/** First message to a host. text: the guest runtime's script. */
+export interface Setup {
+  readonly type: 'setup'
+  readonly prewarm: number
+  readonly maxIsolates: number
+  readonly maxBodyBytes: number
+}
+
+/** Gives a revision's code to the host, once, before any other message names the revision. text: source; body: code cache, if any. */
+export interface Load {
+  readonly type: 'load'
+  readonly revision: string
+  readonly functionName: string
+  readonly handlerExport?: string
+  readonly limits: FunctionLimits
+  readonly env: Readonly<Record<string, string>>
+}
+
+/** Asks for the code cache of a loaded revision; answered by {@link Compiled}. Nothing of the code runs. */
+export interface Compile {
+  readonly type: 'compile'
+  readonly revision: string
+}
+
+/** Asks the host to bring a loaded revision up in an isolate; answered by {@link Started}. */
+export interface Start {
+  readonly type: 'start'
+  readonly revision: string
+}
+
+/** The revision gets no more invocations: the host forgets it when those in flight have ended. */
+export interface Retire {
+  readonly type: 'retire'
+  readonly revision: string
+}
+
+/** text: the request's head (JSON of the runtime's InvokeHead); body: the request's body. */
+export interface Invoke {
+  readonly type: 'invoke'
+  /** Number of the invocation on this connection, from 1. */
+  readonly invocation: number
+  /** Public id of the invocation. */
+  readonly id: string
+  readonly revision: string
+}
+
+/** The client left: the invocation ends as `canceled`, with no answer. */
+export interface Cancel {
+  readonly type: 'cancel'
+  readonly invocation: number
+}
+
+/** text: JSON of the runtime's FetchResult; body: the response's body. */
+export interface FetchSettled {
+  readonly type: 'fetch-settled'
+  readonly fetch: number
+}
+
+export type ToHost = Setup | Load | Compile | Start | Retire | Invoke | Cancel | FetchSettled
+
+/** The host has its setup and takes invocations. */
+export interface Ready {
+  readonly type: 'ready'
+}
+
+/** body: the code cache; empty if the code does not compile. */
+export interface Compiled {
+  readonly type: 'compiled'
+  readonly revision: string
+}
+
+/** What became of a revision's module scope. */
+export interface Started {
+  readonly type: 'started'
+  readonly revision: string
+  readonly result: StartResult
+}
+
+export type StartResult =
+  | { readonly ok: true; readonly form: HandlerForm }
+  | { readonly ok: false; readonly code: 'load-failed' | 'no-handler'; readonly message: string; readonly stack: string }
+
+/** text: the response's head (JSON of ResponseHead); body: the response's body. */
+export interface Answer {
+  readonly type: 'answer'
+  readonly invocation: number
+  readonly start: StartKind
+}
+
+export interface Failed {
+  readonly type: 'failed'
+  readonly invocation: number
+  readonly start: StartKind
+  readonly outcome: FailedOutcome
+  /** For the caller. */
+  readonly detail: string
+  /** For the function's log: message and stack in positions of the bundle. */
+  readonly stack?: string
+}
+
+/** A line that a function wrote. text: the line. */
+export interface Log {
+  readonly type: 'log'
+  readonly revision: string
+  readonly level: LogLevel
+  /** Absent for what the module scope wrote. */
+  readonly id?: string
+}
+
+/** A function fetches. text: JSON of the runtime's FetchHead; body: the request's body. */
+export interface Fetch {
+  readonly type: 'fetch'
+  /** Number of the fetch on this connection. */
+  readonly fetch: number
+  readonly revision: string
+  readonly id?: string
+}
+
+export interface FetchStop {
+  readonly type: 'fetch-stop'
+  readonly fetch: number
+}
+
+export type ToServer = Ready | Compiled | Started | Answer | Failed | Log | Fetch | FetchStop

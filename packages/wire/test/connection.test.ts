@@ -1,0 +1,40 @@
+import { duplexPair } from 'node:stream'
+import t from 'tap'
+import { Connection, type Frame } from '../src/index.ts'
+
+interface Note {
+  readonly type: 'note'
+  readonly n: number
+}
+
+function pair(): {
+  left: Connection<Note, Note>
+  right: Connection<Note, Note>
+  received: Array<Frame<Note>>
+  closed: Promise<Error | undefined>
+  raw: NodeJS.WritableStream
+} {
+  const [near, far] = duplexPair()
+  const received: Array<Frame<Note>> = []
+  const { promise: closed, resolve } = Promise.withResolvers<Error | undefined>()
+  const left = new Connection<Note, Note>(near, { onFrame: () => {}, onClose: () => {} })
+  const right = new Connection<Note, Note>(far, { onFrame: (frame) => void received.push(frame), onClose: resolve })
+  return { left, right, received, closed, raw: near }
+}
+
+t.test('frames arrive in order, and closing sends what is left first', async (t) => {
+  const { left, received, closed } = pair()
+  for (let n = 0; n < 100; n++) left.send({ type: 'note', n }, `text ${n}`)
+  left.close()
+  t.equal(await closed, undefined)
+  t.strictSame(
+    received.map(({ message, text }) => [message.n, text]),
+    Array.from({ length: 100 }, (_, n) => [n, `text ${n}`]),
+  )
+})
+
+t.test('a peer that sends no frames is closed with the reason', async (t) => {
+  const { raw, closed } = pair()
+  raw.write(Buffer.alloc(64, 0xff))
+  t.match(await closed, { message: 'The peer broke the protocol.' })
+})
