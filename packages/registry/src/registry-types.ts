@@ -1,0 +1,53 @@
+import type { HandlerForm, Revision, RevisionConfig } from '@carpool/core'
+
+export interface RegistryOptions {
+  /** What a code cache depends on besides the code, such as V8's version and the processor. Caches of another key are dropped. */
+  readonly codeCacheKey: string
+  /** Largest bundle, in bytes of UTF-8. */
+  readonly maxBundleBytes: number
+  /** Largest source map, in bytes of UTF-8. Default: four times `maxBundleBytes`. */
+  readonly maxSourceMapBytes?: number
+  /** Revisions kept for each function, with the live one. Default: 10. */
+  readonly historyLimit?: number
+  readonly now?: () => Date
+  /** Told of stored data that is missing or damaged, and what was done about it. */
+  readonly onProblem?: (problem: RegistryProblem) => void
+}
+
+export interface RegistryProblem {
+  readonly functionName: string
+  readonly revision: string
+  readonly detail: string
+}
+
+export interface StageInput {
+  readonly functionName: string
+  readonly owner: string
+  readonly code: string
+  readonly sourceMap: string
+  readonly config: RevisionConfig
+}
+
+/** A revision whose code is on disk, but which answers to no name yet. */
+export interface StagedRevision extends RevisionConfig {
+  readonly id: string
+  readonly functionName: string
+  readonly owner: string
+  readonly codeBytes: number
+  readonly codeHash: string
+  readonly sourceMapHash: string
+}
+
+/** What was learned of a staged revision by loading it. */
+export interface PublishInput {
+  readonly form: HandlerForm
+  readonly codeCache?: Uint8Array
+}
+
+export interface RouteChange {
+  readonly functionName: string
+  /** Absent: the name is new. */
+  readonly previous?: Revision
+  /** Absent: the function was removed. */
+  readonly current?: Revision
+}

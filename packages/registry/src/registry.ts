@@ -1,0 +1,256 @@
+import { mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+import type { DatabaseSync } from 'node:sqlite'
+import { CarpoolError, checkFunctionName, type HandlerForm, type Revision } from '@carpool/core'
+import { BlobClaims } from './blob-claims.ts'
+import { BlobStore, type BlobName } from './blob-store.ts'
+import { contentHash, revisionId } from './content-hash.ts'
+import { openDatabase } from './database.ts'
+import type { PublishInput, RegistryOptions, RouteChange, StagedRevision, StageInput } from './registry-types.ts'
+import { RevisionTable } from './revision-table.ts'
+
+/** Which revision answers to which name. Routes are in memory; what they stand for is on disk before they change. */
+export class Registry {
+  readonly #options: RegistryOptions
+  readonly #database: DatabaseSync
+  readonly #table: RevisionTable
+  readonly #blobs: BlobStore
+  readonly #routes = new Map<string, Revision>()
+  readonly #listeners = new Set<(change: RouteChange) => void>()
+  readonly #claims = new BlobClaims()
+  readonly #staged = new Map<StagedRevision, readonly BlobName[]>()
+
+  constructor(database: DatabaseSync, blobs: BlobStore, options: RegistryOptions) {
+    this.#options = options
+    this.#database = database
+    this.#table = new RevisionTable(database)
+    this.#blobs = blobs
+    this.#table.dropCodeCachesExcept(options.codeCacheKey)
+    blobs.sweep((name) => this.#table.isReferenced(name))
+    for (const { revision } of this.#table.live()) {
+      if (blobs.has({ kind: 'js', hash: revision.codeHash }, revision.codeBytes)) {
+        this.#routes.set(revision.functionName, revision)
+      } else {
+        this.#report(revision, 'The bundle is missing or damaged: the function does not answer until it is deployed again.')
+      }
+    }
+  }
+
+  /** The live revision of a function. Does no I/O. @throws CarpoolError `not-found` */
+  route(name: string): Revision {
+    const revision = this.#routes.get(name)
+    if (revision === undefined) throw notFound(name)
+    return revision
+  }
+
+  find(name: string): Revision | undefined {
+    return this.#routes.get(name)
+  }
+
+  /** The live revisions, by name. */
+  list(): Revision[] {
+    return [...this.#routes.values()].toSorted((a, b) => (a.functionName < b.functionName ? -1 : 1))
+  }
+
+  /** The kept revisions of a function, the last published first. */
+  history(name: string): Revision[] {
+    return this.#table.history(name).map(({ revision }) => revision)
+  }
+
+  /**
+   * Writes a revision's code and source map to disk without making it live. Whoever stages publishes or discards.
+   * @throws CarpoolError `invalid-name`, `bundle-empty`, `bundle-too-large`
+   */
+  async stage({ functionName, owner, code, sourceMap, config }: StageInput): Promise<StagedRevision> {
+    checkFunctionName(functionName)
+    const [codeContent, mapContent] = this.#checkedContents(functionName, code, sourceMap)
+    const codeHash = contentHash(codeContent)
+    const sourceMapHash = contentHash(mapContent)
+    const staged: StagedRevision = Object.freeze({
+      ...config,
+      id: revisionId(functionName, codeHash, config),
+      functionName,
+      owner,
+      codeBytes: codeContent.length,
+      codeHash,
+      sourceMapHash,
+    })
+    const bundle: BlobName = { kind: 'js', hash: codeHash }
+    const map: BlobName = { kind: 'map', hash: sourceMapHash }
+    this.#claim(staged, [bundle, map])
+    try {
+      await Promise.all([this.#blobs.put(bundle, codeContent), this.#blobs.put(map, mapContent)])
+    } catch (cause) {
+      this.discard(staged)
+      throw cause
+    }
+    return staged
+  }
+
+  /** Gives up a staged revision. Without effect on one that was published or discarded before. */
+  discard(staged: StagedRevision): void {
+    this.#collect(this.#release(staged))
+  }
+
+  /**
+   * Makes a staged revision the live one: first on disk, then in the routes. To publish what is already live changes no route.
+   * @throws CarpoolError `internal` if it is not staged
+   */
+  async publish(staged: StagedRevision, { form, codeCache }: PublishInput): Promise<Revision> {
+    if (!this.#staged.has(staged)) {
+      throw new CarpoolError('internal', `Revision ${staged.id} of ${staged.functionName} is not staged.`)
+    }
+    const cache = codeCache === undefined ? undefined : await this.#putCodeCache(codeCache)
+    try {
+      return this.#commit(staged, form, cache)
+    } finally {
+      if (cache !== undefined) this.#claims.release(cache.claim)
+    }
+  }
+
+  /** Forgets a function with all its revisions. @throws CarpoolError `not-found` */
+  remove(name: string): void {
+    const unreferenced = this.#table.remove(name)
+    if (unreferenced === undefined) throw notFound(name)
+    const previous = this.#routes.get(name)
+    this.#routes.delete(name)
+    if (previous !== undefined) this.#emit({ functionName: name, previous })
+    this.#collect(unreferenced)
+  }
+
+  /**
+   * The bundle of a revision, with its code cache if a sound one is there.
+   * @throws CarpoolError `data-unusable` if the bundle is missing or damaged
+   */
+  async code(revision: Revision | StagedRevision): Promise<{ source: string; codeCache?: Uint8Array }> {
+    const content = await this.#blobs.get({ kind: 'js', hash: revision.codeHash })
+    if (content === undefined) throw damaged('bundle', revision)
+    const codeCache = await this.#codeCache(revision)
+    return { source: content.toString('utf8'), ...(codeCache === undefined ? {} : { codeCache }) }
+  }
+
+  /** Source map v3 of a published revision. @throws CarpoolError `not-found`, `data-unusable` */
+  async sourceMap(revision: Revision): Promise<string> {
+    const hash = this.#table.sourceMapHash(revision.functionName, revision.id)
+    if (hash === undefined) throw notFound(revision.functionName)
+    const content = await this.#blobs.get({ kind: 'map', hash })
+    if (content === undefined) throw damaged('source map', revision)
+    return content.toString('utf8')
+  }
+
+  /** Calls the listener after each change of a route, in order. It must not throw. Returns what stops it. */
+  onRouteChange(listener: (change: RouteChange) => void): () => void {
+    this.#listeners.add(listener)
+    return () => this.#listeners.delete(listener)
+  }
+
+  close(): void {
+    this.#database.close()
+  }
+
+  #checkedContents(functionName: string, code: string, sourceMap: string): [Buffer, Buffer] {
+    if (code.trim() === '') throw new CarpoolError('bundle-empty', `The bundle of ${functionName} is empty.`)
+    const { maxBundleBytes, maxSourceMapBytes = 4 * maxBundleBytes } = this.#options
+    const check = (what: string, text: string, limitBytes: number): Buffer => {
+      const sizeBytes = Buffer.byteLength(text)
+      if (sizeBytes <= limitBytes) return Buffer.from(text)
+      throw new CarpoolError(
+        'bundle-too-large',
+        `The ${what} of ${functionName} has ${sizeBytes} bytes; the limit is ${limitBytes} bytes.`,
+      )
+    }
+    return [check('bundle', code, maxBundleBytes), check('source map', sourceMap, maxSourceMapBytes)]
+  }
+
+  #commit(staged: StagedRevision, form: HandlerForm, cache: { hash: string } | undefined): Revision {
+    const { sourceMapHash, ...content } = staged
+    const previous = this.#routes.get(staged.functionName)
+    const isLive = previous?.id === staged.id
+    const createdAt = isLive ? previous.createdAt : (this.#options.now?.() ?? new Date()).toISOString()
+    const revision: Revision = Object.freeze({ ...content, form, createdAt })
+    const unreferenced = this.#table.publish(
+      { revision, sourceMapHash },
+      cache === undefined ? undefined : { versionKey: this.#options.codeCacheKey, hash: cache.hash },
+      this.#options.historyLimit ?? 10,
+    )
+    this.#routes.set(revision.functionName, revision)
+    this.#release(staged)
+    if (!isLive) this.#emit({ functionName: revision.functionName, current: revision, ...(previous && { previous }) })
+    this.#collect(unreferenced)
+    return revision
+  }
+
+  async #putCodeCache(content: Uint8Array): Promise<{ hash: string; claim: readonly BlobName[] }> {
+    const blob: BlobName = { kind: 'cache', hash: contentHash(content) }
+    const claim = [blob]
+    this.#claims.add(claim)
+    try {
+      await this.#blobs.put(blob, content)
+    } catch (cause) {
+      this.#claims.release(claim)
+      throw cause
+    }
+    return { hash: blob.hash, claim }
+  }
+
+  async #codeCache(revision: Revision | StagedRevision): Promise<Uint8Array | undefined> {
+    const hash = this.#table.codeCacheHash(revision.codeHash, this.#options.codeCacheKey)
+    if (hash === undefined) return undefined
+    const content = await this.#blobs.get({ kind: 'cache', hash })
+    if (content === undefined) this.#report(revision, 'The code cache is missing or damaged: the code is compiled without it.')
+    return content
+  }
+
+  #claim(staged: StagedRevision, blobs: readonly BlobName[]): void {
+    this.#staged.set(staged, blobs)
+    this.#claims.add(blobs)
+  }
+
+  #release(staged: StagedRevision): readonly BlobName[] {
+    const blobs = this.#staged.get(staged) ?? []
+    this.#staged.delete(staged)
+    this.#claims.release(blobs)
+    return blobs
+  }
+
+  /** Deletes those of the blobs that no record and no deploy at work needs. */
+  #collect(blobs: readonly BlobName[]): void {
+    const unneeded = blobs.filter((blob) => !this.#claims.has(blob) && !this.#table.isReferenced(blob))
+    for (const blob of unneeded) this.#blobs.remove(blob)
+  }
+
+  #emit(change: RouteChange): void {
+    for (const listener of this.#listeners) listener(change)
+  }
+
+  #report({ functionName, id }: Revision | StagedRevision, detail: string): void {
+    this.#options.onProblem?.({ functionName, revision: id, detail })
+  }
+}
+
+/**
+ * Opens the registry in a data folder, which is made if it is missing, and cleans up what a killed server left behind.
+ * @throws CarpoolError `data-unusable` if the folder is damaged, in use, or written by a newer Carpool
+ */
+export function openRegistry(dataDir: string, options: RegistryOptions): Registry {
+  mkdirSync(dataDir, { recursive: true, mode: 0o700 })
+  const blobs = new BlobStore(join(dataDir, 'bundles'))
+  const database = openDatabase(join(dataDir, 'registry.sqlite'))
+  try {
+    return new Registry(database, blobs, options)
+  } catch (cause) {
+    database.close()
+    throw cause
+  }
+}
+
+function notFound(name: string): CarpoolError {
+  return new CarpoolError('not-found', `There is no function named ${JSON.stringify(name.slice(0, 80))}.`)
+}
+
+function damaged(what: string, { functionName, id }: Revision | StagedRevision): CarpoolError {
+  return new CarpoolError(
+    'data-unusable',
+    `The ${what} of ${functionName}, revision ${id}, is missing or damaged; deploy it again.`,
+  )
+}
