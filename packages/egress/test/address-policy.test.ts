@@ -1,0 +1,181 @@
+import fc from 'fast-check'
+import t from 'tap'
+import { createAddressPolicy } from '../src/address-policy.ts'
+
+const policy = createAddressPolicy([])
+
+const octets = fc.tuple(fc.nat(255), fc.nat(255), fc.nat(255), fc.nat(255))
+type Octets = [number, number, number, number]
+
+/** The rule, written a second time: by numbers. */
+function isPublicIpv4([a, b, c, d]: Octets): boolean {
+  if (a === 0 || a === 10 || a === 127 || a >= 224) return false
+  if (a === 100 && b >= 64 && b <= 127) return false
+  if (a === 168 && b === 63 && c === 129 && d === 16) return false
+  if (a === 169 && b === 254) return false
+  if (a === 172 && b >= 16 && b <= 31) return false
+  if (a === 192 && (b === 168 || (b === 0 && (c === 0 || c === 2)) || (b === 88 && c === 99))) return false
+  if (a === 198 && (b === 18 || b === 19 || (b === 51 && c === 100))) return false
+  return !(a === 203 && b === 0 && c === 113)
+}
+
+/** Near the edges of the refused ranges, where a mistake would be. */
+const edgeOctets: fc.Arbitrary<Octets> = fc.oneof(
+  octets,
+  fc.tuple(
+    fc.constantFrom(0, 9, 10, 11, 99, 100, 101, 126, 127, 128, 168, 169, 170, 172, 192, 198, 203, 223, 224, 239, 240, 255),
+    fc.constantFrom(0, 1, 15, 16, 31, 32, 51, 63, 64, 88, 127, 128, 167, 168, 169, 253, 254, 255),
+    fc.constantFrom(0, 1, 2, 3, 99, 100, 113, 129, 254, 255),
+    fc.constantFrom(0, 1, 16, 17, 254, 255),
+  ),
+)
+
+const hex = (value: number): string => value.toString(16)
+const pairs = ([a, b, c, d]: Octets): string => `${hex(a * 256 + b)}:${hex(c * 256 + d)}`
+
+t.test('an IPv4 address is judged alike in every spelling that a URL accepts', async () => {
+  fc.assert(
+    fc.property(edgeOctets, fc.nat(7), ([a, b, c, d], spelling) => {
+      const number = ((a * 256 + b) * 256 + c) * 256 + d
+      const spellings = [
+        `${a}.${b}.${c}.${d}`,
+        String(number),
+        `0x${hex(number)}`,
+        `0${number.toString(8)}`,
+        `0x${hex(a)}.0${b.toString(8)}.${c * 256 + d}`,
+        `${a}.${(b * 256 + c) * 256 + d}`,
+        `${a}.${b}.${c}.${d}.`,
+        `${a}.${b}.${c}.${d}`.replace(/\d/g, (digit) => String.fromCharCode(0xff10 + Number(digit))),
+      ]
+      const { hostname } = new URL(`http://${spellings[spelling]}/`)
+      return policy.permits(hostname) === isPublicIpv4([a, b, c, d])
+    }),
+    { numRuns: 3000 },
+  )
+})
+
+t.test('an IPv4 address inside an IPv6 one opens nothing', async () => {
+  fc.assert(
+    fc.property(edgeOctets, fc.boolean(), (address, normalised) => {
+      const dotted = address.join('.')
+      const read = (text: string): string => (normalised ? new URL(`http://[${text}]/`).hostname.slice(1, -1) : text)
+      const unpacked = [
+        `::ffff:${dotted}`,
+        `::ffff:${pairs(address)}`,
+        `0:0:0:0:0:FFFF:${dotted}`,
+        `64:ff9b::${dotted}`,
+        `64:ff9b::${pairs(address)}`,
+      ]
+      const refused = [
+        `::${pairs(address)}`,
+        `::ffff:0:${pairs(address)}`,
+        `64:ff9b:1::${pairs(address)}`,
+        `2002:${pairs(address)}::1`,
+        `2001:0:${pairs(address)}::1`,
+        `fe80::5efe:${dotted}`,
+      ]
+      return (
+        unpacked.every((text) => policy.permits(read(text)) === isPublicIpv4(address)) &&
+        refused.every((text) => !policy.permits(read(text)))
+      )
+    }),
+    { numRuns: 1000 },
+  )
+})
+
+const groups = fc.tuple(
+  fc.oneof(
+    fc.nat(0xffff),
+    fc.constantFrom(0, 0x64, 0x1fff, 0x2000, 0x2001, 0x2002, 0x2600, 0x3fff, 0x4000, 0xfc00, 0xfd00, 0xfe80, 0xff02),
+  ),
+  fc.oneof(fc.nat(0xffff), fc.constantFrom(0, 0xdb8, 0x1ff, 0x200, 0xfff, 0x1000, 0xff9b)),
+  fc.array(fc.nat(0xffff), { minLength: 6, maxLength: 6 }),
+)
+
+t.test('an IPv6 address is open only if it is global unicast and wraps nothing', async () => {
+  fc.assert(
+    fc.property(groups, ([first, second, rest]) => {
+      fc.pre(!(first === 0x64 && second === 0xff9b))
+      const special =
+        (first === 0x2001 && (second < 0x200 || second === 0xdb8)) || first === 0x2002 || (first === 0x3fff && second < 0x1000)
+      const expected = first >= 0x2000 && first < 0x4000 && !special
+      const text = [first, second, ...rest].map(hex).join(':')
+      return (
+        policy.permits(text) === expected &&
+        policy.permits(text.toUpperCase()) === expected &&
+        policy.permits(`${text}%eth0`) === expected
+      )
+    }),
+    { numRuns: 3000 },
+  )
+})
+
+t.test('every known address of cloud metadata and of the machine itself is refused', async (t) => {
+  const addresses = [
+    '127.0.0.1',
+    '::1',
+    '::',
+    '0.0.0.0',
+    '169.254.169.254',
+    'fd00:ec2::254',
+    '100.100.100.200',
+    '168.63.129.16',
+    '192.0.0.192',
+  ]
+  for (const address of [
+    ...addresses,
+    'fe80::1%lo',
+    'fe80::1',
+    'ff02::1',
+    '255.255.255.255',
+    '::ffff:7f00:1',
+    '64:ff9b::7f00:1',
+    '2002:7f00:1::',
+  ])
+    t.notOk(policy.permits(address), address)
+  for (const address of ['1.1.1.1', '93.184.216.34', '2606:4700:4700::1111', '2a00:1450:4001::1'])
+    t.ok(policy.permits(address), address)
+  for (const text of ['', 'localhost', '1.2.3', '[::1]', '1.1.1.1:80', '::1::', '1.1.1.1/32'])
+    t.notOk(policy.permits(text), `no address: ${text}`)
+})
+
+t.test('an opened range opens its own addresses, in every form, and no others', async (t) => {
+  fc.assert(
+    fc.property(octets, fc.integer({ min: 1, max: 32 }), octets, (network, prefixLength, other) => {
+      const opened = createAddressPolicy([`${network.join('.')}/${prefixLength}`])
+      const bits = (address: Octets): string =>
+        address
+          .map((octet) => octet.toString(2).padStart(8, '0'))
+          .join('')
+          .slice(0, prefixLength)
+      const expected = isPublicIpv4(other) || bits(network) === bits(other)
+      return [other.join('.'), `::ffff:${pairs(other)}`, `64:ff9b::${other.join('.')}`].every(
+        (text) => opened.permits(text) === expected,
+      )
+    }),
+    { numRuns: 1000 },
+  )
+  const loopback = createAddressPolicy(['127.0.0.0/8', '::1/128'])
+  t.ok(loopback.permits('127.0.0.1') && loopback.permits('::1') && loopback.permits('::ffff:127.0.0.1'))
+  t.notOk(loopback.permits('::2') || loopback.permits('10.0.0.1'))
+  t.notOk(createAddressPolicy(['::/0']).permits('127.0.0.1'), 'an IPv6 range opens no IPv4 address')
+  t.notOk(createAddressPolicy(['0.0.0.0/0']).permits('::1'))
+})
+
+t.test('a range that is none is refused by name', async (t) => {
+  for (const range of [
+    '',
+    'localhost',
+    '10.0.0.0',
+    '10.0.0.0/33',
+    '10.0.0/8',
+    '::/129',
+    'fe80::1%eth0/64',
+    '10.0.0.0/8 ',
+    '10.0.0.0/-1',
+    '1.2.3.4/0x8',
+  ])
+    t.throws(() => createAddressPolicy(['10.0.0.0/8', range]), { code: 'invalid-setting', message: JSON.stringify(range) }, range)
+  t.throws(() => createAddressPolicy(['::ffff:10.0.0.0/104']), { code: 'invalid-setting' })
+  t.throws(() => createAddressPolicy(['::ffff:10.0.0.0/8']), { code: 'invalid-setting' })
+})

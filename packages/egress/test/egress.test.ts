@@ -1,0 +1,115 @@
+import { createServer } from 'node:http'
+import { buffer } from 'node:stream/consumers'
+import t from 'tap'
+import { createEgress } from '../src/index.ts'
+import { fetcher, header, listen, text, upstream } from './fixtures/upstream.ts'
+
+t.test('a request goes out and its response comes back', async (t) => {
+  const origin = await upstream(t, (request, response) => {
+    response.writeHead(201, 'Well Made', [
+      ['Set-Cookie', 'a=1'],
+      ['Set-Cookie', 'b=2'],
+      ['X-Seen', `${request.method} ${request.url} ${request.headers['content-type']} ${request.headers['content-length']}`],
+    ])
+    void buffer(request).then((body) => response.end(Buffer.concat([body, Buffer.from([0, 255])])))
+  })
+  const fetch = fetcher(t)
+  const headers = [['Content-Type', 'text/plain']] as const
+  const result = await fetch(`${origin}/a b?q=1#part`, { method: 'post', headers, body: Buffer.from('héllo') })
+  t.match(result, { ok: true, status: 201, statusText: 'Well Made', url: `${origin}/a%20b?q=1`, redirected: false })
+  if (!result.ok) return
+  t.same(Buffer.from(result.body), Buffer.concat([Buffer.from('héllo'), Buffer.from([0, 255])]))
+  t.same(header(result.headers, 'set-cookie'), ['a=1', 'b=2'])
+  t.same(header(result.headers, 'x-seen'), ['POST /a%20b?q=1 text/plain 6'])
+  t.same(header(result.headers, 'connection'), [])
+})
+
+t.test('headers of the connection are not for functions to set, and a fetch has its defaults', async (t) => {
+  const seen: string[][] = []
+  const origin = await upstream(t, (request, response) => {
+    seen.push(request.rawHeaders.filter((_, index) => index % 2 === 0).map((name) => name.toLowerCase()))
+    response.end(`${request.headers.host} ${request.headers['user-agent']} ${request.headers['accept-encoding']}`)
+  })
+  const fetch = fetcher(t)
+  const forbidden = [
+    'Host',
+    'Content-Length',
+    'Transfer-Encoding',
+    'Connection',
+    'Keep-Alive',
+    'Expect',
+    'TE',
+    'Trailer',
+    'Upgrade',
+    'Proxy-Authorization',
+    'Proxy-Connection',
+    'X-Listed',
+  ]
+  const headers = forbidden.map((name) => [name, name === 'Connection' ? 'close, x-listed' : 'chunked'] as const)
+  t.equal(text(await fetch(origin, { headers })), `${origin.slice(7)} carpool gzip, br`)
+  t.same(seen[0]?.toSorted(), ['accept', 'accept-encoding', 'connection', 'host', 'user-agent'])
+  const own = [
+    ['User-Agent', 'mine'],
+    ['Range', 'bytes=0-1'],
+  ] as const
+  t.equal(text(await fetch(origin, { headers: own })), `${origin.slice(7)} mine identity`)
+})
+
+t.test('what is no valid request is refused before anything is sent', async (t) => {
+  const origin = await upstream(t, () => t.fail('was sent'))
+  const fetch = fetcher(t)
+  const refusal = async (...args: Parameters<typeof fetch>) => {
+    const result = await fetch(...args)
+    return result.ok ? 'sent' : result.message
+  }
+  t.equal(await refusal('not a URL'), 'The URL is not valid.')
+  for (const url of [
+    'file:///etc/passwd',
+    'data:,x',
+    'blob:x',
+    'ftp://a/',
+    'gopher://a/',
+    'http+unix://a/',
+    'unix:/run/x.sock',
+    'ws://a/',
+  ])
+    t.match(await refusal(url), /^Only http: and https: can be fetched, not /, url)
+  t.match(await refusal(origin.replace('//', '//user:secret@')), /^A URL with a user name/)
+  t.equal(await refusal('http://127.0.0.1:25/'), 'Port 25 cannot be fetched from.')
+  for (const method of ['CONNECT', 'trace', 'Track'])
+    t.match(await refusal(origin, { method }), /^The method [A-Z]+ cannot be used\.$/)
+  t.match(await refusal(origin, { body: Buffer.from('x') }), /^A GET request cannot have a body\.$/)
+  const invalid = 'The method or a header of the request is not valid.'
+  t.equal(await refusal(origin, { method: 'GET / HTTP/1.1\r\n' }), invalid)
+  t.equal(await refusal(origin, { headers: [['x', 'a\r\nHost: evil']] }), invalid)
+  t.equal(await refusal(origin, { headers: [['x y', 'a']] }), invalid)
+  t.equal(await refusal(origin, { headers: [[':authority', 'a']] }), invalid)
+})
+
+t.test('connections to one origin are limited, and further fetches wait', async (t) => {
+  const server = createServer((_request, response) => setImmediate(() => response.end('x')))
+  let connections = 0
+  server.on('connection', () => (connections += 1))
+  const port = await listen(t, server)
+  const fetch = fetcher(t, { connectionsPerOrigin: 3 })
+  const results = await Promise.all(Array.from({ length: 30 }, () => fetch(`http://127.0.0.1:${port}/`)))
+  t.ok(results.every(({ ok }) => ok))
+  t.equal(connections, 3)
+})
+
+t.test('fetches fail once the egress is closed, those at work too', async (t) => {
+  const egress = createEgress({ allow: ['127.0.0.0/8'] })
+  const request = { method: 'GET', headers: [], redirect: 'follow', body: new Uint8Array() } as const
+  const arrived = Promise.withResolvers<void>()
+  const url = await upstream(t, () => arrived.resolve())
+  const atWork = egress.fetch({ ...request, url }, new AbortController().signal)
+  await arrived.promise
+  await egress.close()
+  const refused = { ok: false, message: 'The server is shutting down.' }
+  t.same(await atWork, refused)
+  t.same(await egress.fetch({ ...request, url }, new AbortController().signal), refused)
+})
+
+t.test('a range to open that is none is refused by name', async (t) => {
+  t.throws(() => createEgress({ allow: ['10.0.0.0/99'] }), { code: 'invalid-setting', message: /"10\.0\.0\.0\/99"/ })
+})
