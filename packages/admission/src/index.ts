@@ -1,0 +1,1 @@
+export { Admission, type AdmissionOptions, type Permit } from './admission.ts'
