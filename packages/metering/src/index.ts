@@ -1,0 +1,1 @@
+export { Meter, type FunctionUsage } from './meter.ts'
