@@ -1,0 +1,138 @@
+import ivm from 'isolated-vm'
+
+/** What may cross the boundary: primitives only. */
+export type Primitive = string | number | boolean | undefined
+
+/** A function that the guest may call. It must not throw: the host's stack would be copied into the guest. */
+export interface GuestCallback {
+  readonly call: (...args: never[]) => Primitive
+  /** The guest's thread blocks until the host has answered; else the guest goes on at once and gets nothing back. */
+  readonly blocking: boolean
+}
+
+export interface GuestIsolateOptions {
+  /** Script that evaluates to `boot(names, ...callbacks)`, which returns an object of entry functions. */
+  readonly bootstrap: Bootstrap
+  /** Names of the entry functions that `boot` returns. */
+  readonly entryNames: readonly string[]
+  readonly callbacks: Readonly<Record<string, GuestCallback>>
+  /** Heap limit, in MiB. A guideline: V8 may use two or three times as much before it ends the isolate. */
+  readonly memoryLimitMb: number
+  /** V8 gave up on the isolate and parked its thread: the process must be replaced. */
+  readonly onCatastrophe: (reason: string) => void
+}
+
+/** The bootstrap script with its code cache, which the first isolate makes and the later ones use. */
+export class Bootstrap {
+  readonly source: string
+  codeCache: ivm.ExternalCopy<ArrayBuffer> | undefined
+
+  constructor(source: string) {
+    this.source = source
+  }
+}
+
+/** Code of a function: a script that evaluates to a factory, which runs the module scope and returns the exports. */
+export interface GuestCode {
+  readonly source: string
+  /** Shown in stacks. */
+  readonly filename: string
+  /** Made by {@link compileToCache} with the same version of V8; ignored if V8 rejects it. */
+  readonly codeCache?: Uint8Array
+}
+
+/**
+ * One V8 isolate with one context. Code in it runs on a thread of isolated-vm, never on the caller's event loop. Only primitives cross the
+ * boundary, and nothing that the guest made is ever called, read or awaited by the host.
+ */
+export class GuestIsolate {
+  readonly #isolate: ivm.Isolate
+  readonly #context: ivm.Context
+  readonly #entries: ReadonlyMap<string, ivm.Reference>
+
+  private constructor(isolate: ivm.Isolate, context: ivm.Context, entries: ReadonlyMap<string, ivm.Reference>) {
+    this.#isolate = isolate
+    this.#context = context
+    this.#entries = entries
+  }
+
+  static async create(options: GuestIsolateOptions): Promise<GuestIsolate> {
+    const isolate = new ivm.Isolate({ memoryLimit: options.memoryLimitMb, onCatastrophicError: options.onCatastrophe })
+    const context = await isolate.createContext()
+    const script = await compileBootstrap(isolate, options.bootstrap)
+    const boot: ivm.Reference<(...args: unknown[]) => object> = await script.run(context, { reference: true })
+    const names = Object.keys(options.callbacks)
+    const callbacks = Object.values(options.callbacks).map(({ call, blocking }) =>
+      blocking ? new ivm.Callback(call, { sync: true }) : new ivm.Callback(call, { ignored: true }),
+    )
+    const booted: ivm.Reference = await boot.apply(undefined, [names.join(','), ...callbacks], { result: { reference: true } })
+    const entries = await Promise.all(
+      options.entryNames.map(async (name) => [name, await booted.get(name, { reference: true })] as const),
+    )
+    for (const handle of [script, boot, booted]) handle.release()
+    return new GuestIsolate(isolate, context, new Map(entries))
+  }
+
+  /** Whether the isolate is gone: disposed by us, or by V8 for passing its memory limit. */
+  get disposed(): boolean {
+    return this.#isolate.isDisposed
+  }
+
+  /** Queues one entry: a call of an entry function. Entries run in order; what one throws is lost. */
+  enter(entry: string, ...args: Primitive[]): void {
+    if (!this.#isolate.isDisposed) this.#entry(entry).applyIgnored(undefined, args as never[])
+  }
+
+  /**
+   * Compiles code and queues an entry with `argument` and the code's factory.
+   * @throws Error if the code does not compile; its message names the position
+   */
+  async enterCode(entry: string, argument: string, code: GuestCode): Promise<void> {
+    const script = await compile(this.#isolate, code)
+    const factory = await script.run(this.#context, { reference: true })
+    this.#entry(entry).applyIgnored(undefined, [argument, factory.derefInto({ release: true })])
+    script.release()
+  }
+
+  /** Ends the isolate now, also in the middle of an entry. Harmless if it is gone. */
+  dispose(): void {
+    if (this.#isolate.isDisposed) return
+    this.#isolate.dispose()
+  }
+
+  #entry(name: string): ivm.Reference {
+    const entry = this.#entries.get(name)
+    if (entry === undefined) throw new Error(`The guest has no entry ${name}.`)
+    return entry
+  }
+}
+
+/** Compiles code, without running any of it, and returns V8's code cache; undefined if it does not compile. */
+export async function compileToCache(code: GuestCode, memoryLimitMb: number): Promise<Uint8Array | undefined> {
+  const isolate = new ivm.Isolate({ memoryLimit: memoryLimitMb })
+  try {
+    const script = await isolate.compileScript(code.source, { filename: code.filename, produceCachedData: true })
+    const cache = (script as ivm.Script & ivm.CachedDataResult).cachedData
+    return cache === undefined ? undefined : new Uint8Array(cache.copy())
+  } catch {
+    return undefined
+  } finally {
+    if (!isolate.isDisposed) isolate.dispose()
+  }
+}
+
+async function compileBootstrap(isolate: ivm.Isolate, bootstrap: Bootstrap): Promise<ivm.Script> {
+  const origin = { filename: 'carpool:runtime' }
+  if (bootstrap.codeCache !== undefined) {
+    return isolate.compileScript(bootstrap.source, { ...origin, cachedData: bootstrap.codeCache })
+  }
+  const script = await isolate.compileScript(bootstrap.source, { ...origin, produceCachedData: true })
+  bootstrap.codeCache = (script as ivm.Script & ivm.CachedDataResult).cachedData
+  return script
+}
+
+async function compile(isolate: ivm.Isolate, { source, filename, codeCache }: GuestCode): Promise<ivm.Script> {
+  if (codeCache === undefined) return isolate.compileScript(source, { filename })
+  const copied = codeCache.slice().buffer
+  return isolate.compileScript(source, { filename, cachedData: new ivm.ExternalCopy(copied) })
+}

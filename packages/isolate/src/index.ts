@@ -1,0 +1,9 @@
+export {
+  Bootstrap,
+  compileToCache,
+  GuestIsolate,
+  type GuestCallback,
+  type GuestCode,
+  type GuestIsolateOptions,
+  type Primitive,
+} from './guest-isolate.ts'
