@@ -1,0 +1,199 @@
+import { spawn, type ChildProcess } from 'node:child_process'
+import { createInterface } from 'node:readline'
+import type { Duplex } from 'node:stream'
+import type { Cancellation, HostInfo, HttpRequest, InvocationResult, Revision } from '@carpool/core'
+import {
+  Connection,
+  type Fetch,
+  type Frame,
+  type Log,
+  type Setup,
+  type StartResult,
+  type ToHost,
+  type ToServer,
+} from '@carpool/wire'
+import { PendingReplies } from './pending-replies.ts'
+import { parseResponseHead } from './response-head.ts'
+
+/** The code of a revision as a host needs it. */
+export interface RevisionCode {
+  readonly source: string
+  readonly codeCache?: Uint8Array
+}
+
+/** How to start a host process. */
+export interface HostProgram {
+  /** Path of the Node.js binary. */
+  readonly nodePath: string
+  readonly nodeArguments: readonly string[]
+  readonly setup: Setup
+  /** The guest runtime's script. */
+  readonly runtime: string
+}
+
+export interface HostProcessListener {
+  logged(log: Log, text: string): void
+  /** A function fetches: answer with {@link HostProcess.settleFetch}. */
+  fetchStarted(host: HostProcess, fetch: Fetch, head: string, body: Uint8Array): void
+  fetchStopped(host: HostProcess, fetch: number): void
+  /** The process wrote to its own standard error: never user output. */
+  complained(host: HostProcess, line: string): void
+  /** The process is gone and every call in it has been answered. Called once. */
+  gone(host: HostProcess, how: string): void
+}
+
+/** What a host needs to know of a revision. */
+export type HostRevision = Pick<Revision, 'id' | 'functionName' | 'handlerExport' | 'limits' | 'env'>
+
+/** One host process: its life, its socket, and what is under way in it. */
+export class HostProcess {
+  readonly id: number
+  readonly startedAt = new Date()
+  /** Resolves when the host takes invocations; rejects if it is gone before. */
+  readonly ready: Promise<void>
+  readonly #child: ChildProcess
+  readonly #connection: Connection<ToServer, ToHost>
+  readonly #listener: HostProcessListener
+  readonly #given = new Set<string>()
+  readonly #pending = new PendingReplies()
+  #state: HostInfo['state'] = 'starting'
+  #how = 'it closed its socket'
+
+  constructor(id: number, program: HostProgram, listener: HostProcessListener) {
+    this.id = id
+    this.#listener = listener
+    this.#child = spawn(program.nodePath, program.nodeArguments, { stdio: ['ignore', 'ignore', 'pipe', 'pipe'], env: {} })
+    this.#connection = new Connection<ToServer, ToHost>(this.#child.stdio[3] as Duplex, {
+      onFrame: (frame) => this.#receive(frame),
+      onClose: (reason) => this.#lose(reason),
+    })
+    this.ready = this.#pending.expectReady()
+    this.#child.once('error', (cause) => this.#lose(cause))
+    this.#child.once('exit', (code, signal) => {
+      this.#how = signal === null ? `exit code ${code}` : signal
+      this.#lose(undefined)
+    })
+    if (this.#child.stderr !== null) {
+      createInterface({ input: this.#child.stderr }).on('line', (line) => listener.complained(this, line))
+    }
+    this.#connection.send(program.setup, program.runtime)
+  }
+
+  get info(): HostInfo {
+    return {
+      id: this.id,
+      pid: this.#child.pid ?? 0,
+      state: this.#state,
+      inFlight: this.inFlight,
+      startedAt: this.startedAt.toISOString(),
+    }
+  }
+
+  get inFlight(): number {
+    return this.#pending.invocations
+  }
+
+  get isReady(): boolean {
+    return this.#state === 'ready'
+  }
+
+  has(revision: string): boolean {
+    return this.#given.has(revision)
+  }
+
+  /** Gives a revision's code to the host, unless it has it. */
+  give(revision: HostRevision, { source, codeCache }: RevisionCode): void {
+    if (this.#given.has(revision.id)) return
+    this.#given.add(revision.id)
+    const { id, functionName, handlerExport, limits, env } = revision
+    const load = {
+      type: 'load',
+      revision: id,
+      functionName,
+      limits,
+      env,
+      ...(handlerExport !== undefined && { handlerExport }),
+    } as const
+    this.#connection.send(load, source, codeCache)
+  }
+
+  /** Has V8 compile a given revision, running none of it. Undefined if it does not compile. */
+  compile(revision: string): Promise<Uint8Array | undefined> {
+    this.#connection.send({ type: 'compile', revision })
+    return this.#pending.expectCompiled(revision)
+  }
+
+  /** Brings a given revision up in an isolate. */
+  start(revision: string): Promise<StartResult> {
+    this.#connection.send({ type: 'start', revision })
+    return this.#pending.expectStarted(revision)
+  }
+
+  /** Has the host forget a revision once what it runs of it has ended. */
+  retire(revision: string): void {
+    if (this.#given.delete(revision)) this.#connection.send({ type: 'retire', revision })
+  }
+
+  /** Runs an invocation of a given revision. Never rejects: if the host dies, the outcome is `host-lost`. */
+  invoke(id: string, revision: string, { body, ...head }: HttpRequest, cancellation: Cancellation): Promise<InvocationResult> {
+    const [invocation, result] = this.#pending.expectAnswer()
+    this.#connection.send({ type: 'invoke', invocation, id, revision }, JSON.stringify({ invocationId: id, ...head }), body)
+    cancellation.onCancel(() => this.#connection.send({ type: 'cancel', invocation }))
+    return result
+  }
+
+  settleFetch(fetch: number, result: string, body: Uint8Array): void {
+    this.#connection.send({ type: 'fetch-settled', fetch }, result, body)
+  }
+
+  /** Takes no more invocations from here on; ends when its socket is closed. */
+  stop(): void {
+    this.#state = 'stopping'
+    this.#connection.close()
+  }
+
+  kill(): void {
+    this.#child.kill('SIGKILL')
+  }
+
+  #receive({ message, text, body }: Frame<ToServer>): void {
+    switch (message.type) {
+      case 'answer': {
+        const head = parseResponseHead(text)
+        const { invocation, start } = message
+        if (typeof head === 'string')
+          return this.#pending.answer(invocation, { outcome: 'invalid-response', start, detail: head, stack: head })
+        return this.#pending.answer(invocation, { outcome: 'ok', start, response: { ...head, body } })
+      }
+      case 'failed': {
+        const { invocation, outcome, start, detail, stack } = message
+        return this.#pending.answer(invocation, { outcome, start, detail, ...(stack !== undefined && { stack }) })
+      }
+      case 'log':
+        return this.#listener.logged(message, text)
+      case 'fetch':
+        return this.#listener.fetchStarted(this, message, text, body)
+      case 'fetch-stop':
+        return this.#listener.fetchStopped(this, message.fetch)
+      case 'compiled':
+        return this.#pending.compiled(message.revision, body.length === 0 ? undefined : body.slice())
+      case 'started':
+        return this.#pending.started(message.revision, message.result)
+      case 'ready':
+        this.#state = 'ready'
+        return this.#pending.ready()
+    }
+  }
+
+  /** Whichever is noticed first, the socket's end or the process's: answers all that waits, once. */
+  #lose(reason: Error | undefined): void {
+    if (this.#pending.lost) return
+    this.#state = 'stopping'
+    // A host whose socket is gone or garbled is of no use any more.
+    this.kill()
+    this.#pending.lose()
+    const told = (): void => this.#listener.gone(this, reason === undefined ? this.#how : reason.message)
+    if (this.#child.exitCode !== null || this.#child.signalCode !== null || this.#child.pid === undefined) told()
+    else this.#child.once('exit', told)
+  }
+}
