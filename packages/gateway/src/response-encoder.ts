@@ -1,0 +1,50 @@
+import type { ServerResponse } from 'node:http'
+import { PROBLEM_CONTENT_TYPE, problemOfOutcome, type FinishedInvocation, type HttpResponse, type Problem } from '@carpool/core'
+
+/** Response headers that only the gateway may set: they follow from the connection and the body. */
+const NOT_PASSED_ON = new Set([
+  'connection',
+  'content-length',
+  'keep-alive',
+  'proxy-connection',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+])
+const OWN_PREFIX = 'x-carpool-'
+const INVOCATION_HEADER = 'x-carpool-invocation'
+/** Up to this size, copying a body into one buffer with the head costs less than a second buffer to write. */
+const MAX_JOINED_BYTES = 16 * 1024
+const RETRY_AFTER_SECONDS = '1'
+
+/** Answers with what came of an invocation. */
+export function writeFinished(raw: ServerResponse, { id, result }: FinishedInvocation): void {
+  if (result.outcome !== 'ok') return writeProblem(raw, problemOfOutcome(result.outcome, result.detail, id), id)
+  writeResponse(raw, result.response, id)
+}
+
+function writeResponse(raw: ServerResponse, { status, headers, body }: HttpResponse, id: string): void {
+  const flat = [INVOCATION_HEADER, id]
+  for (const [name, value] of headers) {
+    if (!NOT_PASSED_ON.has(name) && !name.startsWith(OWN_PREFIX)) flat.push(name, value)
+  }
+  if (status !== 204 && status !== 304) flat.push('content-length', String(body.length))
+  raw.writeHead(status, flat)
+  // Node.js sends head and body in one write if the body is a string, else in two; latin1 keeps every byte as it is.
+  if (body.length > MAX_JOINED_BYTES) raw.end(body)
+  else raw.end(Buffer.from(body.buffer, body.byteOffset, body.length).toString('latin1'), 'latin1')
+}
+
+/** Answers with a problem document. */
+export function writeProblem(raw: ServerResponse, problem: Problem, id?: string): void {
+  const body = Buffer.from(JSON.stringify(problem))
+  raw.writeHead(problem.status, {
+    'content-type': PROBLEM_CONTENT_TYPE,
+    'content-length': body.length,
+    'x-carpool-error': problem.code,
+    ...(id !== undefined && { [INVOCATION_HEADER]: id }),
+    ...((problem.status === 429 || problem.status === 503) && { 'retry-after': RETRY_AFTER_SECONDS }),
+  })
+  raw.end(body)
+}
