@@ -39,6 +39,7 @@ export function createGateway({ invoke, maxBodyBytes, onFault }: GatewayOptions)
     })
     try {
       const { functionName, request: decoded } = decodeRequest(request.raw, request.body as Buffer | undefined)
+      if (functionName === '') throw nothingHere()
       const finished = await invoke({ functionName, trigger: 'http', request: decoded, cancellation })
       if (!raw.destroyed) writeFinished(raw, finished)
     } catch (cause) {
@@ -50,12 +51,14 @@ export function createGateway({ invoke, maxBodyBytes, onFault }: GatewayOptions)
   gateway.removeAllContentTypeParsers()
   gateway.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body))
   gateway.setErrorHandler((cause, _request, reply) => refuse(reply, cause))
-  gateway.setNotFoundHandler((_request, reply) =>
-    refuse(reply, new CarpoolError('route-not-found', 'Functions answer at /<name>/ and below.')),
-  )
+  gateway.setNotFoundHandler((_request, reply) => refuse(reply, nothingHere()))
   gateway.all('/:name', handle)
   gateway.all('/:name/*', handle)
   return gateway
+}
+
+function nothingHere(): CarpoolError {
+  return new CarpoolError('route-not-found', 'Functions answer at /<name>/ and below.')
 }
 
 /** Answers what is no HTTP, or too much of it, and closes the connection: the parser cannot go on. */

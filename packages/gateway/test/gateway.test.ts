@@ -1,0 +1,198 @@
+import { connect } from 'node:net'
+import type { AddressInfo } from 'node:net'
+import { CarpoolError, type FinishedInvocation, type HeaderList, type InvocationRequest } from '@carpool/core'
+import t, { type Test } from 'tap'
+import { createGateway } from '../src/index.ts'
+
+type Answer = (request: InvocationRequest) => Promise<FinishedInvocation> | FinishedInvocation
+
+async function gatewayWith(
+  t: Test,
+  answer: Answer,
+  maxBodyBytes = 1000,
+): Promise<{ url: string; port: number; faults: CarpoolError[] }> {
+  const faults: CarpoolError[] = []
+  const gateway = createGateway({
+    invoke: async (request) => answer(request),
+    maxBodyBytes,
+    onFault: (fault) => faults.push(fault),
+  })
+  await gateway.listen({ port: 0, host: '127.0.0.1' })
+  t.teardown(() => gateway.close())
+  const { port } = gateway.server.address() as AddressInfo
+  return { url: `http://127.0.0.1:${port}`, port, faults }
+}
+
+function ok(body: string, headers: HeaderList = [['content-type', 'text/plain']], status = 200): FinishedInvocation {
+  return { id: 'i-1', result: { outcome: 'ok', start: 'warm', response: { status, headers, body: Buffer.from(body) } } }
+}
+
+/** Sends raw bytes and reads until the server closes or the answer to it is whole. */
+async function raw(port: number, text: string): Promise<string> {
+  const socket = connect(port, '127.0.0.1')
+  socket.end(text)
+  let answer = ''
+  for await (const chunk of socket) answer += String(chunk)
+  return answer
+}
+
+t.test('a request reaches the function with its name taken off the path', async (t) => {
+  const seen: InvocationRequest[] = []
+  const { url } = await gatewayWith(t, (request) => {
+    seen.push(request)
+    return ok('hi')
+  })
+  const response = await fetch(`${url}/shop/cart/7?x=1%20y`, {
+    method: 'POST',
+    body: 'äö',
+    headers: { 'X-One': '1', 'x-carpool-invocation': 'forged', 'content-type': 'strange/type' },
+  })
+  t.equal(await response.text(), 'hi')
+  t.equal(response.headers.get('x-carpool-invocation'), 'i-1')
+  const { functionName, request } = seen[0] ?? t.bailout('no request')
+  t.equal(functionName, 'shop')
+  t.match(request.url, /\/cart\/7\?x=1%20y$/)
+  t.equal(Buffer.from(request.body).toString(), 'äö')
+  const headers = new Map(request.headers)
+  t.equal(headers.get('x-one'), '1')
+  t.equal(headers.get('x-forwarded-prefix'), '/shop')
+  t.notOk(headers.has('x-carpool-invocation'), 'what only Carpool may set is not taken from callers')
+  t.notOk(headers.has('connection'))
+})
+
+for (const path of ['/f', '/f/', '/f?q=1', '/f/a/b']) {
+  t.test(`${path} reaches the function`, async (t) => {
+    const { url } = await gatewayWith(t, ({ functionName, request }) => ok(`${functionName} ${new URL(request.url).pathname}`))
+    t.equal(await (await fetch(url + path)).text(), `f ${path === '/f/a/b' ? '/a/b' : '/'}`)
+  })
+}
+
+for (const method of ['GET', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']) {
+  t.test(`${method} is passed on`, async (t) => {
+    const { url } = await gatewayWith(t, ({ request }) => ok(request.method))
+    t.equal(await (await fetch(`${url}/f/`, { method })).text(), method)
+  })
+}
+
+t.test('HEAD and statuses without a body carry none', async (t) => {
+  const { url } = await gatewayWith(t, ({ request }) =>
+    ok(request.method === 'HEAD' ? 'four' : '', [], request.method === 'HEAD' ? 200 : 204),
+  )
+  const head = await fetch(`${url}/f/`, { method: 'HEAD' })
+  t.equal(head.headers.get('content-length'), '4')
+  t.equal(await head.text(), '')
+  t.equal((await fetch(`${url}/f/`)).status, 204)
+})
+
+t.test('the headers of a function are passed on, but those of the connection are not', async (t) => {
+  const { url } = await gatewayWith(t, () =>
+    ok('body', [
+      ['set-cookie', 'a=1'],
+      ['set-cookie', 'b=2'],
+      ['content-length', '999'],
+      ['transfer-encoding', 'chunked'],
+      ['x-carpool-invocation', 'forged'],
+      ['x-mine', 'yes'],
+    ]),
+  )
+  const { headers } = await fetch(`${url}/f/`)
+  t.strictSame(headers.getSetCookie(), ['a=1', 'b=2'])
+  t.equal(headers.get('content-length'), '4')
+  t.equal(headers.get('x-carpool-invocation'), 'i-1')
+  t.equal(headers.get('x-mine'), 'yes')
+})
+
+t.test('large and binary bodies come back byte for byte', async (t) => {
+  const bytes = Buffer.from(Array.from({ length: 40_000 }, (_, i) => i % 256))
+  const { url } = await gatewayWith(
+    t,
+    ({ request }) => ({
+      id: 'i',
+      result: { outcome: 'ok', start: 'warm', response: { status: 200, headers: [], body: request.body } },
+    }),
+    100_000,
+  )
+  for (const size of [256, 40_000]) {
+    const body = bytes.subarray(0, size)
+    const echoed = Buffer.from(await (await fetch(`${url}/f/`, { method: 'POST', body })).arrayBuffer())
+    t.equal(Buffer.compare(echoed, body), 0, `${size} bytes`)
+  }
+})
+
+t.test('a failed outcome is a problem document', async (t) => {
+  const { url } = await gatewayWith(t, () => ({
+    id: 'i-9',
+    result: { outcome: 'timeout', start: 'warm', detail: 'No answer within 5 ms.' },
+  }))
+  const response = await fetch(`${url}/f/`)
+  t.equal(response.status, 504)
+  t.equal(response.headers.get('content-type'), 'application/problem+json')
+  t.match(await response.json(), { status: 504, code: 'timeout', detail: 'No answer within 5 ms.', invocationId: 'i-9' })
+})
+
+t.test('a refusal is a problem document, with Retry-After where a retry may help', async (t) => {
+  const { url } = await gatewayWith(t, () => {
+    throw new CarpoolError('saturated', 'Full: 5 of 5.')
+  })
+  const response = await fetch(`${url}/f/`)
+  t.equal(response.status, 503)
+  t.equal(response.headers.get('retry-after'), '1')
+  t.match(await response.json(), { code: 'saturated', detail: 'Full: 5 of 5.' })
+})
+
+t.test('a fault of ours is told to the operator and not to the caller', async (t) => {
+  const { url, faults } = await gatewayWith(t, () => {
+    throw new Error('secret /path/of/host')
+  })
+  const response = await fetch(`${url}/f/`)
+  t.equal(response.status, 500)
+  t.notMatch(await response.text(), /secret|path/)
+  t.match(faults[0]?.cause, { message: 'secret /path/of/host' })
+})
+
+t.test('a body over the limit is refused with the limit', async (t) => {
+  const { url } = await gatewayWith(t, () => ok('unreached'), 10)
+  const response = await fetch(`${url}/f/`, { method: 'POST', body: 'x'.repeat(11) })
+  t.equal(response.status, 413)
+  t.match(await response.json(), { code: 'body-too-large', detail: /10 bytes/ })
+})
+
+t.test('what is no function is refused as a problem document', async (t) => {
+  const { url, port } = await gatewayWith(t, () => ok('unreached'))
+  t.match(await (await fetch(url)).json(), { status: 404, code: 'route-not-found' })
+  t.match(await raw(port, 'GET /%zz/ HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n'), /400 [^]*"code":"bad-request"/)
+  t.match(await raw(port, 'nonsense\r\n\r\n'), /^HTTP\/1\.1 400 [^]*"code":"bad-request"/)
+  t.match(
+    await raw(port, `GET /f/ HTTP/1.1\r\nhost: x\r\nx-big: ${'x'.repeat(17_000)}\r\n\r\n`),
+    /^HTTP\/1\.1 431 [^]*"code":"headers-too-large"/,
+  )
+})
+
+t.test('a client that leaves is told to the invocation', async (t) => {
+  const { promise: canceled, resolve } = Promise.withResolvers<void>()
+  const { promise: entered, resolve: enter } = Promise.withResolvers<void>()
+  const { url } = await gatewayWith(t, ({ cancellation }) => {
+    cancellation.onCancel(resolve)
+    enter()
+    return new Promise(() => {})
+  })
+  const controller = new AbortController()
+  const call = fetch(`${url}/f/`, { signal: controller.signal })
+  await entered
+  controller.abort()
+  await t.rejects(call, { name: 'AbortError' })
+  await canceled
+})
+
+t.test('a client that has its answer does not cancel', async (t) => {
+  let canceled = false
+  const { url } = await gatewayWith(t, ({ cancellation }) => {
+    cancellation.onCancel(() => {
+      canceled = true
+    })
+    return ok('done')
+  })
+  await (await fetch(`${url}/f/`, { headers: { connection: 'close' } })).text()
+  await (await fetch(`${url}/f/`)).text()
+  t.notOk(canceled)
+})
