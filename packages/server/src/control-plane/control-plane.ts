@@ -1,0 +1,64 @@
+import {
+  CarpoolError,
+  PROBLEM_CONTENT_TYPE,
+  problemOfError,
+  type DeployRequest,
+  type Invoke,
+  type Revision,
+  type ServerInfo,
+} from '@carpool/core'
+import type { FunctionLogs } from '@carpool/function-logs'
+import { errorOfFastify } from '@carpool/gateway'
+import type { Meter } from '@carpool/metering'
+import type { Registry } from '@carpool/registry'
+import Fastify, { type FastifyInstance } from 'fastify'
+import { authorize } from './authorize.ts'
+import { functionRoutes } from './function-routes.ts'
+import { logRoutes } from './log-routes.ts'
+
+export interface ControlPlaneOptions {
+  readonly token: string
+  readonly registry: Registry
+  readonly meter: Meter
+  readonly logs: FunctionLogs
+  readonly deploy: (functionName: string, request: DeployRequest) => Promise<Revision>
+  readonly invoke: Invoke
+  readonly serverInfo: () => ServerInfo
+  /** Whether a host takes invocations and the server is not shutting down. */
+  readonly isReady: () => boolean
+  /** Address of the data plane, without a slash at the end. */
+  readonly dataUrl: () => string
+  readonly maxBodyBytes: number
+  readonly maxBundleBytes: number
+  readonly onFault: (error: CarpoolError) => void
+}
+
+/** A deploy carries a source map, which is larger than the code, and both grow when they are quoted in JSON. */
+const BODY_BYTES_PER_BUNDLE_BYTE = 8
+
+/** The control plane: what operators and the CLI call. */
+export function createControlPlane(options: ControlPlaneOptions): FastifyInstance {
+  const bodyLimit = Math.max(options.maxBundleBytes * BODY_BYTES_PER_BUNDLE_BYTE, options.maxBodyBytes * 2, 1024 * 1024)
+  const app = Fastify({ bodyLimit, forceCloseConnections: true })
+  app.setErrorHandler((cause, _request, reply) => {
+    const error = errorOfFastify(cause, bodyLimit)
+    if (error.code === 'internal') options.onFault(error)
+    return reply.code(error.status).type(PROBLEM_CONTENT_TYPE).send(problemOfError(error))
+  })
+  app.setNotFoundHandler(() => {
+    throw new CarpoolError('route-not-found', 'The control plane has nothing at this address.')
+  })
+  app.get('/healthz', () => ({ status: 'ok' }))
+  app.get('/readyz', (_request, reply) => {
+    const ready = options.isReady()
+    return reply.code(ready ? 200 : 503).send({ status: ready ? 'ready' : 'not ready' })
+  })
+  app.register((guarded, _options, done) => {
+    guarded.addHook('onRequest', async (request) => authorize(request, options.token))
+    guarded.get('/v1/server', () => options.serverInfo())
+    functionRoutes(guarded, options)
+    logRoutes(guarded, options)
+    done()
+  })
+  return app
+}

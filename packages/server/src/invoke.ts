@@ -1,0 +1,33 @@
+import { randomUUID } from 'node:crypto'
+import type { Invoke } from '@carpool/core'
+import type { Admission } from '@carpool/admission'
+import type { Fleet } from '@carpool/fleet'
+import type { Meter } from '@carpool/metering'
+import type { Registry } from '@carpool/registry'
+import type { FunctionJournal } from './function-journal.ts'
+
+export interface InvokeParts {
+  readonly registry: Registry
+  readonly admission: Admission
+  readonly fleet: Fleet
+  readonly meter: Meter
+  readonly journal: FunctionJournal
+}
+
+/** The life of one invocation. Each step may refuse it with an error whose code names the step; from `invoke` on it has an outcome. */
+export function createInvoke({ registry, admission, fleet, meter, journal }: InvokeParts): Invoke {
+  return async ({ functionName, request, cancellation }) => {
+    const revision = registry.route(functionName) // route
+    const permit = admission.admit(functionName, revision.limits) // admit
+    try {
+      const id = randomUUID()
+      const slot = await fleet.place(revision) // place
+      const result = await slot.invoke(id, request, cancellation) // invoke
+      meter.record(functionName, result.outcome) // meter
+      if (result.outcome !== 'ok') journal.failed(revision, id, result)
+      return { id, result } // respond: the caller's part
+    } finally {
+      permit.release()
+    }
+  }
+}
