@@ -49,7 +49,9 @@ t.test('a request reaches the function with its name taken off the path', async 
   })
   t.equal(await response.text(), 'hi')
   t.equal(response.headers.get('x-carpool-invocation'), 'i-1')
-  const { functionName, request } = seen[0] ?? t.bailout('no request')
+  const [first] = seen
+  if (first === undefined) return t.fail('the request did not arrive')
+  const { functionName, request } = first
   t.equal(functionName, 'shop')
   t.match(request.url, /\/cart\/7\?x=1%20y$/)
   t.equal(Buffer.from(request.body).toString(), 'äö')

@@ -1,0 +1,78 @@
+/** Many invocations share one host process, each function in its own isolate. */
+import t from 'tap'
+import { startServer } from '../support/server.ts'
+
+const SLEEPER = `
+  const instance = crypto.randomUUID()
+  let running = 0
+  export default {
+    async fetch(request) {
+      running++
+      const together = running
+      await new Promise((resolve) => setTimeout(resolve, 1000))
+      running--
+      return Response.json({ instance, together })
+    }
+  }`
+
+t.test('a thousand calls that sleep a second ride in one isolate of one host process', async (t) => {
+  const server = await startServer(t)
+  await server.deploy('sleeper', SLEEPER)
+  const before = await server.info()
+  const answers = await Promise.all(
+    Array.from({ length: 1000 }, async () => {
+      const response = await server.get('/sleeper/')
+      return { status: response.status, ...((await response.json()) as { instance: string; together: number }) }
+    }),
+  )
+  const after = await server.info()
+  t.ok(answers.every(({ status }) => status === 200))
+  t.equal(new Set(answers.map(({ instance }) => instance)).size, 1)
+  t.equal(Math.max(...answers.map(({ together }) => together)), 1000, 'all of them were under way together')
+  t.strictSame(
+    after.hosts.map(({ pid }) => pid),
+    before.hosts.map(({ pid }) => pid),
+  )
+  t.equal(after.hosts.length, 1)
+})
+
+t.test('functions in one host do not see each other, nor what another left in the globals', async (t) => {
+  const server = await startServer(t)
+  await server.deploy(
+    'left',
+    `export default { fetch() { globalThis.secret = 'left'; Array.prototype.evil = 1; return new Response('set') } }`,
+  )
+  await server.deploy('right', `export default { fetch() { return Response.json([typeof secret, typeof [].evil]) } }`)
+  await server.get('/left/')
+  t.strictSame(await (await server.get('/right/')).json(), ['undefined', 'undefined'])
+  t.equal((await server.info()).hosts.length, 1)
+})
+
+t.test('with more functions than isolates, the evicted ones come back by themselves', async (t) => {
+  const server = await startServer(t, ['--max-isolates', '2'])
+  for (const name of ['a', 'b', 'c', 'd']) {
+    await server.deploy(name, `let calls = 0; export default { fetch() { return new Response('${name} ' + ++calls) } }`)
+  }
+  for (const name of ['a', 'b', 'c', 'd', 'a']) t.equal(await (await server.get(`/${name}/`)).text(), `${name} 1`)
+  t.equal(await (await server.get('/a/')).text(), 'a 2')
+})
+
+t.test('a function has a limit of its own', async (t) => {
+  const server = await startServer(t)
+  await server.deploy('narrow', {
+    'carpool.config.json': JSON.stringify({ concurrency: 2 }),
+    'index.js': `
+      const held = []
+      export default {
+        fetch(request) {
+          if (new URL(request.url).pathname === '/go') { for (const go of held) go(); return new Response('gone') }
+          return new Promise((resolve) => held.push(() => resolve(new Response('ok'))))
+        }
+      }`,
+  })
+  const [one, two, three] = [server.get('/narrow/'), server.get('/narrow/'), server.get('/narrow/')]
+  const refused = await Promise.race([one, two, three])
+  t.equal(refused?.status, 429)
+  t.match(await refused?.json(), { code: 'too-many-requests', detail: /limit of 2/ })
+  t.ok(refused?.headers.get('retry-after'))
+})

@@ -1,0 +1,120 @@
+/** What becomes of calls whose function fails: a problem document with a stable code, and the rest in the function's log. */
+import t from 'tap'
+import { ROOT } from '../support/command.ts'
+import { startServer } from '../support/server.ts'
+
+const FAILING = `
+  interface Shop { readonly open: boolean }
+  const shops: Shop[] = []
+  export default {
+    async fetch(request: Request): Promise<Response> {
+      switch (new URL(request.url).pathname) {
+        case '/throw':
+          return Response.json(shops[0]!.open)
+        case '/reject':
+          await null
+          throw { not: 'an error' }
+        case '/text':
+          return 'text' as never
+        case '/nothing':
+          return undefined as never
+        case '/wait':
+          return new Promise(() => {})
+        case '/header':
+          return new Response('', { headers: { a: 'b\\r\\nc: d' } })
+        case '/large':
+          return new Response('x'.repeat(2_000_000))
+        case '/memory': {
+          const kept = []
+          for (;;) kept.push({ a: 1 })
+        }
+        default:
+          return new Response('fine')
+      }
+    },
+  }`
+
+t.test('failing functions', async (t) => {
+  const server = await startServer(t, ['--max-body-bytes', '1000000'])
+  await server.deploy('failing', { 'src/index.ts': FAILING, 'carpool.config.json': '{"timeoutMs": 1000, "memoryMb": 32}' })
+  const cases: Array<[path: string, status: number, code: string, detail: RegExp]> = [
+    ['/throw', 500, 'exception', /log/],
+    ['/reject', 500, 'exception', /log/],
+    ['/header', 500, 'exception', /log/],
+    ['/text', 502, 'invalid-response', /Response/],
+    ['/nothing', 502, 'invalid-response', /Response/],
+    ['/large', 502, 'invalid-response', /2000000 bytes; the limit is 1000000/],
+    ['/wait', 504, 'timeout', /1000 ms/],
+    ['/memory', 502, 'memory-exceeded', /32 MiB/],
+  ]
+  for (const [path, status, code, detail] of cases) {
+    await t.test(`${path} is answered ${status} ${code}`, async (t) => {
+      const response = await server.get(`/failing${path}`)
+      const text = await response.text()
+      t.equal(response.status, status)
+      t.equal(response.headers.get('content-type'), 'application/problem+json')
+      t.equal(response.headers.get('x-carpool-error'), code)
+      const id = response.headers.get('x-carpool-invocation')
+      t.match(JSON.parse(text), { status, code, detail, invocationId: id })
+      t.notMatch(text, ROOT)
+      t.notMatch(text, /\/tmp|node:internal|isolated-vm|\.ts:/)
+      const line = await server.untilLogged('failing', new RegExp(`${code}.*|"invocationId":"${id}"`))
+      t.equal(line.level, 'error')
+      t.equal(await (await server.get('/failing/')).text(), 'fine', 'the next call works')
+    })
+  }
+
+  t.test('the stack of a throw is in the log, in positions of the author', async (t) => {
+    const line = await server.untilLogged('failing', /exception: TypeError/)
+    t.match(line.msg, /src\/index\.ts:8:\d+/)
+    t.notMatch(line.msg, ROOT)
+    t.equal(line.stream, 'carpool')
+  })
+})
+
+t.test('an endless loop is ended, its neighbour answers throughout, and the function works again', async (t) => {
+  const server = await startServer(t)
+  const looping = `export default { fetch(request) { if (request.url.endsWith('/loop')) for (;;); return new Response('fine') } }`
+  await server.deploy('looping', { 'index.js': looping, 'carpool.config.json': '{"timeoutMs": 500}' })
+  await server.deploy('neighbour', `export default { fetch: () => new Response('ok') }`)
+  const state = { pending: true }
+  const loop = server.get('/looping/loop').finally(() => (state.pending = false))
+  let answered = 0
+  while (state.pending) {
+    t.equal(await (await server.get('/neighbour/')).text(), 'ok')
+    answered++
+  }
+  t.ok(answered > 10, `the neighbour answered ${answered} times`)
+  t.match(await (await loop).json(), { code: 'timeout', status: 504 })
+  // Calls that come before the isolate is found stuck end with it; then there is a new one.
+  for (;;) {
+    const response = await server.get('/looping/')
+    if (response.status === 200) break
+    t.match(await response.json(), { status: /50[24]/, code: /isolate-lost|timeout/ })
+  }
+})
+
+t.test('a client that leaves frees its place', async (t) => {
+  const server = await startServer(t)
+  await server.deploy('endless', {
+    'index.js': `
+      export default {
+        fetch(request) {
+          return new Promise(() => request.signal.addEventListener('abort', () => console.log('left')))
+        }
+      }`,
+    'carpool.config.json': '{"concurrency": 1}',
+  })
+  const controller = new AbortController()
+  const call = server.get('/endless/', { signal: controller.signal })
+  const busy = await (async () => {
+    for (;;) {
+      const second = await server.get('/endless/', { signal: AbortSignal.timeout(50) }).catch(() => undefined)
+      if (second !== undefined) return second
+    }
+  })()
+  t.equal(busy.status, 429)
+  controller.abort()
+  await t.rejects(call)
+  await server.untilLogged('endless', /left/)
+})

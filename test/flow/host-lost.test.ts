@@ -1,0 +1,68 @@
+/** A host process that dies is replaced, and its calls are answered at once. */
+import t from 'tap'
+import { startServer, until } from '../support/server.ts'
+
+const WAITING = `
+  let calls = 0
+  export default {
+    fetch(request) {
+      if (request.url.endsWith('/calls')) return new Response(String(calls))
+      calls++
+      return new Promise(() => {})
+    }
+  }`
+
+t.test('the calls of a killed host are answered host-lost, and the next call is served by a new host', async (t) => {
+  const server = await startServer(t)
+  await server.deploy('waiting', WAITING)
+  const calls = Array.from({ length: 20 }, () => server.get('/waiting/'))
+  await until(async () => (await (await server.get('/waiting/calls')).text()) === '20')
+  const [host] = (await server.info()).hosts
+  process.kill(host?.pid ?? 0, 'SIGKILL')
+  for (const response of await Promise.all(calls)) {
+    t.equal(response.status, 502)
+    t.match(await response.json(), { code: 'host-lost' })
+  }
+  t.equal(await (await server.get('/waiting/calls')).text(), '0')
+  const [replacement] = (await server.info()).hosts
+  t.not(replacement?.pid, host?.pid)
+})
+
+t.test('hosts that are killed again and again are replaced every time', async (t) => {
+  const server = await startServer(t)
+  await server.deploy('waiting', WAITING)
+  for (let round = 0; round < 4; round++) {
+    const [host] = await until(async () => {
+      const { hosts } = await server.info()
+      return hosts.some(({ state }) => state === 'ready') && hosts
+    })
+    process.kill(host?.pid ?? 0, 'SIGKILL')
+    await until(async () => (await server.info()).hosts.every(({ pid }) => pid !== host?.pid))
+    t.equal((await server.get('/waiting/calls')).status, 200)
+  }
+})
+
+t.test('host processes end with a server that is killed', async (t) => {
+  const server = await startServer(t)
+  const [host] = (await server.info()).hosts
+  await server.stop('SIGKILL')
+  await until(async () => !isAlive(host?.pid ?? 0))
+  t.pass()
+})
+
+t.test('several hosts share the calls', async (t) => {
+  const server = await startServer(t, ['--hosts', '2'])
+  const source = `const id = crypto.randomUUID(); export default { async fetch() { await new Promise((r) => setTimeout(r, 20)); return new Response(id) } }`
+  await server.deploy('spread', source)
+  const ids = await Promise.all(Array.from({ length: 20 }, async () => (await server.get('/spread/')).text()))
+  t.equal(new Set(ids).size, 2)
+})
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0)
+    return true
+  } catch {
+    return false
+  }
+}

@@ -1,0 +1,76 @@
+/** A new revision takes over without a failed call, without a mix, and at once. */
+import t from 'tap'
+import { startServer } from '../support/server.ts'
+
+/** Says its number from module scope, from the handler, and after waiting: a mix would show. */
+function numbered(n: number): string {
+  return `
+    const loaded = ${n}
+    export default {
+      async fetch() {
+        const entered = ${n}
+        await new Promise((resolve) => setTimeout(resolve, 5))
+        return Response.json([loaded, entered, ${n}])
+      }
+    }`
+}
+
+t.test('deploys under load fail no call, mix no revisions, and take over at once', async (t) => {
+  const server = await startServer(t)
+  await server.deploy('app', numbered(1))
+  const seen = new Set<number>()
+  const wrong: unknown[] = []
+  const load = { calling: true, latest: 1 }
+  const call = async (): Promise<number> => {
+    const atLeast = load.latest
+    const response = await server.get('/app/')
+    const numbers = (await response.json()) as number[]
+    const [first = 0] = numbers
+    if (response.status !== 200 || numbers.length !== 3 || numbers.some((n) => n !== first) || first < atLeast)
+      wrong.push(numbers)
+    seen.add(first)
+    return first
+  }
+  const callers = Array.from({ length: 8 }, async () => {
+    while (load.calling) await call()
+  })
+  for (let n = 2; n <= 6; n++) {
+    await server.deploy('app', numbered(n))
+    load.latest = n
+    t.equal(await call(), n, `the next call after deploy ${n} is answered by it`)
+  }
+  load.calling = false
+  await Promise.all(callers)
+  t.strictSame(wrong, [])
+  t.strictSame(
+    [...seen].toSorted((a, b) => a - b),
+    [1, 2, 3, 4, 5, 6],
+  )
+})
+
+t.test('going back to an earlier revision works', async (t) => {
+  const server = await startServer(t)
+  for (const n of [1, 2, 1]) {
+    await server.deploy('app', numbered(n))
+    t.strictSame(await (await server.get('/app/')).json(), [n, n, n])
+  }
+})
+
+t.test('functions are there again after a restart, also after kill -9', async (t) => {
+  const first = await startServer(t)
+  await first.deploy('kept', numbered(7))
+  await first.stop('SIGKILL')
+  const second = await startServer(t, [], first.dataDir)
+  t.strictSame(await (await second.get('/kept/')).json(), [7, 7, 7])
+  t.equal((await second.stop('SIGTERM')).code, 0)
+})
+
+t.test('a deleted function is gone at once', async (t) => {
+  const server = await startServer(t)
+  await server.deploy('brief', numbered(1))
+  t.equal((await server.carpool('delete', 'brief')).code, 0)
+  const response = await server.get('/brief/')
+  t.equal(response.status, 404)
+  t.match(await response.json(), { code: 'not-found' })
+  t.strictSame(await server.json('list'), [])
+})

@@ -1,0 +1,118 @@
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { createInterface } from 'node:readline'
+import type { FunctionInfo, LogLine, ServerInfo } from '@carpool/core'
+import type { Test } from 'tap'
+import { startCarpool, untilEnd, type Finished } from './command.ts'
+
+/** The files of a function, by path in its folder. */
+export type Files = Readonly<Record<string, string>>
+
+/** A real server, started through the command, with a data folder of its own. */
+export interface TestServer {
+  readonly url: string
+  readonly adminUrl: string
+  readonly dataDir: string
+  /** Where the server announces itself to the command. */
+  readonly stateDir: string
+  /** Runs a verb against this server. */
+  carpool(...args: string[]): Promise<Finished>
+  /** Runs a verb with `--json`, and reads what it prints. */
+  json<T>(...args: string[]): Promise<T>
+  /** Writes a function's files to a new folder and deploys it. @throws Error unless the exit code is 0 */
+  deploy(name: string, files: Files | string, ...args: string[]): Promise<FunctionInfo>
+  /** Writes a function's files to a new folder. */
+  write(files: Files | string): string
+  get(path: string, init?: RequestInit): Promise<Response>
+  info(): Promise<ServerInfo>
+  /** Waits until the log of a function has a line that matches. */
+  untilLogged(name: string, pattern: RegExp): Promise<LogLine>
+  /** Sends a signal and waits for the end of the process. */
+  stop(signal?: NodeJS.Signals): Promise<Finished>
+}
+
+export async function startServer(t: Test, args: readonly string[] = [], dataDir = temporaryFolder(t)): Promise<TestServer> {
+  const stateDir = temporaryFolder(t)
+  const env = { CARPOOL_STATE_DIR: stateDir, CARPOOL_LOG_LEVEL: 'warn' }
+  const child = startCarpool(['serve', '--port', '0', '--admin-port', '0', '--data', dataDir, '--json', ...args], env)
+  const ended = untilEnd(child)
+  t.teardown(async () => {
+    child.kill('SIGKILL')
+    await ended
+  })
+  if (child.stdout === null) throw new Error('The server has no output.')
+  const first = JSON.parse(await firstLine(child.stdout)) as { ready: true; url: string; adminUrl: string } | { error: object }
+  if ('error' in first) throw new Error(`The server ended with code ${(await ended).code}: ${(await ended).stderr}`)
+  const { url, adminUrl } = first
+
+  const carpool = (...verb: string[]): Promise<Finished> => untilEnd(startCarpool([...verb, '--url', adminUrl], env))
+  const json = async <T>(...verb: string[]): Promise<T> => {
+    const { code, stdout, stderr } = await carpool(...verb, '--json')
+    if (code !== 0) throw new Error(`carpool ${verb.join(' ')} ended with code ${code}: ${stderr}${stdout}`)
+    return JSON.parse(stdout) as T
+  }
+  const write = (files: Files | string): string => {
+    const folder = temporaryFolder(t)
+    for (const [path, content] of Object.entries(typeof files === 'string' ? { 'index.js': files } : files)) {
+      mkdirSync(dirname(join(folder, path)), { recursive: true })
+      writeFileSync(join(folder, path), content)
+    }
+    return folder
+  }
+  return {
+    url,
+    adminUrl,
+    dataDir,
+    stateDir,
+    carpool,
+    json,
+    write,
+    deploy: (name, files, ...more) => json<FunctionInfo>('deploy', write(files), '--name', name, ...more),
+    get: (path, init) => fetch(url + path, init),
+    info: async () => {
+      const token = readFileSync(join(dataDir, 'admin-token'), 'utf8').trim()
+      const response = await fetch(`${adminUrl}/v1/server`, { headers: { authorization: `Bearer ${token}` } })
+      return (await response.json()) as ServerInfo
+    },
+    untilLogged: async (name, pattern) => {
+      const follower = startCarpool(['logs', name, '-f', '-n', '1000', '--json', '--url', adminUrl], env)
+      const end = untilEnd(follower)
+      try {
+        if (follower.stdout === null) throw new Error('The follower has no output.')
+        for await (const line of createInterface({ input: follower.stdout })) {
+          if (pattern.test(line)) return JSON.parse(line) as LogLine
+        }
+        throw new Error(`The log of ${name} ended without ${String(pattern)}.`)
+      } finally {
+        follower.kill('SIGKILL')
+        await end
+      }
+    },
+    stop: (signal = 'SIGTERM') => {
+      child.kill(signal)
+      return ended
+    },
+  }
+}
+
+export function temporaryFolder(t: Test): string {
+  const folder = mkdtempSync(join(tmpdir(), 'carpool-test-'))
+  t.teardown(() => rmSync(folder, { recursive: true, force: true }))
+  return folder
+}
+
+/** Waits for something that another process brings about, asking again and again; fails when the test's own time is over. */
+export async function until<T>(ask: () => Promise<T | undefined | false>): Promise<T> {
+  for (;;) {
+    const answer = await ask()
+    if (answer !== undefined && answer !== false) return answer
+    await new Promise((resolve) => setTimeout(resolve, 10))
+  }
+}
+
+async function firstLine(stream: NodeJS.ReadableStream): Promise<string> {
+  return new Promise((resolve) => {
+    createInterface({ input: stream }).once('line', resolve)
+  })
+}
