@@ -1,0 +1,27 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Test } from 'tap'
+import { deployExample } from '../../../scripts/deploy-example.ts'
+import { outputUntil, startNode } from './start-node.ts'
+
+const CARPOOL = join(import.meta.dirname, '../../../packages/cli/bin/carpool.js')
+
+interface Options {
+  /** Variables for the functions. */
+  readonly env?: Record<string, string>
+}
+
+/** Serves for the time of a test, and deploys examples. @returns the URL below which they answer */
+export async function serveExamples(t: Test, names: readonly string[], { env = {} }: Options = {}): Promise<string> {
+  const folder = t.testdir()
+  const data = `${folder}/data`
+  const flags = ['--port', '0', '--admin-port', '0', '--data', data, '--allow-egress', '127.0.0.1/32']
+  const server = startNode(t, [CARPOOL, 'serve', ...flags, '--json'], {
+    CARPOOL_STATE_DIR: `${folder}/state`,
+    CARPOOL_LOG_LEVEL: 'warn',
+  })
+  const { url, adminUrl } = JSON.parse(await outputUntil(server, '\n')) as { url: string; adminUrl: string }
+  const token = readFileSync(`${data}/admin-token`, 'utf8').trim()
+  for (const name of names) await deployExample({ adminUrl, token }, name, env)
+  return url
+}

@@ -1,0 +1,5 @@
+export default {
+  fetch() {
+    return Response.json({ now: new Date().toISOString() })
+  },
+}
