@@ -36,7 +36,7 @@ const FAILING = `
 
 t.test('failing functions', async (t) => {
   const server = await startServer(t, ['--max-body-bytes', '1000000'])
-  await server.deploy('failing', { 'src/index.ts': FAILING, 'carpool.config.json': '{"timeoutMs": 1000, "memoryMb": 32}' })
+  await server.deploy('failing', { 'src/index.ts': FAILING, 'carpool.config.json': '{"timeoutMs": 3000, "memoryMb": 32}' })
   const cases: Array<[path: string, status: number, code: string, detail: RegExp]> = [
     ['/throw', 500, 'exception', /log/],
     ['/reject', 500, 'exception', /log/],
@@ -44,7 +44,7 @@ t.test('failing functions', async (t) => {
     ['/text', 502, 'invalid-response', /Response/],
     ['/nothing', 502, 'invalid-response', /Response/],
     ['/large', 502, 'invalid-response', /2000000 bytes; the limit is 1000000/],
-    ['/wait', 504, 'timeout', /1000 ms/],
+    ['/wait', 504, 'timeout', /3000 ms/],
     ['/memory', 502, 'memory-exceeded', /32 MiB/],
   ]
   for (const [path, status, code, detail] of cases) {

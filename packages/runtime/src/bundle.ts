@@ -1,0 +1,35 @@
+import { build } from 'esbuild'
+import { extname, join } from 'node:path'
+
+/** Name under which the script of the bundle holds its exports, within a function of its own. */
+const EXPORTS = 'carpoolRuntime'
+
+/**
+ * Bundles the world that a function runs in into one script, for a bare context. Its completion value is a function
+ * `boot(names, ...functions)`: `names` are the method names of the GuestBridge between commas, `functions` the callbacks in that
+ * order. It returns the {@link GuestEntries}.
+ *
+ * Names stay as they are, for stack traces and `constructor.name`; white space goes.
+ */
+export async function bundleRuntime(): Promise<string> {
+  const result = await build({
+    entryPoints: [join(import.meta.dirname, 'guest', `main${extname(import.meta.filename)}`)],
+    bundle: true,
+    write: false,
+    format: 'iife',
+    globalName: EXPORTS,
+    platform: 'neutral',
+    mainFields: ['module', 'main'],
+    target: 'esnext',
+    minifyWhitespace: true,
+    minifySyntax: true,
+    legalComments: 'inline',
+    // A script of one-byte characters takes half the memory.
+    charset: 'ascii',
+    logLevel: 'silent',
+    // Imports of types only are gone by then, so nothing but the guest and its libraries is in the bundle.
+    tsconfigRaw: {},
+  })
+  // Strict mode keeps frames and callers of the runtime from user code.
+  return `(function(){'use strict';${result.outputFiles[0]!.text}\nreturn ${EXPORTS}.boot})()`
+}

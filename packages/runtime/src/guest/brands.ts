@@ -1,0 +1,68 @@
+import {
+  arrayBufferByteLength,
+  bigIntValueOf,
+  booleanValueOf,
+  dateGetTime,
+  mapSize,
+  numberValueOf,
+  objectToString,
+  regExpSource,
+  setSize,
+  sharedByteLength,
+  stringSlice,
+  stringValueOf,
+  symbolValueOf,
+  weakMapHas,
+  weakRefDeref,
+  weakSetHas,
+} from './primordials.ts'
+
+export type Brand =
+  | 'Date'
+  | 'RegExp'
+  | 'Map'
+  | 'Set'
+  | 'WeakMap'
+  | 'WeakSet'
+  | 'WeakRef'
+  | 'ArrayBuffer'
+  | 'SharedArrayBuffer'
+  | 'Boolean'
+  | 'Number'
+  | 'String'
+  | 'BigInt'
+  | 'Symbol'
+
+const probes = {
+  __proto__: null,
+  Date: dateGetTime,
+  RegExp: regExpSource,
+  Map: mapSize,
+  Set: setSize,
+  WeakMap: (value: unknown) => weakMapHas(value, probes),
+  WeakSet: (value: unknown) => weakSetHas(value, probes),
+  WeakRef: weakRefDeref,
+  ArrayBuffer: arrayBufferByteLength,
+  SharedArrayBuffer: sharedByteLength,
+  Boolean: booleanValueOf,
+  Number: numberValueOf,
+  String: stringValueOf,
+  BigInt: bigIntValueOf,
+  Symbol: symbolValueOf,
+} as unknown as Record<string, ((value: never) => unknown) | undefined>
+
+/**
+ * The built-in class that an object truly is, by its internal slots; undefined for anything else. `Symbol.toStringTag` only says
+ * where to look, so an object cannot pass for what it is not.
+ */
+export function brandOf(value: object): Brand | undefined {
+  const tag = stringSlice(objectToString(value), 8, -1)
+  const probe = probes[tag]
+  if (probe === undefined) return undefined
+  try {
+    probe(value as never)
+    return tag as Brand
+  } catch {
+    return undefined
+  }
+}

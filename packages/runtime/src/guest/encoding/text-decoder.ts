@@ -1,0 +1,144 @@
+import { bytesOf } from '../buffer-source.ts'
+import { SafeRangeError, SafeTypeError } from '../primordials.ts'
+import { stripBom, Utf8Decoder } from './utf8.ts'
+import { toText } from '../to-text.ts'
+
+type Encoding = 'utf-8' | 'windows-1252' | 'utf-16le' | 'utf-16be'
+
+/** The labels of the Encoding standard for the encodings that are here. */
+const LABELS: Record<Encoding, string> = {
+  'utf-8': 'unicode-1-1-utf-8 unicode11utf8 unicode20utf8 utf-8 utf8 x-unicode20utf8',
+  'windows-1252':
+    'ansi_x3.4-1968 ascii cp1252 cp819 csisolatin1 ibm819 iso-8859-1 iso-ir-100 iso8859-1 iso88591 iso_8859-1 iso_8859-1:1987 l1 latin1 us-ascii windows-1252 x-cp1252',
+  'utf-16le': 'csunicode iso-10646-ucs-2 ucs-2 unicode unicodefeff utf-16 utf-16le',
+  'utf-16be': 'unicodefffe utf-16be',
+}
+
+/** Windows-1252 for the bytes 80 to 9F. */
+const C1 = '€\x81‚ƒ„…†‡ˆ‰Š‹Œ\x8dŽ\x8f\x90‘’“”•–—˜™š›œ\x9džŸ'
+
+interface ByteDecoder {
+  decode(bytes: Uint8Array): string
+  flush(): string
+}
+
+export class TextDecoder {
+  readonly #encoding: Encoding
+  readonly #fatal: boolean
+  readonly #ignoreBom: boolean
+  #decoder: ByteDecoder | undefined
+  #bomSeen = false
+
+  constructor(label: unknown = 'utf-8', options?: { fatal?: boolean; ignoreBOM?: boolean } | null) {
+    this.#encoding = encodingOf(toText(label))
+    this.#fatal = Boolean(options?.fatal)
+    this.#ignoreBom = Boolean(options?.ignoreBOM)
+  }
+
+  get encoding(): string {
+    return this.#encoding
+  }
+
+  get fatal(): boolean {
+    return this.#fatal
+  }
+
+  get ignoreBOM(): boolean {
+    return this.#ignoreBom
+  }
+
+  decode(input?: unknown, options?: { stream?: boolean } | null): string {
+    const stream = Boolean(options?.stream)
+    const bytes = input === undefined ? new Uint8Array(0) : bytesOf(input)
+    if (bytes === undefined) throw new SafeTypeError('decode needs an ArrayBuffer or a view of one.')
+    this.#decoder ??= makeDecoder(this.#encoding, this.#fatal)
+    let text
+    try {
+      text = this.#decoder.decode(bytes)
+      if (!stream) text += this.#decoder.flush()
+    } catch (error) {
+      this.#decoder = undefined
+      this.#bomSeen = false
+      throw error
+    }
+    if (!this.#bomSeen && text !== '' && this.#encoding !== 'windows-1252') {
+      this.#bomSeen = true
+      if (!this.#ignoreBom) text = stripBom(text)
+    }
+    if (!stream) {
+      this.#decoder = undefined
+      this.#bomSeen = false
+    }
+    return text
+  }
+
+  get [Symbol.toStringTag](): string {
+    return 'TextDecoder'
+  }
+}
+
+function encodingOf(label: string): Encoding {
+  const name = label.replace(/^[\t\n\f\r ]+|[\t\n\f\r ]+$/g, '').toLowerCase()
+  for (const encoding of Object.keys(LABELS) as Encoding[]) {
+    if (name !== '' && LABELS[encoding].split(' ').includes(name)) return encoding
+  }
+  throw new SafeRangeError(`TextDecoder has no encoding ${JSON.stringify(label)}.`)
+}
+
+function makeDecoder(encoding: Encoding, fatal: boolean): ByteDecoder {
+  if (encoding === 'utf-8') return new Utf8Decoder(fatal)
+  return encoding === 'windows-1252' ? windows1252 : new Utf16Decoder(encoding === 'utf-16be', fatal)
+}
+
+const windows1252: ByteDecoder = {
+  decode(bytes) {
+    let text = ''
+    for (const byte of bytes) text += byte >= 0x80 && byte <= 0x9f ? C1[byte - 0x80]! : String.fromCharCode(byte)
+    return text
+  },
+  flush: () => '',
+}
+
+class Utf16Decoder implements ByteDecoder {
+  readonly #bigEndian: boolean
+  readonly #fatal: boolean
+  #odd: number | undefined
+  /** A high surrogate that waits for its partner. */
+  #high = ''
+
+  constructor(bigEndian: boolean, fatal: boolean) {
+    this.#bigEndian = bigEndian
+    this.#fatal = fatal
+  }
+
+  decode(bytes: Uint8Array): string {
+    let text = this.#high
+    this.#high = ''
+    for (const byte of bytes) {
+      if (this.#odd === undefined) {
+        this.#odd = byte
+        continue
+      }
+      text += String.fromCharCode(this.#bigEndian ? (this.#odd << 8) | byte : (byte << 8) | this.#odd)
+      this.#odd = undefined
+    }
+    const last = text.charCodeAt(text.length - 1)
+    if (last >= 0xd800 && last <= 0xdbff) {
+      this.#high = text.slice(-1)
+      text = text.slice(0, -1)
+    }
+    return this.#check(text)
+  }
+
+  flush(): string {
+    const rest = this.#odd !== undefined || this.#high !== '' ? '\ud800' : ''
+    this.#odd = undefined
+    this.#high = ''
+    return this.#check(rest)
+  }
+
+  #check(text: string): string {
+    if (this.#fatal && !text.isWellFormed()) throw new SafeTypeError('The bytes are not valid UTF-16.')
+    return text.toWellFormed()
+  }
+}

@@ -1,0 +1,71 @@
+import { type BodyKind, type GuestEntries, type GuestOptions, type LoadReport, NO_INVOCATION } from '../bridge.ts'
+import { enter } from './current.ts'
+import { describeError } from './errors/describe-error.ts'
+import { settleFetch } from './fetch/fetch.ts'
+import { fillProcess } from './globals.ts'
+import { findHandler, type Handler } from './handlers/find-handler.ts'
+import { cancelInvocation, Invocation } from './invocation.ts'
+import { bridge } from './port.ts'
+import { apply, jsonParse, jsonStringify, SafePromise } from './primordials.ts'
+import { fireTimer } from './timers.ts'
+
+let handler: Handler = () => {}
+
+/** Runs the module scope, which may await, and finds the handler in what it exports. */
+function load(optionsText: string, factory: () => unknown): void {
+  enter(NO_INVOCATION)
+  const options = jsonParse(optionsText) as GuestOptions
+  fillProcess(options.env)
+  try {
+    const exported = apply(factory, undefined, [])
+    if (exported instanceof SafePromise) void loadLater(exported, options)
+    else adopt(exported, options)
+  } catch (error) {
+    reportFailure(error)
+  }
+}
+
+async function loadLater(exported: Promise<unknown>, options: GuestOptions): Promise<void> {
+  try {
+    adopt(await exported, options)
+  } catch (error) {
+    reportFailure(error)
+  }
+}
+
+function adopt(exported: unknown, options: GuestOptions): void {
+  const found = findHandler(exported, options)
+  if (found.ok) {
+    handler = found.handler
+    report({ ok: true, form: found.form })
+  } else {
+    report({ ok: false, code: 'no-handler', message: found.message, stack: '' })
+  }
+}
+
+function reportFailure(error: unknown): void {
+  report({ ok: false, code: 'load-failed', ...describeError(error) })
+}
+
+function report(what: LoadReport): void {
+  bridge.loaded(reportJson(what))
+}
+
+// Written by hand: the module scope may have put a toJSON on Object.prototype.
+function reportJson(report: LoadReport): string {
+  if (report.ok) return `{"ok":true,"form":"${report.form}"}`
+  return `{"ok":false,"code":"${report.code}","message":${jsonStringify(report.message)},"stack":${jsonStringify(report.stack)}}`
+}
+
+function invoke(invocation: number, head: string, bodyKind: BodyKind, body: string): void {
+  enter(invocation)
+  handler(new Invocation(invocation, head, bodyKind, body))
+}
+
+function cancel(invocation: number): void {
+  enter(invocation)
+  cancelInvocation(invocation)
+  bridge.canceled(invocation)
+}
+
+export const entries: GuestEntries = { load, invoke, cancel, fireTimer, settleFetch }

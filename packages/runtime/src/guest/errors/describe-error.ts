@@ -1,0 +1,88 @@
+import { inspect } from '../console/inspect.ts'
+import { isError, stringIndexOf, stringSlice } from '../primordials.ts'
+
+export const MESSAGE_CHARS = 2048
+export const STACK_CHARS = 8192
+const CAUSES_MAX = 4
+
+export interface ErrorDescription {
+  readonly message: string
+  readonly stack: string
+}
+
+/**
+ * Describes anything that was thrown. Never throws itself, whatever getters, proxies or lack of stack space it meets.
+ * @returns `message`: "TypeError: what"; `stack`: as V8 gives it with the stacks of the causes, or '' if it has none. Both capped.
+ */
+export function describeError(thrown: unknown): ErrorDescription {
+  try {
+    if (!isErrorLike(thrown)) return { message: cap(`Uncaught ${inspect(thrown)}`, MESSAGE_CHARS), stack: '' }
+    const message = cap(titleOf(thrown), MESSAGE_CHARS)
+    return { message, stack: cap(stackWithCauses(thrown, message), STACK_CHARS) }
+  } catch {
+    return { message: 'Error: the error could not be described', stack: '' }
+  }
+}
+
+/** The stack of an error if it has one, else its title: what a log line shows. */
+export function errorText(thrown: unknown): string {
+  const { message, stack } = describeError(thrown)
+  return stack === '' ? message : stack
+}
+
+export function cap(text: string, limit: number): string {
+  return text.length <= limit ? text : `${stringSlice(text, 0, limit)}… (${text.length - limit} more characters)`
+}
+
+interface ErrorLike {
+  readonly name?: unknown
+  readonly message?: unknown
+  readonly stack?: unknown
+  readonly cause?: unknown
+}
+
+function isErrorLike(value: unknown): value is ErrorLike {
+  if (isError(value)) return true
+  // An error class of old style: made with Object.create(Error.prototype), without the slot of a true Error.
+  return value instanceof Error
+}
+
+function titleOf(error: ErrorLike): string {
+  const name = textOf(error, 'name') || 'Error'
+  const message = textOf(error, 'message')
+  return message === '' ? name : `${name}: ${message}`
+}
+
+function stackWithCauses(error: ErrorLike, title: string): string {
+  let text = stackOf(error, title)
+  let cause = read(error, 'cause')
+  for (let depth = 0; depth < CAUSES_MAX && cause !== undefined && cause !== null && text.length < STACK_CHARS; depth++) {
+    text += `\nCaused by: ${isErrorLike(cause) ? stackOf(cause, titleOf(cause)) : inspect(cause)}`
+    cause = isErrorLike(cause) ? read(cause, 'cause') : undefined
+  }
+  return text
+}
+
+function stackOf(error: ErrorLike, title: string): string {
+  const stack = textOf(error, 'stack')
+  if (stack === '') return title
+  // V8 wrote the stack when the error was made; a name or message that was set later is put in front.
+  const shown = cap(stack, STACK_CHARS)
+  const message = textOf(error, 'message')
+  if (message === '' || stringIndexOf(shown, cap(message, 100)) !== -1) return shown
+  const frames = stringIndexOf(shown, '\n    at ')
+  return frames === -1 ? title : title + stringSlice(shown, frames)
+}
+
+function textOf(error: ErrorLike, key: keyof ErrorLike): string {
+  const value = read(error, key)
+  return typeof value === 'string' ? value : ''
+}
+
+function read(error: ErrorLike, key: keyof ErrorLike): unknown {
+  try {
+    return error[key]
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,87 @@
+import type { BodyKind, FetchResult } from '../../bridge.ts'
+import { current, enter } from '../current.ts'
+import { followSignal } from '../events/abort-signal.ts'
+import { bridge } from '../port.ts'
+import { jsonParse, jsonStringify, SafeMap, SafePromise, SafeTypeError } from '../primordials.ts'
+import { type BridgeBody, bodyForBridge, bodyFromBridge } from './body.ts'
+import { headersJson, listOf } from './headers.ts'
+import { bodyOfRequest, releaseSignal, Request, type RequestInit } from './request.ts'
+import { isNullBodyStatus, type Response, responseOfFetch } from './response.ts'
+
+interface Pending {
+  readonly invocation: number
+  readonly resolve: (response: Response) => void
+  readonly reject: (error: unknown) => void
+  readonly release: () => void
+}
+
+const pending = new SafeMap<number, Pending>()
+let last = 0
+
+/** The `fetch` of user code: the host carries it out, so every network policy is the host's. */
+export function fetch(input: unknown, init?: RequestInit | null): Promise<Response> {
+  const invocation = current
+  return new SafePromise((resolve, reject) => {
+    const request = new Request(input, init)
+    const { signal } = request
+    if (signal.aborted) throw signal.reason
+    const body = bodyForBridge(bodyOfRequest(request))
+    const send = (kind: BodyKind, text: string): void => {
+      if (signal.aborted) return reject(signal.reason)
+      const id = ++last
+      followSignal(signal, () => {
+        if (!pending.delete(id)) return
+        bridge.stopFetch(id)
+        reject(signal.reason)
+      })
+      const release = (): void => releaseSignal(request)
+      pending.set(id, { invocation, resolve, reject, release })
+      bridge.startFetch(invocation, id, headJson(request), kind, text)
+    }
+    if ('kind' in body) send(body.kind, body.text)
+    else void sendLater(body, send, reject)
+  })
+}
+
+async function sendLater(
+  body: Promise<BridgeBody>,
+  send: (kind: BodyKind, text: string) => void,
+  reject: (error: unknown) => void,
+): Promise<void> {
+  try {
+    const { kind, text } = await body
+    send(kind, text)
+  } catch (error) {
+    reject(error)
+  }
+}
+
+function headJson(request: Request): string {
+  const url = jsonStringify(request.url)
+  return `{"method":${jsonStringify(request.method)},"url":${url},"headers":${headersJson(listOf(request.headers))},"redirect":"${request.redirect}"}`
+}
+
+/** Entry: a fetch has ended. */
+export function settleFetch(id: number, resultText: string, bodyKind: BodyKind, body: string): void {
+  const waiting = pending.get(id)
+  if (waiting === undefined) return
+  pending.delete(id)
+  enter(waiting.invocation)
+  waiting.release()
+  const result = jsonParse(resultText) as FetchResult
+  if (!result.ok) {
+    waiting.reject(new SafeTypeError(result.message))
+    return
+  }
+  const { status, statusText, headers, url, redirected } = result
+  waiting.resolve(
+    responseOfFetch({
+      status,
+      statusText,
+      headers,
+      url,
+      redirected,
+      body: isNullBodyStatus(status) ? null : bodyFromBridge(bodyKind, body),
+    }),
+  )
+}

@@ -1,0 +1,206 @@
+import type { HeaderList } from '@carpool/core'
+import { customInspect } from '../console/inspect.ts'
+import { jsonStringify, regExpExec, SafeRangeError, SafeTypeError, trunc } from '../primordials.ts'
+import { parseUrl, serializeUrl } from '../url/parse-url.ts'
+import { Body, type BodyInit, type BodyMembers, cloneBody, extractBody, mixBody, TEXT_TYPE } from './body.ts'
+import { copyHeaders, Headers, headersFromList, headersJson, type HeadersInit, listOf, makeImmutable } from './headers.ts'
+import { toNumber, toScalarText, toText } from '../to-text.ts'
+
+export interface ResponseInit {
+  status?: number
+  statusText?: string
+  headers?: HeadersInit
+}
+
+/** A response that fetch received. */
+export interface FetchedResponse {
+  readonly status: number
+  readonly statusText: string
+  readonly headers: HeaderList
+  readonly url: string
+  readonly redirected: boolean
+  readonly body: Body | null
+}
+
+const JSON_TYPE = 'application/json'
+
+export let isResponse: (value: unknown) => value is Response
+export let bodyOfResponse: (response: Response) => Body | null
+/** Status and headers as the JSON text of a ResponseHead. */
+export let headJsonOf: (response: Response) => string
+export let responseOfFetch: (fetched: FetchedResponse) => Response
+
+export class Response implements BodyMembers {
+  // Put on the prototype by mixBody.
+  declare readonly body: BodyMembers['body']
+  declare readonly bodyUsed: boolean
+  declare readonly arrayBuffer: BodyMembers['arrayBuffer']
+  declare readonly bytes: BodyMembers['bytes']
+  declare readonly formData: BodyMembers['formData']
+  declare readonly json: BodyMembers['json']
+  declare readonly text: BodyMembers['text']
+
+  #status = 200
+  #statusText = ''
+  /** Absent while there is none but for the content type that the body implies. */
+  #headers: Headers | undefined
+  #impliedType = ''
+  #body: Body | null = null
+  #type = 'default'
+  #url = ''
+  #redirected = false
+
+  static {
+    isResponse = (value): value is Response => typeof value === 'object' && value !== null && #status in value
+    bodyOfResponse = (response) => response.#body
+    headJsonOf = (response) => {
+      const headers =
+        response.#headers === undefined
+          ? response.#impliedType === ''
+            ? '[]'
+            : `[["content-type","${response.#impliedType}"]]`
+          : headersJson(listOf(response.#headers))
+      return `{"status":${response.#status},"headers":${headers}}`
+    }
+    responseOfFetch = (fetched) => {
+      const response = new Response()
+      response.#status = fetched.status
+      response.#statusText = fetched.statusText
+      response.#headers = makeImmutable(headersFromList(fetched.headers))
+      response.#url = fetched.url
+      response.#redirected = fetched.redirected
+      response.#type = 'basic'
+      response.#body = fetched.body
+      return response
+    }
+  }
+
+  constructor(body?: BodyInit, init?: ResponseInit | null) {
+    if (init !== undefined && init !== null) this.#init(init)
+    if (body === undefined || body === null) return
+    if (isNullBodyStatus(this.#status)) throw new SafeTypeError(`A response of status ${this.#status} cannot have a body.`)
+    if (typeof body === 'string') {
+      this.#body = new Body(body)
+      this.#imply(TEXT_TYPE)
+    } else {
+      const extracted = extractBody(body)
+      this.#body = extracted.body
+      if (extracted.type !== '') this.#imply(extracted.type)
+    }
+  }
+
+  static error(): Response {
+    const response = new Response()
+    response.#type = 'error'
+    response.#status = 0
+    response.#headers = makeImmutable(new Headers())
+    return response
+  }
+
+  static json(data: unknown, init?: ResponseInit | null): Response {
+    const text = jsonStringify(data) as string | undefined
+    if (text === undefined) throw new SafeTypeError('The value cannot be written as JSON.')
+    const response = new Response(null, init)
+    if (isNullBodyStatus(response.#status)) {
+      throw new SafeTypeError(`A response of status ${response.#status} cannot have a body.`)
+    }
+    response.#body = new Body(text)
+    response.#imply(JSON_TYPE)
+    return response
+  }
+
+  static redirect(url: unknown, status = 302): Response {
+    const parsed = parseUrl(toScalarText(url))
+    if (parsed === undefined) throw new SafeTypeError(`Invalid URL: ${JSON.stringify(toText(url).slice(0, 200))}`)
+    if (status !== 301 && status !== 302 && status !== 303 && status !== 307 && status !== 308) {
+      throw new SafeRangeError(`${status} is no redirect status: use 301, 302, 303, 307 or 308.`)
+    }
+    const response = new Response(null, { status, headers: { location: serializeUrl(parsed) } })
+    makeImmutable(response.#headers!)
+    return response
+  }
+
+  get type(): string {
+    return this.#type
+  }
+
+  get url(): string {
+    return this.#url
+  }
+
+  get redirected(): boolean {
+    return this.#redirected
+  }
+
+  get status(): number {
+    return this.#status
+  }
+
+  get ok(): boolean {
+    return this.#status >= 200 && this.#status <= 299
+  }
+
+  get statusText(): string {
+    return this.#statusText
+  }
+
+  get headers(): Headers {
+    if (this.#headers === undefined) {
+      this.#headers = new Headers()
+      if (this.#impliedType !== '') this.#headers.append('content-type', this.#impliedType)
+    }
+    return this.#headers
+  }
+
+  clone(): Response {
+    const [mine, other] = cloneBody(this.#body)
+    const copy = new Response()
+    copy.#status = this.#status
+    copy.#statusText = this.#statusText
+    copy.#headers = copyHeaders(this.headers)
+    copy.#type = this.#type
+    copy.#url = this.#url
+    copy.#redirected = this.#redirected
+    copy.#body = other
+    this.#body = mine
+    return copy
+  }
+
+  [customInspect](_depth: number, _options: object, inspect: (value: unknown) => string): string {
+    const { status, statusText, ok, type, url, redirected, headers, bodyUsed } = this
+    return `Response ${inspect({ status, statusText, ok, type, url, redirected, headers, bodyUsed })}`
+  }
+
+  get [Symbol.toStringTag](): string {
+    return 'Response'
+  }
+
+  #init(init: ResponseInit): void {
+    const { status, statusText, headers } = init
+    if (status !== undefined) {
+      // As WebIDL converts to an unsigned short.
+      const code = trunc(toNumber(status)) & 0xffff
+      if (code < 200 || code > 599) throw new SafeRangeError(`The status of a response must be from 200 to 599, not ${status}.`)
+      this.#status = code
+    }
+    if (statusText !== undefined) {
+      const text = toText(statusText)
+      if (regExpExec(/^[\t \x21-\x7e\x80-\xff]*$/, text) === null)
+        throw new SafeTypeError('The status text has characters that it may not have.')
+      this.#statusText = text
+    }
+    if (headers !== undefined) this.#headers = new Headers(headers)
+  }
+
+  #imply(type: string): void {
+    if (this.#headers === undefined) this.#impliedType = type
+    else if (!this.#headers.has('content-type')) this.#headers.append('content-type', type)
+  }
+}
+
+mixBody(Response.prototype, bodyOfResponse, (response) => response.headers.get('content-type'))
+
+/** A response of such a status has no body, not even an empty one. */
+export function isNullBodyStatus(status: number): boolean {
+  return status === 204 || status === 205 || status === 304 || status === 101 || status === 103
+}

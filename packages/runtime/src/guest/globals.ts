@@ -1,0 +1,116 @@
+import { guestConsole } from './console/console.ts'
+import { Crypto } from './crypto.ts'
+import { atob, btoa } from './encoding/base64.ts'
+import { TextDecoder } from './encoding/text-decoder.ts'
+import { TextEncoder } from './encoding/text-encoder.ts'
+import { DOMException } from './errors/dom-exception.ts'
+import { reportError } from './errors/report-uncaught.ts'
+import { AbortController, AbortSignal } from './events/abort-signal.ts'
+import { EventTarget } from './events/event-target.ts'
+import { CustomEvent, Event } from './events/event.ts'
+import { fetch } from './fetch/fetch.ts'
+import { FormData } from './fetch/form-data.ts'
+import { Headers } from './fetch/headers.ts'
+import { Request } from './fetch/request.ts'
+import { Response } from './fetch/response.ts'
+import { Performance } from './performance.ts'
+import { markPlatformClass } from './platform-object.ts'
+import { defineProperty, objectKeys, setHidden, setOwn } from './primordials.ts'
+import { queueMicrotask } from './queue-microtask.ts'
+import { STREAM_CLASSES, streams } from './streams.ts'
+import { structuredClone } from './structured-clone.ts'
+import { clearImmediate, clearInterval, clearTimeout, setImmediate, setInterval, setTimeout } from './timers.ts'
+import { URLSearchParams } from './url/url-search-params.ts'
+import { URL } from './url/url.ts'
+
+const CLASSES = {
+  AbortController,
+  AbortSignal,
+  Crypto,
+  CustomEvent,
+  DOMException,
+  Event,
+  EventTarget,
+  FormData,
+  Headers,
+  Performance,
+  Request,
+  Response,
+  TextDecoder,
+  TextEncoder,
+  URL,
+  URLSearchParams,
+}
+
+const FUNCTIONS = {
+  atob,
+  btoa,
+  clearImmediate,
+  clearInterval,
+  clearTimeout,
+  fetch,
+  queueMicrotask,
+  reportError,
+  setImmediate,
+  setInterval,
+  setTimeout,
+  structuredClone,
+}
+
+const processEnv: Record<string, string> = {}
+
+/** Puts the web APIs on the global object. The one place that says what there is. */
+export function installGlobals(): void {
+  const target = globalThis
+  for (const [name, value] of Object.entries(CLASSES)) {
+    install(target, name, value)
+    if (value !== DOMException) markPlatformClass(value)
+  }
+  for (const [name, value] of Object.entries(FUNCTIONS)) {
+    install(target, name, value)
+    defineProperty(target, name, { enumerable: true })
+  }
+  for (const name of STREAM_CLASSES) defineLazy(target, name, () => streams()[name])
+  const objects = {
+    console: guestConsole,
+    crypto: new Crypto(),
+    navigator: { userAgent: 'Carpool' },
+    performance: new Performance(),
+    process: { env: processEnv },
+    self: target,
+  }
+  for (const [name, value] of Object.entries(objects)) {
+    setHidden(target, name, value)
+  }
+}
+
+function install(target: object, name: string, value: { readonly name: string }): void {
+  // The bundler renames what has the name of a global, or refers to itself.
+  if (value.name !== name) defineProperty(value, 'name', { value: name })
+  setHidden(target, name, value)
+}
+
+/** A global that is made when it is first read. */
+function defineLazy(target: object, name: string, make: () => unknown): void {
+  const settle = (value: unknown): void => {
+    setHidden(target, name, value)
+  }
+  defineProperty(target, name, {
+    get: () => {
+      const value = make()
+      settle(value)
+      return value
+    },
+    set: settle,
+    configurable: true,
+  })
+}
+
+/** Gives `process.env` the variables of the function. */
+export function fillProcess(env: Readonly<Record<string, string>>): void {
+  const names = objectKeys(env)
+  for (let index = 0; index < names.length; index++) {
+    const name = names[index]!
+    setOwn(processEnv, name, env[name])
+  }
+}

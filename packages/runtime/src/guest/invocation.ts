@@ -1,0 +1,63 @@
+import type { BodyKind, GuestFailure, InvokeHead } from '../bridge.ts'
+import { describeError } from './errors/describe-error.ts'
+import type { HostRequest } from './fetch/request.ts'
+import { bridge } from './port.ts'
+import { dateNow, jsonParse, jsonStringify, SafeMap } from './primordials.ts'
+
+const running = new SafeMap<number, Invocation>()
+
+/** One call of the handler, from `invoke` to its one answer. */
+export class Invocation implements HostRequest {
+  readonly number: number
+  readonly bodyKind: BodyKind
+  readonly body: string
+  readonly startedMs = dateNow()
+  /** Called when the invocation is canceled, if user code has asked for something that must know. */
+  onCancel: (() => void) | undefined
+  canceled = false
+  readonly #headText: string
+  #head: InvokeHead | undefined
+
+  constructor(number: number, headText: string, bodyKind: BodyKind, body: string) {
+    this.number = number
+    this.#headText = headText
+    this.bodyKind = bodyKind
+    this.body = body
+    running.set(number, this)
+  }
+
+  /** Parsed when it is first needed: many handlers never look at the request. */
+  get head(): InvokeHead {
+    return (this.#head ??= jsonParse(this.#headText) as InvokeHead)
+  }
+
+  /** Answers, unless the invocation has ended already. */
+  answer(headJson: string, bodyKind: BodyKind, body: string): void {
+    if (running.delete(this.number)) bridge.answer(this.number, headJson, bodyKind, body)
+  }
+
+  /** Ends as `exception` with what the handler threw. */
+  fail(thrown: unknown): void {
+    if (!running.delete(this.number)) return
+    const { message, stack } = describeError(thrown)
+    bridge.fail(this.number, failureJson('exception', message, stack))
+  }
+
+  /** Ends as `invalid-response`. */
+  refuse(message: string): void {
+    if (running.delete(this.number)) bridge.fail(this.number, failureJson('invalid-response', message, ''))
+  }
+}
+
+function failureJson(outcome: GuestFailure['outcome'], message: string, stack: string): string {
+  return `{"outcome":"${outcome}","message":${jsonStringify(message)},"stack":${jsonStringify(stack)}}`
+}
+
+/** Ends an invocation without an answer; what it still gives is dropped. */
+export function cancelInvocation(number: number): void {
+  const invocation = running.get(number)
+  if (invocation === undefined) return
+  running.delete(number)
+  invocation.canceled = true
+  invocation.onCancel?.()
+}

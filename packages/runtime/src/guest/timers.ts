@@ -1,0 +1,73 @@
+import { current, enter } from './current.ts'
+import { reportUncaught } from './errors/report-uncaught.ts'
+import { bridge } from './port.ts'
+import { apply, SafeMap, SafeTypeError } from './primordials.ts'
+import { toNumber } from './to-text.ts'
+
+/** The longest delay that a timer can have; one that is longer fires at once, as in Node.js. */
+const DELAY_MAX_MS = 0x7fffffff
+
+interface Timer {
+  readonly invocation: number
+  readonly callback: (...args: unknown[]) => unknown
+  readonly args: unknown[]
+  readonly delayMs: number
+  readonly repeats: boolean
+}
+
+const timers = new SafeMap<number, Timer>()
+let last = 0
+
+function start(callback: unknown, delay: unknown, args: unknown[], repeats: boolean): number {
+  if (typeof callback !== 'function') throw new SafeTypeError('The callback of a timer must be a function.')
+  const ms = toNumber(delay)
+  const delayMs = ms > 0 && ms <= DELAY_MAX_MS ? ms : 0
+  const id = ++last
+  timers.set(id, { invocation: current, callback: callback as Timer['callback'], args, delayMs, repeats })
+  bridge.startTimer(id, delayMs)
+  return id
+}
+
+function stop(id: unknown): void {
+  const number = toNumber(id)
+  if (timers.delete(number)) bridge.stopTimer(number)
+}
+
+/** Entry: the time of a timer has come. It runs on behalf of the invocation that started it. */
+export function fireTimer(id: number): void {
+  const timer = timers.get(id)
+  if (timer === undefined) return
+  enter(timer.invocation)
+  if (!timer.repeats) timers.delete(id)
+  try {
+    apply(timer.callback, globalThis, timer.args)
+  } catch (error) {
+    reportUncaught(error, 'error in a timer')
+  }
+  if (timer.repeats && timers.has(id)) bridge.startTimer(id, timer.delayMs)
+}
+
+export function setTimeout(callback: unknown, delay?: unknown, ...args: unknown[]): number {
+  return start(callback, delay, args, false)
+}
+
+/** An interval is armed again when its callback has returned, so a slow callback never piles up calls. */
+export function setInterval(callback: unknown, delay?: unknown, ...args: unknown[]): number {
+  return start(callback, delay, args, true)
+}
+
+export function setImmediate(callback: unknown, ...args: unknown[]): number {
+  return start(callback, 0, args, false)
+}
+
+export function clearTimeout(id?: unknown): void {
+  stop(id)
+}
+
+export function clearInterval(id?: unknown): void {
+  stop(id)
+}
+
+export function clearImmediate(id?: unknown): void {
+  stop(id)
+}

@@ -1,0 +1,14 @@
+export {
+  ENTROPY_BYTES,
+  NO_INVOCATION,
+  type BodyKind,
+  type FetchHead,
+  type FetchResult,
+  type GuestBridge,
+  type GuestEntries,
+  type GuestFailure,
+  type GuestOptions,
+  type InvokeHead,
+  type LoadReport,
+} from './bridge.ts'
+export { bundleRuntime } from './bundle.ts'

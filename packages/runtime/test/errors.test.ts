@@ -1,0 +1,70 @@
+import t from 'tap'
+import { guestOf } from './support/guest.ts'
+
+function failureOf(body: string): { outcome: string; message: string; stack: string } {
+  const guest = guestOf(body)
+  try {
+    return guest.callToFail()
+  } finally {
+    guest.isolate.dispose()
+  }
+}
+
+t.test('Anything that is thrown can be told', (t) => {
+  const cases: [string, string][] = [
+    ['"text"', "Uncaught 'text'"],
+    ['42', 'Uncaught 42'],
+    ['null', 'Uncaught null'],
+    ['undefined', 'Uncaught undefined'],
+    ['Symbol("s")', 'Uncaught Symbol(s)'],
+    ['{ code: 1 }', 'Uncaught { code: 1 }'],
+    ['new DOMException("d", "DataError")', 'DataError: d'],
+    ['new (class Odd extends Error { name = "Odd" })("o")', 'Odd: o'],
+    ['Object.assign(new Error("e"), { name: 5 })', 'Error: e'],
+    ['Object.create(Error.prototype, { message: { value: "old" } })', 'Error: old'],
+    ['new AggregateError([new Error("a")], "many")', 'AggregateError: many'],
+  ]
+  for (const [thrown, message] of cases) t.match(failureOf(`throw ${thrown}`), { outcome: 'exception', message }, thrown)
+  t.end()
+})
+
+t.test('Errors that resist are told as far as they go', (t) => {
+  const getters = `const error = new Error(); for (const key of ['name', 'message', 'stack', 'cause']) Object.defineProperty(error, key, { get() { throw new Error('trap') } }); throw error`
+  t.same(failureOf(getters), { outcome: 'exception', message: 'Error', stack: 'Error' })
+  t.match(failureOf(`throw new Proxy({}, { get() { throw 1 }, getPrototypeOf() { throw 2 } })`), {
+    message: 'Error: the error could not be described',
+  })
+  t.match(failureOf(`throw Object.assign(new Error('m'), { stack: { toString: null } })`), {
+    message: 'Error: m',
+    stack: 'Error: m',
+  })
+  t.match(failureOf(`Error.prepareStackTrace = () => { throw new Error('p') }; throw new Error('m')`), {
+    message: /^Error: [mp]$/,
+  })
+  t.match(failureOf(`Error.prepareStackTrace = () => ({}); throw new Error('m')`), { message: 'Error: m', stack: 'Error: m' })
+  t.match(failureOf(`const error = new Error('loop'); error.cause = error; throw error`), { message: 'Error: loop' })
+  t.match(failureOf(`const deep = () => deep(); deep()`), { message: 'RangeError: Maximum call stack size exceeded' })
+  t.end()
+})
+
+t.test('Long messages and stacks are cut', (t) => {
+  const { message, stack } = failureOf(`throw new Error('x'.repeat(1_000_000))`)
+  t.equal(message.length, 2048 + '… (997959 more characters)'.length)
+  t.ok(stack.length < 8300)
+  const other = failureOf(`const error = new Error('y'); error.stack = 'z'.repeat(100_000); throw error`)
+  t.ok(other.stack.length < 8300)
+  t.ok(failureOf(`throw 'w'.repeat(100_000)`).message.length < 2100)
+  t.end()
+})
+
+t.test('A message that was changed after the error was made heads the stack', (t) => {
+  const { stack } = failureOf(`const error = new Error('before'); error.message = 'after'; throw error`)
+  t.match(stack, /^Error: after\n {4}at /)
+  t.end()
+})
+
+t.test('The causes of an error are part of its stack', (t) => {
+  const { stack } = failureOf(`throw new Error('a', { cause: new Error('b', { cause: { c: 1 } }) })`)
+  t.match(stack, /^Error: a\n[^]*\nCaused by: Error: b\n[^]*\nCaused by: \{ c: 1 \}$/)
+  t.end()
+})

@@ -1,0 +1,150 @@
+import t from 'tap'
+import { guestOf } from './support/guest.ts'
+
+const OK = {
+  ok: true,
+  status: 200,
+  statusText: 'OK',
+  headers: [['content-type', 'application/json']],
+  url: 'http://up/final',
+  redirected: true,
+}
+
+t.test('fetch sends head and body over the bridge and gives the response', (t) => {
+  const guest = guestOf(`
+    const response = await fetch('http://up/x?y', { method: 'post', headers: { 'X-A': '1' }, body: new URLSearchParams({ a: '1' }) })
+    const { status, statusText, ok, url, redirected, type } = response
+    return Response.json([status, statusText, ok, url, redirected, type, response.headers.get('content-type'), await response.json()])`)
+  const number = guest.start()
+  t.same(guest.fetches.get(1), {
+    invocation: number,
+    head: {
+      method: 'POST',
+      url: 'http://up/x?y',
+      headers: [
+        ['x-a', '1'],
+        ['content-type', 'application/x-www-form-urlencoded;charset=UTF-8'],
+      ],
+      redirect: 'follow',
+    },
+    kind: 'text',
+    body: 'a=1',
+  })
+  guest.settleFetch(1, OK, 'bytes', '{"w":"\xc3\xa4"}')
+  t.same(JSON.parse(guest.answers.get(number)!.body), [
+    200,
+    'OK',
+    true,
+    'http://up/final',
+    true,
+    'basic',
+    'application/json',
+    { w: 'ä' },
+  ])
+  t.end()
+})
+
+t.test('fetch takes a URL, a Request and every kind of body', (t) => {
+  const guest = guestOf(`
+    fetch(new URL('http://up/url'))
+    fetch(new Request('http://up/request', { method: 'PUT', body: new Uint8Array([0, 255]) }), { headers: { a: 'b' }, redirect: 'manual' })
+    fetch('http://up/stream', { method: 'POST', body: new Response('st').body, duplex: 'half' })
+    return new Response()`)
+  guest.call()
+  const sent = [...guest.fetches.values()].map(({ head, kind, body }) => [
+    head.method,
+    head.url,
+    head.headers,
+    head.redirect,
+    kind,
+    body,
+  ])
+  t.same(sent, [
+    ['GET', 'http://up/url', [], 'follow', 'none', ''],
+    ['PUT', 'http://up/request', [['a', 'b']], 'manual', 'bytes', '\x00\xff'],
+    ['POST', 'http://up/stream', [], 'follow', 'bytes', 'st'],
+  ])
+  t.end()
+})
+
+t.test('A fetch that the host refuses rejects with a TypeError', (t) => {
+  const guest = guestOf(`await fetch('http://up')`)
+  const number = guest.start()
+  guest.settleFetch(1, { ok: false, message: 'The address is not allowed.' })
+  t.match(guest.failures.get(number), { outcome: 'exception', message: 'TypeError: The address is not allowed.' })
+  t.end()
+})
+
+t.test('What fetch cannot send rejects and never throws', (t) => {
+  const guest = guestOf(`
+    const names = []
+    for (const args of [['nope'], ['http://h', { body: 'x' }], [], ['http://h', { headers: { 'a b': 'c' } }], [Symbol()]]) {
+      const promise = fetch(...args)
+      await promise.catch((error) => names.push(error.name))
+    }
+    return Response.json(names)`)
+  t.same(JSON.parse(guest.call().body), Array(5).fill('TypeError'))
+  t.equal(guest.fetches.size, 0)
+  t.end()
+})
+
+t.test('An aborted signal stops the fetch at the host', (t) => {
+  const guest = guestOf(`
+    const controller = new AbortController()
+    setTimeout(() => controller.abort(new Error('enough')))
+    await fetch('http://up', { signal: controller.signal })`)
+  const number = guest.start()
+  guest.fireTimer(1)
+  t.same(guest.stoppedFetches, [1])
+  t.match(guest.failures.get(number), { message: 'Error: enough' })
+  guest.settleFetch(1, OK)
+  t.end()
+})
+
+t.test('A signal that is aborted already sends nothing', (t) => {
+  const guest = guestOf(`await fetch('http://up', { signal: AbortSignal.abort() })`)
+  t.match(guest.callToFail(), { message: 'AbortError: The operation was aborted.' })
+  t.equal(guest.fetches.size, 0)
+  t.end()
+})
+
+t.test('Aborting after the response has come stops nothing', (t) => {
+  const guest = guestOf(`
+    const controller = new AbortController()
+    const response = await fetch('http://up', { signal: controller.signal })
+    controller.abort()
+    return response`)
+  const number = guest.start()
+  guest.settleFetch(1, OK, 'bytes', 'body')
+  t.same(guest.stoppedFetches, [])
+  t.match(guest.answers.get(number), { status: 200, kind: 'bytes', body: 'body' })
+  t.end()
+})
+
+t.test('What follows a fetch belongs to the invocation that started it', (t) => {
+  const guest = guestOf(
+    `await fetch('http://up/' + request.method); console.log('done'); fetch('http://up/next'); return new Response()`,
+  )
+  const first = guest.start()
+  const second = guest.start()
+  guest.settleFetch(2, OK)
+  guest.settleFetch(1, OK)
+  t.same(
+    guest.logs.map(({ invocation }) => invocation),
+    [second, first],
+  )
+  t.same([guest.fetches.get(3)?.invocation, guest.fetches.get(4)?.invocation], [second, first])
+  t.end()
+})
+
+t.test('The headers of a fetched response are immutable; those of a copy are not', (t) => {
+  const guest = guestOf(`
+    const response = await fetch('http://up')
+    let name; try { response.headers.set('a', 'b') } catch (error) { name = error.name }
+    const copy = new Response(response.body, response); copy.headers.set('a', 'b')
+    return Response.json([name, copy.headers.get('a'), copy.headers.get('content-type'), copy.status, await copy.text()])`)
+  const number = guest.start()
+  guest.settleFetch(1, { ...OK, status: 203 }, 'bytes', 'x')
+  t.same(JSON.parse(guest.answers.get(number)!.body), ['TypeError', 'b', 'application/json', 203, 'x'])
+  t.end()
+})

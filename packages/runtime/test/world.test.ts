@@ -1,0 +1,174 @@
+import { build } from 'esbuild'
+import { join } from 'node:path'
+import ivm from 'isolated-vm'
+import t from 'tap'
+import { bundleRuntime } from '@carpool/runtime'
+import { Guest, run } from './support/guest.ts'
+import { app } from './support/hono-app.ts'
+
+const GLOBALS = {
+  function: [
+    'AbortController',
+    'AbortSignal',
+    'Crypto',
+    'CustomEvent',
+    'DOMException',
+    'Event',
+    'EventTarget',
+    'FormData',
+    'Headers',
+    'Performance',
+    'ReadableStream',
+    'Request',
+    'Response',
+    'TextDecoder',
+    'TextEncoder',
+    'TransformStream',
+    'URL',
+    'URLSearchParams',
+    'WritableStream',
+    'atob',
+    'btoa',
+    'clearImmediate',
+    'clearInterval',
+    'clearTimeout',
+    'fetch',
+    'queueMicrotask',
+    'reportError',
+    'setImmediate',
+    'setInterval',
+    'setTimeout',
+    'structuredClone',
+  ],
+  object: ['console', 'crypto', 'navigator', 'performance', 'process', 'self'],
+}
+
+t.test('The globals are there, and named as they should be', (t) => {
+  for (const [type, names] of Object.entries(GLOBALS)) {
+    t.same(run(`return ${JSON.stringify(names)}.filter((name) => typeof globalThis[name] !== '${type}')`), [])
+  }
+  t.same(run(`return ${JSON.stringify(GLOBALS.function)}.filter((name) => globalThis[name].name !== name)`), [])
+  t.same(run(`return [self === globalThis, navigator.userAgent, Object.keys(process)]`), [true, 'Carpool', ['env']])
+  t.end()
+})
+
+t.test('Globals can be replaced by user code, lazy ones too', (t) => {
+  t.same(run(`fetch = 1; globalThis.ReadableStream = 2; URL = 3; return [fetch, ReadableStream, URL]`), [1, 2, 3])
+  t.end()
+})
+
+t.test('performance counts forward from the boot', (t) => {
+  t.same(
+    run(
+      `const a = performance.now(); const b = performance.now(); return [a >= 0, b >= a, Math.abs(performance.timeOrigin + b - Date.now()) < 1000, typeof performance.toJSON().timeOrigin]`,
+    ),
+    [true, true, true, 'number'],
+  )
+  t.end()
+})
+
+t.test('Streams pipe and transform', (t) => {
+  t.same(
+    run(`
+      const upper = new TransformStream({ transform(chunk, controller) { controller.enqueue(new TextEncoder().encode(new TextDecoder().decode(chunk).toUpperCase())) } })
+      return new Response(new Response('stream').body.pipeThrough(upper)).text()`),
+    'STREAM',
+  )
+  t.end()
+})
+
+t.test('The bundle is one script of ASCII that leaves no global behind', async (t) => {
+  const code = await bundleRuntime()
+  t.notMatch(code, /[^\0-\x7f]/)
+  const isolate = new ivm.Isolate({ memoryLimit: 32 })
+  const context = isolate.createContextSync()
+  const before = context.evalSync(`Object.getOwnPropertyNames(globalThis).join()`) as string
+  const boot = isolate.compileScriptSync(code).runSync(context, { reference: true })
+  t.equal(boot.typeof, 'function')
+  t.equal(context.evalSync(`Object.getOwnPropertyNames(globalThis).join()`), before)
+})
+
+t.test('Entries work as the host uses them: asynchronous and ignored', async (t) => {
+  const isolate = new ivm.Isolate({ memoryLimit: 64 })
+  const context = await isolate.createContext()
+  const boot = await (await isolate.compileScript(await bundleRuntime())).run(context, { reference: true })
+  const answered = Promise.withResolvers<unknown[]>()
+  const callbacks = [
+    new ivm.Callback((...args: unknown[]) => answered.resolve(args), { ignored: true }),
+    new ivm.Callback(() => '\0'.repeat(4096)),
+    new ivm.Callback(() => {}, { ignored: true }),
+  ]
+  const entries = await boot.apply(undefined, ['answer,entropy,loaded', ...callbacks], {
+    result: { reference: true },
+  })
+  const factory = await (await isolate.compileScript(`() => ({ default: async () => new Response('hi') })`)).run(context, {
+    reference: true,
+  })
+  const options = { functionName: 'f', revision: 'r', limits: { memoryMb: 64, wallMs: 1000, concurrency: 1 }, env: {} }
+  const entry = async (name: string): Promise<ivm.Reference> => await entries.get(name, { reference: true })
+  ;(await entry('load')).applyIgnored(undefined, [JSON.stringify(options), factory.derefInto()])
+  ;(await entry('invoke')).applyIgnored(undefined, [7, '{}', 'none', ''])
+  t.same(await answered.promise, [7, '{"status":200,"headers":[["content-type","text/plain;charset=UTF-8"]]}', 'text', 'hi'])
+})
+
+t.test('A Hono app answers as it does in Node.js', async (t) => {
+  const { outputFiles } = await build({
+    entryPoints: [join(import.meta.dirname, 'support/hono-app.ts')],
+    bundle: true,
+    write: false,
+    format: 'iife',
+    globalName: 'exported',
+  })
+  const env = { KEY: 'v' }
+  const source = `(() => { ${outputFiles[0]!.text}; return exported })()`
+  const guest = new Guest().load(source, { env, handlerExport: 'app' })
+  t.same(guest.loaded, { ok: true, form: 'fetch' })
+  const requests: [method: string, path: string, contentType?: string, body?: string][] = [
+    ['GET', '/'],
+    ['GET', '/api/5?q=a%20b'],
+    ['OPTIONS', '/api/5'],
+    ['POST', '/json', 'application/json', '{"a":1}'],
+    ['POST', '/form', 'application/x-www-form-urlencoded', 'a=1&b=2'],
+    ['GET', '/html'],
+    ['GET', '/go'],
+    ['GET', '/teapot'],
+    ['GET', '/later'],
+    ['GET', '/none'],
+  ]
+  const context = { waitUntil() {}, passThroughOnException() {}, props: {} }
+  for (const [method, path, contentType, body] of requests) {
+    const url = `http://localhost:8080${path}`
+    const headers: [string, string][] = contentType === undefined ? [] : [['content-type', contentType]]
+    const request = new Request(url, { method, headers, ...(body !== undefined && { body }) })
+    const expected = await app.fetch(request, env, context)
+    const answer = guest.call({ method, url, headers, ...(body !== undefined && { bodyKind: 'text', body }) })
+    const sorted = answer.headers.toSorted(([a], [b]) => (a < b ? -1 : 1))
+    t.same(
+      [answer.status, sorted, answer.body],
+      [expected.status, [...expected.headers], await expected.text()],
+      `${method} ${path}`,
+    )
+  }
+})
+
+t.test('The seed experiment runs: a UUID at load, a counter, an undeclared variable and a wait', (t) => {
+  const guest = new Guest()
+  const seed = `(() => {
+    const instance = crypto.randomUUID()
+    let invocation = 0
+    return { handler: async () => {
+      total = (typeof total === 'undefined' ? 0 : total) + ++invocation
+      await new Promise((resolve) => setTimeout(resolve, 2000))
+      return instance.length + ',' + invocation + ',' + total
+    } }
+  })()`
+  guest.load(seed)
+  const first = guest.start()
+  const second = guest.start()
+  t.same([...guest.timers.values()], [2000, 2000])
+  guest.fireTimer(2)
+  guest.fireTimer(1)
+  t.equal(guest.answers.get(second)?.body, '"36,2,3"')
+  t.equal(guest.answers.get(first)?.body, '"36,2,3"')
+  t.end()
+})
