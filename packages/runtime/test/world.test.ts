@@ -105,9 +105,9 @@ t.test('Entries work as the host uses them: asynchronous and ignored', async (t)
     reference: true,
   })
   const options = { functionName: 'f', revision: 'r', limits: { memoryMb: 64, wallMs: 1000, concurrency: 1 }, env: {} }
-  const entry = async (name: string): Promise<ivm.Reference> => await entries.get(name, { reference: true })
-  ;(await entry('load')).applyIgnored(undefined, [JSON.stringify(options), factory.derefInto()])
-  ;(await entry('invoke')).applyIgnored(undefined, [7, '{}', 'none', ''])
+  const entry = async (name: 'load' | 'invoke'): Promise<ivm.Reference> => await entries.get(name as never, { reference: true })
+  ;(await entry('load')).applyIgnored(undefined, [JSON.stringify(options), factory.derefInto()] as never[])
+  ;(await entry('invoke')).applyIgnored(undefined, [7, '{}', 'none', ''] as never[])
   t.same(await answered.promise, [7, '{"status":200,"headers":[["content-type","text/plain;charset=UTF-8"]]}', 'text', 'hi'])
 })
 

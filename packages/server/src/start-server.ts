@@ -40,6 +40,8 @@ const OWNER = 'default'
 /** Longest time that requests in flight get at shutdown: under the 30 s after which Kubernetes kills. */
 const DRAIN_MS = 25_000
 const PLACE_TIMEOUT_MS = 10_000
+/** Connections that may wait to be accepted: a burst above it loses a second each, until TCP tries again. The kernel may allow less. */
+const BACKLOG = 4096
 
 /**
  * Starts the trusted process: builds its parts, joins them, and listens.
@@ -146,7 +148,7 @@ export async function startServer(settings: ServerSettings): Promise<RunningServ
 /** @throws CarpoolError `invalid-setting` if the address cannot be had */
 async function listen(app: FastifyInstance, host: string, port: number, flag: string): Promise<void> {
   try {
-    await app.listen({ host, port })
+    await app.listen({ host, port, backlog: BACKLOG })
   } catch (cause) {
     const reason =
       (cause as NodeJS.ErrnoException).code === 'EADDRINUSE' ? 'another program listens there' : (cause as Error).message

@@ -1,8 +1,19 @@
-import type { GuestOptions, InvokeHead } from '@carpool/runtime'
+import type { GuestBridge, GuestOptions, InvokeHead } from '@carpool/runtime'
 import { bundleRuntime } from '@carpool/runtime'
 import ivm from 'isolated-vm'
 
-const NAMES = ['loaded', 'answer', 'fail', 'canceled', 'startTimer', 'stopTimer', 'startFetch', 'stopFetch', 'log', 'entropy']
+const NAMES = [
+  'loaded',
+  'answer',
+  'fail',
+  'canceled',
+  'startTimer',
+  'stopTimer',
+  'startFetch',
+  'stopFetch',
+  'log',
+  'entropy',
+] as const
 const ENTROPY = String.fromCharCode(...Array.from({ length: 4096 }, (_, index) => (index * 131 + (index >> 5)) & 0xff))
 
 const runtime = await bundleRuntime()
@@ -137,7 +148,7 @@ export class Guest {
   }
 
   #callbacks(): ivm.Callback[] {
-    const methods: Record<string, (...args: never[]) => unknown> = {
+    const methods: Record<keyof GuestBridge, (...args: never[]) => unknown> = {
       loaded: (report: string) => {
         this.loaded = JSON.parse(report) as Record<string, unknown>
       },
