@@ -1,0 +1,6 @@
+// Carpool and workerd run this same file.
+export default {
+  fetch() {
+    return new Response('hello')
+  },
+}

@@ -1,0 +1,55 @@
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { isCarpoolHost, startCarpool } from '../lib/carpool-server.ts'
+import { parseJsonLine, startChildServer } from '../lib/child-server.ts'
+import { temporaryFolder } from '../lib/temporary-folder.ts'
+import type { RunningWay, Way } from './way.ts'
+
+interface WaysOptions {
+  /** The function's file, absolute. */
+  readonly file: string
+  /** Most processes of the process-per-call way. */
+  readonly processCap: number
+}
+
+const FUNCTION_NAME = 'seed'
+
+/** The three ways, all of them with the same file. */
+export function createWays({ file, processCap }: WaysOptions): Way[] {
+  return [
+    { key: 'carpool', title: 'Carpool', start: () => startCarpoolWay(file) },
+    {
+      key: 'plain-node',
+      title: 'plain Node process',
+      start: () => startBaseline('plain-node.js', [file], () => true),
+    },
+    {
+      key: 'process-per-call',
+      title: 'process per call',
+      note: `process per call: at most ${processCap} processes, above that calls wait; none is started in advance.`,
+      start: () => startBaseline('process-per-call.js', [file, String(processCap)], (program) => program.endsWith('/worker.js')),
+    },
+  ]
+}
+
+async function startCarpoolWay(file: string): Promise<RunningWay> {
+  await using stack = new AsyncDisposableStack()
+  const folder = stack.use(await temporaryFolder())
+  const server = stack.use(await startCarpool({ dataDir: join(folder.path, 'data') }))
+  const { url } = await server.deploy(dirname(file), FUNCTION_NAME)
+  const kept = stack.move()
+  return { url, rootPid: server.pid, runsFunction: isCarpoolHost, [Symbol.asyncDispose]: () => kept.disposeAsync() }
+}
+
+async function startBaseline(
+  script: string,
+  args: readonly string[],
+  runsFunction: RunningWay['runsFunction'],
+): Promise<RunningWay> {
+  const server = await startChildServer({
+    command: process.execPath,
+    args: [fileURLToPath(new URL(`baseline/${script}`, import.meta.url)), ...args],
+    parseReady: (line) => parseJsonLine<{ url: string }>(line)?.url,
+  })
+  return { url: `${server.ready}/`, rootPid: server.pid, runsFunction, [Symbol.asyncDispose]: () => server.stop() }
+}
