@@ -1,0 +1,185 @@
+import { readFile } from 'node:fs/promises'
+import { extname, join, resolve } from 'node:path'
+import { CarpoolError } from '@carpool/core'
+import { build, transform, type BuildFailure, type BuildOptions, type Loader, type Metafile } from 'esbuild'
+import { toCarpoolError } from './build-failure.ts'
+import { builtinModules, shimPath } from './builtin-modules.ts'
+import { forceCommonJs } from './force-commonjs.ts'
+import { labelPath } from './label-path.ts'
+import { sdkFallback } from './sdk-fallback.ts'
+
+/** What the bundler behind this file gives; nothing else in the package knows which bundler that is, but for its plugins. */
+export interface ModuleGraph {
+  /** `iife`: `var x = (() => { modules; return exports })()`. `esm`: modules, then exports; only if there is a top-level await. */
+  readonly format: 'iife' | 'esm'
+  readonly code: string
+  /** Of `code`, as the bundler gives it: sources relative to the folder, not labelled. */
+  readonly sourceMap: string
+  readonly folder: string
+  /** Every module's path as it stands in comments and keys of `code`, with what became of it. */
+  readonly modules: ReadonlyMap<string, 'esm' | 'cjs' | 'data'>
+  /** CommonJS modules of the function's own, as in `modules`, that do not ask for strict mode. */
+  readonly sloppy: ReadonlySet<string>
+  /** The entry, relative to the folder. */
+  readonly entryLabel: string
+  readonly entryFormat: 'esm' | 'cjs' | 'data'
+  /** Absolute paths of the modules outside `node_modules`. */
+  readonly watched: readonly string[]
+}
+
+/** Stands for the free identifier `Buffer` in a first build, so that its use shows. */
+const BUFFER_MARK = '__carpool_Buffer'
+
+/** A bundle is one script without a file: what an ES module learns of itself is the same everywhere. */
+const IMPORT_META = { url: 'file:///function.js', filename: '/function.js', dirname: '/', main: false }
+
+const OUTPUT_NAME = 'bundle.js'
+
+interface BuildPlan {
+  readonly format: 'iife' | 'esm'
+  readonly injectBuffer: boolean
+  /** Modules without a sign of their format that Node would run as CommonJS; absolute paths. */
+  readonly forced: ReadonlySet<string>
+}
+
+/**
+ * Bundles an entry with everything it imports.
+ * @throws CarpoolError `bundle-failed` with up to ten errors as `file:line:column: text`; `bundle-empty`
+ */
+export async function buildGraph(folder: string, entry: string): Promise<ModuleGraph> {
+  await refuseEmpty(folder, entry)
+  let plan: BuildPlan = { format: 'iife', injectBuffer: false, forced: new Set() }
+  // Each round can only add to the plan, so this ends.
+  for (;;) {
+    const built = await runBuild(folder, entry, plan)
+    if (built === 'needs-esm') {
+      plan = { ...plan, format: 'esm' }
+      continue
+    }
+    const unsigned = unsignedModules(folder, entry, built.metafile).filter((path) => !plan.forced.has(path))
+    const usesBuffer = !plan.injectBuffer && built.code.includes(BUFFER_MARK)
+    if (unsigned.length === 0 && !usesBuffer) return await toGraph(folder, plan, built)
+    plan = { ...plan, injectBuffer: plan.injectBuffer || usesBuffer, forced: new Set([...plan.forced, ...unsigned]) }
+  }
+}
+
+interface Built {
+  readonly code: string
+  readonly sourceMap: string
+  readonly metafile: Metafile
+}
+
+async function runBuild(folder: string, entry: string, plan: BuildPlan): Promise<Built | 'needs-esm'> {
+  try {
+    const { outputFiles, metafile } = await build(buildOptions(folder, entry, plan))
+    const textOf = (name: string): string => outputFiles.find((file) => file.path === join(folder, name))?.text ?? ''
+    return { code: textOf(OUTPUT_NAME), sourceMap: textOf(`${OUTPUT_NAME}.map`), metafile }
+  } catch (error) {
+    const { errors } = error as BuildFailure
+    if (!Array.isArray(errors)) throw error
+    if (plan.format === 'iife' && errors.every(({ text }) => text.startsWith('Top-level await is currently not supported')))
+      return 'needs-esm'
+    throw toCarpoolError(
+      errors.filter(({ text }) => !text.startsWith('Top-level await is currently')),
+      folder,
+    )
+  }
+}
+
+/** As an object it becomes a module that all others import, so only where `import.meta` itself could not stand in the script. */
+function importMetaDefines(format: 'iife' | 'esm'): Record<string, string> {
+  if (format === 'esm') return { 'import.meta': JSON.stringify(IMPORT_META) }
+  return Object.fromEntries(Object.entries(IMPORT_META).map(([key, value]) => [`import.meta.${key}`, JSON.stringify(value)]))
+}
+
+function buildOptions(folder: string, entry: string, { format, injectBuffer, forced }: BuildPlan) {
+  return {
+    absWorkingDir: folder,
+    entryPoints: [entry],
+    outfile: join(folder, OUTPUT_NAME),
+    write: false,
+    bundle: true,
+    format,
+    ...(format === 'iife' && { globalName: 'exports_' }),
+    // Not `neutral`: only with a platform's own list of main fields does esbuild give `require()` a package's `main`, whose
+    // `module.exports` the caller expects, and `import` its `module`.
+    platform: 'browser',
+    conditions: ['carpool', 'worker', 'browser'],
+    target: 'esnext',
+    supported: { decorators: false },
+    jsx: 'automatic',
+    define: {
+      'process.env.NODE_ENV': '"production"',
+      'global': 'globalThis',
+      ...importMetaDefines(format),
+      ...(!injectBuffer && { Buffer: BUFFER_MARK }),
+    },
+    ...(injectBuffer && { inject: [shimPath('buffer-global')] }),
+    plugins: [sdkFallback, builtinModules, forceCommonJs(forced)],
+    sourcemap: 'external',
+    sourcesContent: true,
+    metafile: true,
+    charset: 'utf8',
+    legalComments: 'none',
+    logLevel: 'silent',
+    logLimit: 0,
+  } as const satisfies BuildOptions
+}
+
+async function toGraph(folder: string, { format }: BuildPlan, { code, sourceMap, metafile }: Built): Promise<ModuleGraph> {
+  const modules = new Map(Object.entries(metafile.inputs).map(([path, input]) => [path, input.format ?? 'data'] as const))
+  const entryPath = entryPathOf(metafile)
+  const own = [...modules.keys()].filter((path) => isFile(path) && !labelPath(path, folder).includes('node_modules/'))
+  const commonJs = own.filter((path) => modules.get(path) === 'cjs')
+  const isStrict = await Promise.all(
+    commonJs.map(async (path) => asksForStrictMode(await readFile(resolve(folder, path), 'utf8'))),
+  )
+  return {
+    format,
+    code,
+    sourceMap,
+    folder,
+    modules,
+    entryLabel: labelPath(entryPath, folder),
+    entryFormat: modules.get(entryPath) ?? 'data',
+    sloppy: new Set(commonJs.filter((_, index) => !isStrict[index])),
+    watched: own.map((path) => resolve(folder, path)),
+  }
+}
+
+/** Whether a script begins with a `'use strict'` of its own, behind comments and other directives. */
+function asksForStrictMode(text: string): boolean {
+  return /^(?:#!.*\n)?(?:\s|\/\/.*\n|\/\*(?:[^*]|\*(?!\/))*\*\/|(["'])(?!use strict)[^"'\n]*\1;?)*(["'])use strict\2/.test(text)
+}
+
+function entryPathOf(metafile: Metafile): string {
+  return Object.values(metafile.outputs).find((output) => output.entryPoint !== undefined)?.entryPoint ?? ''
+}
+
+/** Whether a module is a file, and not one of a plugin or of the bundler itself. */
+function isFile(path: string): boolean {
+  return !/^(<|\(?[\w-]{2,}\)?:)/.test(path)
+}
+
+/**
+ * Scripts with neither imports, exports nor uses of `module` and the like, where no package.json and no extension says what
+ * they are. Node runs them as CommonJS; esbuild would run them as part of the ES module that imports them.
+ */
+function unsignedModules(folder: string, entry: string, { inputs }: Metafile): string[] {
+  return Object.entries(inputs)
+    .filter(([path, { format, bytes }]) => format === undefined && bytes > 0 && /\.[jt]sx?$/.test(path) && isFile(path))
+    .map(([path]) => resolve(folder, path))
+    .filter((path) => path !== entry)
+}
+
+async function refuseEmpty(folder: string, entry: string): Promise<void> {
+  const text = await readFile(entry, 'utf8')
+  const loader = extname(entry).replace(/^\.[cm]?/, '') as Loader
+  // What does not parse is not empty; the build says what is wrong with it.
+  const code = await transform(text, { loader, minifyWhitespace: true, legalComments: 'none', logLevel: 'silent' }).then(
+    (result) => result.code.trim(),
+    () => text,
+  )
+  if (code !== '') return
+  throw new CarpoolError('bundle-empty', `${labelPath(entry, folder)} is empty: it has no code to run.`)
+}

@@ -1,0 +1,2 @@
+export { bundleFunction, type BundledFunction, type BundleOptions } from './bundle-function.ts'
+export { checkFunctionConfig, type FunctionConfig } from './function-config.ts'

@@ -1,0 +1,98 @@
+import { parse, type Comment, type ModuleDeclaration, type Program, type Property, type Statement } from 'acorn'
+import { CarpoolError } from '@carpool/core'
+import type { ModuleGraph } from './build-graph.ts'
+
+export type TopLevel = Statement | ModuleDeclaration
+
+/** The bundler's output, read. */
+export interface ParsedScript {
+  /** Statements of the modules and of the bundler's helpers, in order, without what the bundler wraps them in. */
+  readonly statements: readonly TopLevel[]
+  readonly comments: readonly Comment[]
+  /** Every identifier, property names too, in order. */
+  readonly names: ReadonlyArray<{ readonly start: number; readonly name: string }>
+  /** `unknown`: the entry is CommonJS, or passes on what a CommonJS module exports. */
+  readonly entryExports: readonly string[] | 'unknown'
+}
+
+/** @throws CarpoolError `internal` if the bundler's output is not of the form that it always had */
+export function parseScript(graph: ModuleGraph): ParsedScript {
+  const { code, format } = graph
+  const comments: Comment[] = []
+  const names: { start: number; name: string }[] = []
+  const program = parse(code, {
+    ecmaVersion: 'latest',
+    sourceType: format === 'esm' ? 'module' : 'script',
+    allowHashBang: true,
+    locations: true,
+    onComment: comments,
+    onToken: (token) => {
+      const { type, start, value } = token as typeof token & { readonly value: unknown }
+      if (type.label === 'name') names.push({ start, name: String(value) })
+    },
+  })
+  const statements = (format === 'esm' ? program.body : bodyOfWrapper(program)).filter((statement) => !('directive' in statement))
+  const exports =
+    graph.entryFormat === 'cjs' ? 'unknown' : format === 'esm' ? exportedNames(statements) : returnedNames(statements, code)
+  return { statements, comments, names, entryExports: exports }
+}
+
+/** `var x = (() => { ... })()` */
+function bodyOfWrapper(program: Program): readonly Statement[] {
+  for (const statement of program.body) {
+    if (statement.type !== 'VariableDeclaration') continue
+    const init = statement.declarations[0]?.init
+    if (
+      init?.type === 'CallExpression' &&
+      init.callee.type === 'ArrowFunctionExpression' &&
+      init.callee.body.type === 'BlockStatement'
+    ) {
+      return init.callee.body.body
+    }
+  }
+  // An entry that exports nothing gets no variable.
+  const [only] = program.body.filter((statement) => !('directive' in statement))
+  if (only?.type === 'ExpressionStatement' && only.expression.type === 'CallExpression') {
+    const { callee } = only.expression
+    if (callee.type === 'ArrowFunctionExpression' && callee.body.type === 'BlockStatement') return callee.body.body
+  }
+  throw new CarpoolError('internal', 'The bundler gave a script of another form than expected.')
+}
+
+/** Names in the last `export { ... }` of an ES module. */
+function exportedNames(statements: readonly TopLevel[]): string[] {
+  return statements.flatMap((statement) => {
+    if (statement.type !== 'ExportNamedDeclaration') return []
+    return statement.specifiers.map(({ exported }) => (exported.type === 'Literal' ? String(exported.value) : exported.name))
+  })
+}
+
+/** Keys in `__export(entry_exports, { ... })`, where the script returns `__toCommonJS(entry_exports)`. */
+function returnedNames(statements: readonly TopLevel[], code: string): readonly string[] | 'unknown' {
+  const last = statements.findLast((statement) => statement.type === 'ReturnStatement')
+  if (last === undefined) return []
+  const namespace = /__toCommonJS\d*\(([\p{ID_Continue}$]+)\)/u.exec(code.slice(last.start, last.end))?.[1]
+  const calls = statements.flatMap((statement) => {
+    const call = statement.type === 'ExpressionStatement' ? statement.expression : undefined
+    if (call?.type !== 'CallExpression' || call.callee.type !== 'Identifier') return []
+    const [target, keys] = call.arguments
+    return target?.type === 'Identifier' && target.name === namespace ? [{ helper: call.callee.name, keys }] : []
+  })
+  if (namespace === undefined || calls.some(({ helper }) => helper.startsWith('__reExport'))) return 'unknown'
+  return calls.flatMap(({ keys }) => {
+    if (keys?.type !== 'ObjectExpression') return []
+    return keys.properties.flatMap((property) => {
+      if (property.type !== 'Property') return []
+      if (property.key.type === 'Identifier') return [property.key.name]
+      return property.key.type === 'Literal' ? [String(property.key.value)] : []
+    })
+  })
+}
+
+/** The one property of the object in `var x = __commonJS({ "path"() { ... } })`, and the same of `__esm`. */
+export function moduleProperty(statement: TopLevel): Property | undefined {
+  const init = statement.type === 'VariableDeclaration' ? statement.declarations[0]?.init : undefined
+  const object = init?.type === 'CallExpression' ? init.arguments[0] : undefined
+  const property = object?.type === 'ObjectExpression' ? object.properties[0] : undefined
+  return property?.type === 'Property' ? property : undefined
+}

@@ -1,0 +1,143 @@
+import { createRequire } from 'node:module'
+import { join } from 'node:path'
+import vm from 'node:vm'
+import t from 'tap'
+import { bundleFunction } from '../src/index.ts'
+import { runInIsolate } from './support/isolate.ts'
+import { refusalOf } from './support/refusal.ts'
+
+/** For each module an expression over it, `m`, that must give in an isolate what it gives in Node. */
+const USES: Record<string, string> = {
+  'buffer': `(() => {
+    const { Buffer } = m
+    const x = Buffer.from('héllo')
+    return [x.toString('hex'), x.toString('base64'), x.toString('base64url'), Buffer.from('aGk=', 'base64').toString(), x.readUInt16BE(0),
+      Buffer.from('6869', 'hex').toString('latin1'), Buffer.concat([x, Buffer.alloc(2)]).length, Buffer.byteLength('é'), Buffer.isBuffer(x),
+      x.equals(Buffer.from('héllo')), x.indexOf('l'), JSON.stringify(x), Buffer.alloc(3, 'a').toString(), x instanceof Uint8Array,
+      Buffer.from([0xff, 0xfe, 0x41]).toString(), Buffer.from('a').subarray(0) instanceof Buffer, Buffer.compare(x, Buffer.from('i'))]
+  })()`,
+  'diagnostics_channel': `(() => {
+    const seen = []
+    m.channel('x').subscribe((message, name) => seen.push(message, name))
+    m.channel('x').publish(1)
+    return seen
+  })()`,
+  'events': `(async () => {
+    const seen = []
+    class Emitter extends m {}
+    const emitter = new Emitter()
+    emitter.on('a', (...args) => seen.push(args)).once('a', () => seen.push('once')).prependListener('a', () => seen.push('first'))
+    emitter.emit('a', 1, 2)
+    emitter.emit('a')
+    try { emitter.emit('error', new Error('boom')) } catch (error) { seen.push(error.message) }
+    const next = m.once(emitter, 'b')
+    emitter.emit('b', 7)
+    return [...seen, await next, emitter.listenerCount('a'), emitter.eventNames(), m.EventEmitter === m, m.defaultMaxListeners]
+  })()`,
+  'path': `[m.join('a', '..', 'b/c'), m.resolve('/a', 'b', '../c'), m.basename('/x/y.txt', '.txt'), m.extname('a.b.c'), m.dirname('/a/b'),
+    m.relative('/a/b/c', '/a/d'), m.parse('/home/u/f.txt'), m.isAbsolute('x'), m.normalize('/a//b/../c/.'), m.join('a', 'b/'), m.sep,
+    m.posix.join('a', 'b')]`,
+  'path/posix': `m.join('a', 'b')`,
+  'punycode': `[m.toASCII('español.com'), m.toUnicode('xn--espaol-zwa.com')]`,
+  'querystring': `[m.parse('a=1&b=2&a=3&c=%20x'), m.stringify({ a: [1, 2], b: 'x y' }), m.escape('a b&'), m.unescape('a%20b')]`,
+  'timers': `new Promise((resolve) => m.setTimeout(resolve, 1, 'fired'))`,
+  'timers/promises': `m.setTimeout(1, 'fired')`,
+  'util': `(async () => {
+    function A() {}
+    function B() {}
+    m.inherits(A, B)
+    const circular = {}
+    circular.self = circular
+    const custom = { [m.inspect.custom]: () => 'CUSTOM' }
+    return [
+      m.format('%s %d %i %f %j %% %o', 'a', 1.5, 1.5, '2.5', { x: 1 }, 'o'), m.format('a', { b: { c: { d: {} } } }, 1), m.format(1, 'x'),
+      m.inspect({ a: 1, b: "it's", c: [1, [2]], d: new Map([[1, { e: 2 }]]), f: () => 1, g: /x/, h: null, j: Symbol('s'), k: 1n, l: new Set() }),
+      m.inspect({ 'odd key': undefined, z: -0, date: new Date(0), get y() { return 1 } }), m.inspect('text'), m.inspect(circular), m.inspect(custom),
+      m.inspect(new (class Point { x = 1 })()), m.inspect(Object.create(null)), m.inspect(new Uint8Array(2)), m.inspect([]), m.inspect({}),
+      await m.promisify((value, done) => done(null, value + 1))(1), new A() instanceof B, A.super_ === B, m.deprecate(() => 5, 'old')(),
+      await new Promise((resolve) => m.callbackify(async (x) => x)(3, (error, value) => resolve([error, value]))),
+      m.stripVTControlCharacters('\\u001b[31mred\\u001b[0m'), typeof m.TextEncoder, m.types.isDate(new Date()),
+    ]
+  })()`,
+  'util/types': `[m.isDate(new Date()), m.isDate({}), m.isMap(new Map()), m.isPromise({ then() {} }), m.isAsyncFunction(async () => {}),
+    m.isGeneratorFunction(function* () {}), m.isNativeError(new TypeError()), m.isTypedArray(new Int8Array()), m.isUint8Array(new Uint8Array()),
+    m.isAnyArrayBuffer(new ArrayBuffer(1)), m.isBoxedPrimitive(Object(1)), m.isBoxedPrimitive(1), m.isRegExp(/x/), m.isSet(new Set())]`,
+}
+
+const require = createRequire(import.meta.url)
+
+for (const [name, use] of Object.entries(USES)) {
+  t.test(`node:${name} gives in an isolate what it gives in Node, imported and required`, async (t) => {
+    const inNode = vm.runInThisContext(`(m) => ${use}`) as (m: unknown) => unknown
+    const expected: unknown = JSON.parse(JSON.stringify(await inNode(require(`node:${name}`))))
+    const folder = t.testdir({
+      'imported.mjs': `import m from 'node:${name}'; export const handler = () => ${use}`,
+      'required.cjs': `const m = require('${name}'); exports.handler = () => ${use}`,
+    })
+    for (const file of ['imported.mjs', 'required.cjs']) {
+      const { code } = await bundleFunction(join(folder, file))
+      t.same(await runInIsolate(code, 'exports.handler()'), expected, file)
+    }
+  })
+}
+
+t.test('node:url gives what it gives in Node, where there is a global URL', async (t) => {
+  const use = `[url.parse('http://u:p@host:80/p/a?x=1#h').pathname, url.parse('/a?b=c', true).query.b, url.format({ protocol: 'http', host: 'a.b', pathname: '/c' }),
+    url.resolve('http://a/b/c', '../d'), url.fileURLToPath('file:///a/b%20c'), url.pathToFileURL('/a/b c').href, new url.URL('http://x/y?z').search]`
+  const { code } = await bundleFunction(t.testdir({ 'index.cjs': `const url = require('url'); exports.handler = () => ${use}` }))
+  const factory = vm.runInNewContext(code, { URL, URLSearchParams, console: { warn() {} } }) as () => { handler(): unknown }
+  t.same(factory().handler(), ['/p/a', 'c', 'http://a.b/c', 'http://a/d', '/a/b c', 'file:///a/b%20c', '?z'])
+})
+
+t.test(
+  'the free identifier Buffer is the Buffer of node:buffer, in both formats, and costs nothing if it is not used',
+  async (t) => {
+    const folder = t.testdir({
+      'index.mjs': `import old from './old.cjs'; import { Buffer as Same } from 'node:buffer'
+      export const handler = () => [Buffer.from('é').toString('hex'), old.hex('é'), Buffer === Same, Buffer === old.Buffer, typeof Buffer]`,
+      'old.cjs': 'leaked = 1; exports.Buffer = Buffer; exports.hex = (text) => new Buffer(text).toString("hex")',
+      'none.mjs': 'export const handler = () => globalThis.Buffer?.name',
+    })
+    const { code } = await bundleFunction(folder)
+    t.same(await runInIsolate(code, 'exports.handler()'), ['c3a9', 'c3a9', true, true, 'function'])
+    const without = await bundleFunction(join(folder, 'none.mjs'))
+    t.ok(without.code.length < 2000)
+  },
+)
+
+t.test('node:process is the global of the host', async (t) => {
+  const files = {
+    'index.mjs': "import process, { env } from 'node:process'; export const handler = () => [process.env.GREETING, env.GREETING]",
+  }
+  t.same(await runInIsolate((await bundleFunction(t.testdir(files))).code, 'exports.handler()'), ['hi', 'hi'])
+})
+
+t.test('any other built-in module is refused with its name, the file and the line', async (t) => {
+  const folder = t.testdir({
+    'index.ts':
+      "// one\nimport { readFile } from 'node:fs/promises'\nimport './more.ts'\nexport default { fetch: () => readFile }\n",
+    'more.ts': "import https from 'https'\nimport crypto from 'node:crypto'\nexport { https, crypto }\n",
+  })
+  t.same(await refusalOf(bundleFunction(folder)), {
+    code: 'bundle-failed',
+    message: [
+      'index.ts:2:26: node:fs/promises is not available in a function',
+      'more.ts:1:19: node:https is not available in a function; use fetch',
+      'more.ts:2:20: node:crypto is not available in a function; use the global crypto',
+    ].join('\n'),
+  })
+})
+
+t.test('a part of a built-in module that there is not is refused by its name', async (t) => {
+  const folder = t.testdir({ 'index.ts': "import { parseArgs } from 'node:util'\nexport const handler = parseArgs\n" })
+  const { code, message } = await refusalOf(bundleFunction(folder))
+  t.equal(code, 'bundle-failed')
+  t.match(message, /^index\.ts:1:10: No matching export .* for import "parseArgs"/)
+})
+
+t.test('a package may look for a built-in module inside a try', async (t) => {
+  const folder = t.testdir({
+    'index.cjs': "let found = 'none'; try { found = require('crypto') } catch {}\nexports.handler = () => found",
+  })
+  t.equal(await runInIsolate((await bundleFunction(folder)).code, 'exports.handler()'), 'none')
+})
