@@ -1,0 +1,22 @@
+/** What `carpool.config.ts` may say. Every setting can be left out. */
+export interface FunctionConfig {
+  /** Name under which the function answers: 1 to 63 of a-z, 0-9 and "-". Default: the folder's name. */
+  readonly name?: string
+  /** Entry file, relative to the folder. Default: `module` or `main` of package.json, `index.*` or `src/index.*`. */
+  readonly entry?: string
+  /** `src/index.handler`: a file without its extension, and one of its exports; or only the export. Default: `default`, else `handler`. */
+  readonly handler?: string
+  /** Memory limit in MiB, 8 to 4096. Default: 256. */
+  readonly memoryMb?: number
+  /** Longest time to an answer in ms, 10 to 900000. Default: 30000. */
+  readonly timeoutMs?: number
+  /** Most calls at the same time, 1 to 100000. Default: 10000. */
+  readonly concurrency?: number
+  /** Variables, given to the handler as `env` and readable as `process.env`. */
+  readonly env?: Readonly<Record<string, string>>
+}
+
+/** Gives its argument back: for the types. `export default defineConfig({ memoryMb: 64 })` */
+export function defineConfig(config: FunctionConfig): FunctionConfig {
+  return config
+}
