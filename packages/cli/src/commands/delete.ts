@@ -1,0 +1,11 @@
+import { addConnectionOptions, connect, type ConnectionOptions } from '../connection.ts'
+import type { Verb } from '../verb.ts'
+
+export const deleteVerb: Verb<ConnectionOptions> = {
+  define: (command) => addConnectionOptions(command),
+
+  async run({ args: [name = ''], options, io, output }) {
+    await connect(options, io.env).delete(name)
+    output.answer({ deleted: name }, `Deleted ${name}.`)
+  },
+}

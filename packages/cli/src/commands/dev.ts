@@ -1,0 +1,51 @@
+import { resolveSettings, SETTINGS, startServer, variableOf } from '@carpool/server'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { ApiClient } from '../api-client.ts'
+import { addDeploymentOptions, type DeploymentOptions } from '../deployment-options.ts'
+import { DevLoop } from '../dev-loop.ts'
+import { addSettingOptions, settingFlags } from '../setting-options.ts'
+import { untilStopped } from '../signals.ts'
+import type { Verb } from '../verb.ts'
+
+/** Without `--data` nothing of a development server is kept. */
+const { data: _, ...OPTIONAL_SETTINGS } = SETTINGS
+/** The function's own log is what one wants to see. */
+const QUIET = { [variableOf(SETTINGS.logLevel)]: 'warn' }
+
+export const dev: Verb<DeploymentOptions & Readonly<Record<string, unknown>>> = {
+  jsonHelp: 'print one line of JSON on stdout when the function is served, and all else on stderr',
+
+  define(command) {
+    addDeploymentOptions(command)
+    command.option('--data <text>', 'folder for bundles, metadata and logs (default: a temporary one)')
+    addSettingOptions(command, OPTIONAL_SETTINGS, variableOf)
+  },
+
+  async run({ args: [path = '.'], options, io, output }) {
+    const stopped = untilStopped()
+    const given = settingFlags(SETTINGS, options)
+    await using folder = await dataFolder(given['data'])
+    const server = await startServer(resolveSettings({ ...given, data: folder.path }, { ...QUIET, ...io.env }))
+    const loop = new DevLoop({ path, options, client: new ApiClient(server), io, output })
+    try {
+      const { url, adminUrl } = server
+      const deployed = await loop.start()
+      output.answer(
+        { ready: true, url, adminUrl, function: deployed ?? null },
+        `${deployed === undefined ? 'Waiting for a change that mends it' : `Serving ${deployed.url}`}. Stop with Ctrl+C.`,
+      )
+      await stopped
+    } finally {
+      await loop.close()
+      await server.close()
+    }
+  },
+}
+
+async function dataFolder(given: unknown): Promise<AsyncDisposable & { readonly path: string }> {
+  if (typeof given === 'string') return { path: given, [Symbol.asyncDispose]: async () => {} }
+  const path = await mkdtemp(join(tmpdir(), 'carpool-dev-'))
+  return { path, [Symbol.asyncDispose]: () => rm(path, { recursive: true, force: true }) }
+}

@@ -1,0 +1,57 @@
+import { CarpoolError } from '@carpool/core'
+import { findServer } from '@carpool/discovery'
+import type { Command } from 'commander'
+import { ApiClient } from './api-client.ts'
+import type { Io } from './io.ts'
+import { usageError } from './usage-error.ts'
+
+export interface ConnectionOptions {
+  readonly url?: string
+  readonly token?: string
+}
+
+export function addConnectionOptions(command: Command): void {
+  command
+    .option('--url <url>', 'control plane of the server, or on this machine its data plane too (env: CARPOOL_URL)')
+    .option('--token <token>', 'token of the control plane (env: CARPOOL_TOKEN)')
+    .addHelpText('after', '\nWith neither --url nor CARPOOL_URL the server that runs on this machine is used.')
+}
+
+/**
+ * A client for the server that is meant. A server of this machine says itself where its control plane is and what its token is.
+ * @throws CarpoolError `unreachable` if no server is named and none runs here; `unauthorized` if a token is needed and none is given
+ */
+export function connect(options: ConnectionOptions, env: Io['env']): ApiClient {
+  const url = namedUrl(options, env)
+  const local = findServer({ url: url?.href, env })
+  // The token of a server of this machine is surely right; the one in the environment may be meant for another server.
+  const token = options.token || local?.token || env['CARPOOL_TOKEN'] || undefined
+  if (local !== undefined) return new ApiClient({ adminUrl: local.adminUrl, token })
+  if (url === undefined) {
+    throw new CarpoolError(
+      'unreachable',
+      'No server runs on this machine; start one with: carpool serve, or name one with --url.',
+    )
+  }
+  if (token === undefined && !isLoopback(url)) {
+    throw new CarpoolError(
+      'unauthorized',
+      `A token is needed for ${url.origin}: give the one in admin-token, in the server's data folder, with --token or CARPOOL_TOKEN.`,
+    )
+  }
+  return new ApiClient({ adminUrl: url.href, token })
+}
+
+function namedUrl(options: ConnectionOptions, env: Io['env']): URL | undefined {
+  const origin = options.url ? '--url' : 'CARPOOL_URL'
+  const text = options.url || env['CARPOOL_URL']
+  if (!text) return undefined
+  const url = URL.parse(text.includes('://') ? text : `http://${text}`)
+  if (url === null || !/^https?:$/.test(url.protocol))
+    throw usageError(`${origin} must be an http or https URL, not ${JSON.stringify(text)}`)
+  return url
+}
+
+function isLoopback({ hostname }: URL): boolean {
+  return hostname === 'localhost' || hostname === '[::1]' || /^127(\.\d+){3}$/.test(hostname)
+}

@@ -1,0 +1,26 @@
+import { LIMIT_RANGES } from '@carpool/core'
+import type { Command } from 'commander'
+import { variables, wholeNumber } from './option-parsers.ts'
+
+/** What the command line says about a deployment; it wins over the function's own configuration. */
+export interface DeploymentOptions {
+  readonly name?: string
+  readonly handler?: string
+  readonly env?: Readonly<Record<string, string>>
+  readonly memoryMb?: number
+  readonly timeoutMs?: number
+}
+
+export function addDeploymentOptions(command: Command): void {
+  const { memoryMb, wallMs } = LIMIT_RANGES
+  command
+    .option('--name <name>', "name of the function (default: its configuration's, else that of the folder or file)")
+    .option('--handler <file.export>', 'where the handler is, as AWS Lambda writes it')
+    .option('--env <KEY=value>', 'variable for the function; repeatable', variables)
+    .option('--memory-mb <number>', `memory limit in MiB (default: ${memoryMb.default})`, wholeNumber(memoryMb.min, memoryMb.max))
+    .option(
+      '--timeout-ms <number>',
+      `wall limit of one invocation in ms (default: ${wallMs.default})`,
+      wholeNumber(wallMs.min, wallMs.max),
+    )
+}

@@ -1,0 +1,2 @@
+export type { Io } from './io.ts'
+export { run } from './main.ts'

@@ -1,0 +1,62 @@
+import { createRequire } from 'node:module'
+import { Command, CommanderError } from 'commander'
+import type { Io } from './io.ts'
+import { EXIT_USAGE, Output } from './output.ts'
+import { usageError } from './usage-error.ts'
+import { VERBS } from './verbs.ts'
+
+/**
+ * Runs the command.
+ * @param argv what follows the command's name
+ * @returns the exit code: 0 ok, 1 the operation or the invoked function failed, 2 wrong usage
+ */
+export async function run(argv: readonly string[], io: Io): Promise<number> {
+  const output = new Output(io, asksForJson(argv))
+  let exitCode = 0
+  const program = createProgram(io, output, (code) => (exitCode = code))
+  try {
+    await program.parseAsync(argv[0] === 'help' ? [...argv.slice(1), '--help'] : argv, { from: 'user' })
+    return exitCode
+  } catch (cause) {
+    if (!(cause instanceof CommanderError)) return output.fail(cause)
+    if (cause.exitCode === 0) return 0
+    // Called without a verb; commander has printed the help.
+    if (cause.code === 'commander.help') return EXIT_USAGE
+    return output.fail(usageError(cause.message))
+  }
+}
+
+function createProgram(io: Io, output: Output, setExitCode: (code: number) => void): Command {
+  const program = new Command('carpool')
+    .description('A self-hosted function host: many invocations share one process.')
+    .version(version())
+    .enablePositionalOptions()
+    .helpCommand(false)
+    .exitOverride()
+    .configureOutput({
+      writeOut: (text) => io.stdout.write(text),
+      writeErr: (text) => io.stderr.write(text),
+      outputError: () => {},
+    })
+  const loaders = new Map(VERBS.map(({ usage, summary, load }) => [program.command(usage).description(summary), load]))
+  return program.hook('preSubcommand', async (_, command) => {
+    const verb = await loaders.get(command)?.()
+    if (verb === undefined) return
+    await verb.define(command)
+    command.option('--json', verb.jsonHelp ?? 'print one JSON document on stdout, and all else on stderr')
+    command.action(async () => {
+      setExitCode((await verb.run({ args: command.processedArgs, options: command.opts(), io, output })) ?? 0)
+    })
+  })
+}
+
+/** Asked before the options are parsed, for how to report that they cannot be. */
+function asksForJson(argv: readonly string[]): boolean {
+  const end = argv.indexOf('--')
+  return (end === -1 ? argv : argv.slice(0, end)).includes('--json')
+}
+
+function version(): string {
+  const { version } = createRequire(import.meta.url)('../package.json') as { readonly version: string }
+  return version
+}

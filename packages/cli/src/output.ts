@@ -1,0 +1,62 @@
+import { CarpoolError, problemOfError } from '@carpool/core'
+import { debuglog } from 'node:util'
+import type { Io } from './io.ts'
+
+const EXIT_FAILED = 1
+export const EXIT_USAGE = 2
+
+const debug = debuglog('carpool')
+
+/** Where a verb puts what it has to say: data on stdout, as text or as one JSON document, everything else on stderr. */
+export class Output {
+  readonly json: boolean
+  readonly #io: Io
+  #answered = false
+
+  constructor(io: Io, json: boolean) {
+    this.#io = io
+    this.json = json
+  }
+
+  /** The verb's one answer. */
+  answer(document: unknown, text: string): void {
+    this.#answered = true
+    this.line(document, text)
+  }
+
+  /** One of many answers: a line each, in JSON too. */
+  line(document: unknown, text: string): void {
+    this.#io.stdout.write(`${this.json ? JSON.stringify(document) : text}\n`)
+  }
+
+  /** Data that goes to stdout as it is. */
+  raw(bytes: Uint8Array): void {
+    this.#answered = true
+    this.#io.stdout.write(bytes)
+  }
+
+  /** Something for people to know. */
+  note(text: string): void {
+    this.#io.stderr.write(`${text}\n`)
+  }
+
+  /** Something that went wrong, without an end to the verb. */
+  warn(message: string): void {
+    this.note(`carpool: ${message.trim().replaceAll(/\s*\n\s*/g, '; ')}`)
+  }
+
+  /** The error that ended the verb. @returns the exit code */
+  fail(cause: unknown): number {
+    const error = describable(cause)
+    debug('%O', cause)
+    this.warn(error.message)
+    if (this.json && !this.#answered) this.answer({ error: problemOfError(error) }, '')
+    return error.code === 'usage' || error.code === 'invalid-setting' ? EXIT_USAGE : EXIT_FAILED
+  }
+}
+
+/** Unlike `CarpoolError.from` this keeps the message of an unexpected error: who runs the command may know of this machine. */
+export function describable(cause: unknown): CarpoolError {
+  if (cause instanceof CarpoolError) return cause
+  return new CarpoolError('internal', cause instanceof Error ? cause.message : String(cause), { cause })
+}

@@ -1,0 +1,90 @@
+import { announceServer } from '@carpool/discovery'
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import { createServer as createTcpServer, type AddressInfo } from 'node:net'
+import t, { type Test } from 'tap'
+import { startControlPlane, TOKEN } from './support/control-plane.ts'
+import { runCommand } from './support/run-command.ts'
+
+const DATA_PLANE = 'http://127.0.0.1:3999'
+
+async function startAnnounced(t: Test) {
+  const plane = await startControlPlane(t)
+  const env = { CARPOOL_STATE_DIR: t.testdir() }
+  const server = { url: DATA_PLANE, adminUrl: plane.url, token: TOKEN, pid: process.pid, dataDir: '/data' }
+  const announcement = announceServer(server, env)
+  t.teardown(() => announcement.withdraw())
+  return { plane, env }
+}
+
+t.test('a server of this machine is found without flags', async (t) => {
+  const { env } = await startAnnounced(t)
+  t.match(await runCommand(['list', '--json'], { env }), { exitCode: 0, stdout: '[]\n' })
+})
+
+t.test('a server of this machine is reached by either of its URLs, without a token', async (t) => {
+  const { env, plane } = await startAnnounced(t)
+  for (const url of [DATA_PLANE, `${DATA_PLANE}/`, DATA_PLANE.replace('127.0.0.1', 'localhost'), plane.url, plane.url.slice(7)]) {
+    t.match(await runCommand(['list', '--json', '--url', url], { env }), { exitCode: 0, stdout: '[]\n' }, url)
+    t.match(await runCommand(['list', '--json'], { env: { ...env, CARPOOL_URL: url } }), { exitCode: 0 }, url)
+  }
+})
+
+t.test('a token meant for another server does not hide the right one, but one on the command line counts', async (t) => {
+  const { env } = await startAnnounced(t)
+  t.equal((await runCommand(['list'], { env: { ...env, CARPOOL_TOKEN: 'other' } })).exitCode, 0)
+  t.match(await runCommand(['list', '--token', 'other'], { env }), { exitCode: 1, stderr: 'carpool: The token is not right.\n' })
+})
+
+t.test('flags win over the environment', async (t) => {
+  const plane = await startControlPlane(t)
+  const env = { CARPOOL_URL: 'http://127.0.0.1:9', CARPOOL_TOKEN: 'other' }
+  t.equal((await runCommand(['list', '--url', plane.url, '--token', TOKEN], { env })).exitCode, 0)
+})
+
+t.test('if no server runs here, the error says how to start one', async (t) => {
+  const { exitCode, stdout, stderr } = await runCommand(['list', '--json'])
+  t.equal(exitCode, 1)
+  t.match(stderr, /^carpool: No server runs on this machine; start one with: carpool serve/)
+  t.match(JSON.parse(stdout), { error: { code: 'unreachable', status: 503 } })
+})
+
+t.test('if nothing listens, the error says where and how to start one', async (t) => {
+  const vacated = createTcpServer().listen(0, '127.0.0.1')
+  await once(vacated, 'listening')
+  const { port } = vacated.address() as AddressInfo
+  vacated.close()
+  await once(vacated, 'close')
+  const { exitCode, stderr } = await runCommand(['list', '--url', `http://127.0.0.1:${port}`])
+  t.equal(exitCode, 1)
+  t.equal(stderr, `carpool: Nothing listens at http://127.0.0.1:${port}; start a server with: carpool serve\n`)
+})
+
+t.test('a remote server without a token is not even asked', async (t) => {
+  const { exitCode, stdout, stderr } = await runCommand(['list', '--json', '--url', 'https://carpool.example'])
+  t.equal(exitCode, 1)
+  t.match(stderr, /^carpool: A token is needed for https:\/\/carpool\.example: .* --token or CARPOOL_TOKEN\.\n$/)
+  t.match(JSON.parse(stdout), { error: { code: 'unauthorized' } })
+})
+
+t.test('something else that answers is told from a control plane', async (t) => {
+  const other = createServer((_, response) => response.writeHead(404).end('<h1>Not here</h1>')).listen(0, '127.0.0.1')
+  await once(other, 'listening')
+  t.teardown(() => other.close())
+  const { port } = other.address() as AddressInfo
+  const { exitCode, stderr } = await runCommand(['list', '--url', `http://127.0.0.1:${port}`])
+  t.equal(exitCode, 1)
+  t.match(stderr, 'is no control plane of Carpool')
+})
+
+t.test('a server that hangs up in the middle is unreachable', async (t) => {
+  const broken = createServer((_, response) => {
+    response.writeHead(200, { 'content-length': '100' }).write('{"func', () => response.destroy())
+  }).listen(0, '127.0.0.1')
+  await once(broken, 'listening')
+  t.teardown(() => broken.close())
+  const { port } = broken.address() as AddressInfo
+  const { exitCode, stderr } = await runCommand(['list', '--url', `http://127.0.0.1:${port}`])
+  t.equal(exitCode, 1)
+  t.match(stderr, 'hung up in the middle of its answer')
+})
