@@ -11,15 +11,15 @@ import { redirectedHop, redirectLocation, type Hop } from './redirect.ts'
 export interface EgressOptions {
   /** Address ranges in CIDR form that are open although they are not on the public internet. Default: none. */
   readonly allow?: readonly string[]
+  /** Largest request body. Default: 10 MiB. */
+  readonly maxRequestBytes?: number
   /** Largest response body, before and after decompression. Default: 10 MiB. */
   readonly maxResponseBytes?: number
   /** Longest time for a fetch with all its redirects. Default: 30000. */
   readonly totalTimeoutMs?: number
-  /** Longest wait for the headers of one response. Default: 30000. */
-  readonly headersTimeoutMs?: number
   /** Default: 5000. */
   readonly connectTimeoutMs?: number
-  /** Most connections to one origin; further fetches wait for one. Default: 64. */
+  /** Most connections to one origin; further fetches wait for one. Default: 10000, as invocations that wait for one upstream must not queue. */
   readonly connectionsPerOrigin?: number
   /** Default: 5. */
   readonly maxRedirects?: number
@@ -77,11 +77,11 @@ const MAX_REDIRECT_BODY_BYTES = 16 * 1024
 export function createEgress(options: EgressOptions = {}): Egress {
   const {
     allow = [],
+    maxRequestBytes = 10 * 1024 * 1024,
     maxResponseBytes = 10 * 1024 * 1024,
     totalTimeoutMs = 30_000,
-    headersTimeoutMs = 30_000,
     connectTimeoutMs = 5_000,
-    connectionsPerOrigin = 64,
+    connectionsPerOrigin = 10_000,
     maxRedirects = 5,
     resolve,
   } = options
@@ -89,8 +89,9 @@ export function createEgress(options: EgressOptions = {}): Egress {
     connect: createGuardedConnector({ policy: createAddressPolicy(allow), connectTimeoutMs, ...(resolve && { resolve }) }),
     connections: connectionsPerOrigin,
     allowH2: false,
-    headersTimeout: headersTimeoutMs,
-    bodyTimeout: totalTimeoutMs,
+    // The total time covers both.
+    headersTimeout: 0,
+    bodyTimeout: 0,
     maxResponseSize: maxResponseBytes,
   })
 
@@ -133,27 +134,36 @@ export function createEgress(options: EgressOptions = {}): Egress {
     }
   }
 
+  async function fetchInTime(request: EgressRequest, signal: AbortSignal): Promise<EgressResult> {
+    const first = firstHop(request, maxRequestBytes)
+    if ('refusal' in first) return { ok: false, message: first.refusal }
+    const ending = new AbortController()
+    const onAbort = (): void => ending.abort(failure('aborted'))
+    signal.addEventListener('abort', onAbort, { once: true })
+    if (signal.aborted) onAbort()
+    const timer = setTimeout(() => ending.abort(failure('timed-out')), totalTimeoutMs)
+    try {
+      return await follow(first.hop, request.redirect, ending.signal)
+    } finally {
+      clearTimeout(timer)
+      signal.removeEventListener('abort', onAbort)
+    }
+  }
+
   return {
-    async fetch(request, signal) {
-      const first = firstHop(request)
-      if ('refusal' in first) return { ok: false, message: first.refusal }
-      const ending = new AbortController()
-      const onAbort = (): void => ending.abort(failure('aborted'))
-      const timer = setTimeout(() => ending.abort(failure('timed-out')), totalTimeoutMs)
-      signal.addEventListener('abort', onAbort, { once: true })
-      if (signal.aborted) onAbort()
-      try {
-        return await follow(first.hop, request.redirect, ending.signal)
-      } finally {
-        clearTimeout(timer)
-        signal.removeEventListener('abort', onAbort)
-      }
-    },
+    // What follow does not catch is a request that is not of its type.
+    fetch: (request, signal) => fetchInTime(request, signal).catch(() => ({ ok: false, message: 'The request is not valid.' })),
     close: () => agent.destroy(),
   }
 }
 
-function firstHop({ method, url, headers, body }: EgressRequest): { readonly hop: Hop } | { readonly refusal: string } {
+function firstHop(
+  { method, url, headers, body }: EgressRequest,
+  maxRequestBytes: number,
+): { readonly hop: Hop } | { readonly refusal: string } {
+  if (body.length > maxRequestBytes) {
+    return { refusal: `The request body has ${body.length} bytes; the limit is ${maxRequestBytes}.` }
+  }
   const target = fetchTarget(url)
   if ('refusal' in target) return target
   const upper = method.toUpperCase()

@@ -32,6 +32,7 @@ const SENTENCES: Readonly<Record<string, (host: string, limitBytes: number) => s
   'EHOSTUNREACH': (host) => `${host} cannot be reached.`,
   'ENETUNREACH': (host) => `${host} cannot be reached.`,
   'ETIMEDOUT': (host) => `${host} did not accept the connection in time.`,
+  'EMFILE': () => 'The server has too many connections open.',
   'UND_ERR_CONNECT_TIMEOUT': (host) => `${host} did not accept the connection in time.`,
   'UND_ERR_HEADERS_TIMEOUT': (host) => `${host} did not answer in time.`,
   'UND_ERR_BODY_TIMEOUT': (host) => `${host} did not answer in time.`,

@@ -23,8 +23,9 @@ export function createGuardedConnector({
   connectTimeoutMs,
   resolve = resolveBySystem,
 }: ConnectorOptions): buildConnector.connector {
+  const resolveJoined = joinLookups(resolve)
   const lookup: LookupFunction = (hostname, options, callback) => {
-    resolve(hostname, (error, addresses) => {
+    resolveJoined(hostname, (error, addresses) => {
       const permitted = addresses?.filter(({ address }) => policy.permits(address)) ?? []
       const [first] = permitted
       if (error !== null) callback(error, [])
@@ -45,3 +46,18 @@ export function createGuardedConnector({
 }
 
 const resolveBySystem: Resolve = (hostname, callback) => systemLookup(hostname, { all: true }, callback)
+
+/** Joins a lookup to one of the same name that is under way: fetches of one upstream come in crowds, and the system looks up few at a time. */
+function joinLookups(resolve: Resolve): Resolve {
+  const waiting = new Map<string, Parameters<Resolve>[1][]>()
+  return (hostname, callback) => {
+    const others = waiting.get(hostname)
+    if (others !== undefined) return void others.push(callback)
+    const callbacks = [callback]
+    waiting.set(hostname, callbacks)
+    resolve(hostname, (error, addresses) => {
+      waiting.delete(hostname)
+      for (const each of callbacks) each(error, addresses)
+    })
+  }
+}

@@ -67,6 +67,20 @@ t.test('a name is resolved once, and only a checked address of it is connected t
   t.equal(asked, 2)
 })
 
+t.test('fetches that begin together look their name up once', async (t) => {
+  const origin = await upstream(t, (_request, response) => response.end('here'))
+  let asked = 0
+  const resolve: Resolve = (_hostname, callback) => {
+    asked += 1
+    setImmediate(() => callback(null, [address('127.0.0.1')]))
+  }
+  const fetch = fetcher(t, { resolve })
+  const url = `http://crowded.example:${new URL(origin).port}/`
+  const results = await Promise.all(Array.from({ length: 20 }, () => fetch(url)))
+  t.ok(results.every((result) => text(result) === 'here'))
+  t.equal(asked, 1)
+})
+
 t.test('a name that resolves to nothing or not at all is told apart from a refused one', async (t) => {
   const resolve: Resolve = (hostname, callback) => {
     const code = hostname === 'unknown.example' ? 'ENOTFOUND' : 'EAI_AGAIN'

@@ -86,7 +86,27 @@ t.test('what is no valid request is refused before anything is sent', async (t) 
   t.equal(await refusal(origin, { headers: [[':authority', 'a']] }), invalid)
 })
 
-t.test('connections to one origin are limited, and further fetches wait', async (t) => {
+t.test('a request that is not of its type is refused, and rejects nothing', async (t) => {
+  const origin = await upstream(t, () => t.fail('was sent'))
+  const fetch = fetcher(t)
+  const refused = { ok: false, message: /not valid/ }
+  const faulty = [{ method: 5 }, { method: null }, { url: undefined }, { headers: null }, { headers: [[5, 'a']] }, { body: null }]
+  for (const fault of faulty) t.match(await fetch(origin, fault as never), refused, JSON.stringify(fault))
+})
+
+t.test('fetches of one origin do not wait for each other', async (t) => {
+  const count = 500
+  const held: (() => void)[] = []
+  const origin = await upstream(t, (_request, response) => {
+    held.push(() => response.end('x'))
+    if (held.length === count) for (const release of held) release()
+  })
+  const fetch = fetcher(t)
+  const results = await Promise.all(Array.from({ length: count }, () => fetch(origin)))
+  t.ok(results.every(({ ok }) => ok))
+})
+
+t.test('connections to one origin are limited if asked for, and further fetches wait', async (t) => {
   const server = createServer((_request, response) => setImmediate(() => response.end('x')))
   let connections = 0
   server.on('connection', () => (connections += 1))

@@ -148,3 +148,55 @@ t.test('The headers of a fetched response are immutable; those of a copy are not
   t.same(JSON.parse(guest.answers.get(number)!.body), ['TypeError', 'b', 'application/json', 203, 'x'])
   t.end()
 })
+
+t.test('fetch sends what a request holds, whatever user code made of its properties', (t) => {
+  const guest = guestOf(`
+    for (const name of ['method', 'url', 'headers', 'redirect', 'signal', 'body']) {
+      for (const value of ['"', 5, undefined, null, { toJSON: () => undefined }]) {
+        class Lying extends Request {}
+        Object.defineProperty(Lying.prototype, name, { get: () => value })
+        fetch(new Lying('http://up/subclass', { method: 'PUT', headers: { a: 'b' }, redirect: 'manual' }))
+      }
+    }
+    const honest = new Request('http://up/prototype', { method: 'PUT', headers: { a: 'b' }, redirect: 'manual' })
+    for (const name of ['method', 'url', 'headers', 'redirect', 'signal', 'body']) {
+      Object.defineProperty(Request.prototype, name, { get: () => '"' })
+    }
+    fetch(honest)
+    fetch(honest.clone())
+    fetch(request)
+    return new Response()`)
+  guest.call()
+  const heads = [...guest.fetches.values()].map(({ head }) => head)
+  const held = { method: 'PUT', headers: [['a', 'b']], redirect: 'manual' }
+  t.same(heads, [
+    ...Array.from({ length: 30 }, () => ({ url: 'http://up/subclass', ...held })),
+    { url: 'http://up/prototype', ...held },
+    { url: 'http://up/prototype', ...held },
+    { method: 'GET', url: 'http://localhost:8080/path?a=1', headers: [['host', 'localhost:8080']], redirect: 'follow' },
+  ])
+  t.end()
+})
+
+t.test('What fetch sends can be read, whatever user code made of the built-ins', (t) => {
+  const guest = guestOf(`
+    let asked = 0
+    Object.defineProperty(Object.prototype, 'redirect', { get: () => (asked++ === 0 ? undefined : '"') })
+    fetch('http://up', { cache: 'no-store' })
+    for (const name of ['toWellFormed', 'toLowerCase', 'toUpperCase', 'slice', 'replace']) {
+      const original = String.prototype[name]
+      for (const value of [5, undefined, '"', { toJSON: () => undefined }]) {
+        String.prototype[name] = () => value
+        fetch('http://up/', { method: 'put', headers: { 'X-Y-Z': '1' } }).catch(() => {})
+      }
+      String.prototype[name] = original
+    }
+    return new Response()`)
+  guest.call()
+  t.ok(guest.fetches.size > 0)
+  for (const { head } of guest.fetches.values()) {
+    t.match(head, { method: String, url: String, redirect: 'follow' })
+    for (const pair of head.headers) t.match(pair, [String, String])
+  }
+  t.end()
+})

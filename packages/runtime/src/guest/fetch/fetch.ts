@@ -2,10 +2,9 @@ import type { BodyKind, FetchResult } from '../../bridge.ts'
 import { current, enter } from '../current.ts'
 import { followSignal } from '../events/abort-signal.ts'
 import { bridge } from '../port.ts'
-import { jsonParse, jsonStringify, SafeMap, SafePromise, SafeTypeError } from '../primordials.ts'
+import { jsonParse, SafeMap, SafePromise, SafeTypeError } from '../primordials.ts'
 import { type BridgeBody, bodyForBridge, bodyFromBridge } from './body.ts'
-import { headersJson, listOf } from './headers.ts'
-import { bodyOfRequest, releaseSignal, Request, type RequestInit } from './request.ts'
+import { bodyOfRequest, fetchHeadJson, releaseSignal, Request, type RequestInit, signalOfRequest } from './request.ts'
 import { isNullBodyStatus, type Response, responseOfFetch } from './response.ts'
 
 interface Pending {
@@ -15,6 +14,8 @@ interface Pending {
   readonly release: () => void
 }
 
+/** Most fetches that an isolate may wait for at the same time. Each takes a socket of the server, whose time they share. */
+const OPEN_MAX = 3_000
 const pending = new SafeMap<number, Pending>()
 let last = 0
 
@@ -23,11 +24,13 @@ export function fetch(input: unknown, init?: RequestInit | null): Promise<Respon
   const invocation = current
   return new SafePromise((resolve, reject) => {
     const request = new Request(input, init)
-    const { signal } = request
+    const signal = signalOfRequest(request)
     if (signal.aborted) throw signal.reason
+    const head = fetchHeadJson(request)
     const body = bodyForBridge(bodyOfRequest(request))
     const send = (kind: BodyKind, text: string): void => {
       if (signal.aborted) return reject(signal.reason)
+      if (pending.size >= OPEN_MAX) return reject(new SafeTypeError(`More than ${OPEN_MAX} fetches are open.`))
       const id = ++last
       followSignal(signal, () => {
         if (!pending.delete(id)) return
@@ -36,7 +39,7 @@ export function fetch(input: unknown, init?: RequestInit | null): Promise<Respon
       })
       const release = (): void => releaseSignal(request)
       pending.set(id, { invocation, resolve, reject, release })
-      bridge.startFetch(invocation, id, headJson(request), kind, text)
+      bridge.startFetch(invocation, id, head, kind, text)
     }
     if ('kind' in body) send(body.kind, body.text)
     else void sendLater(body, send, reject)
@@ -54,11 +57,6 @@ async function sendLater(
   } catch (error) {
     reject(error)
   }
-}
-
-function headJson(request: Request): string {
-  const url = jsonStringify(request.url)
-  return `{"method":${jsonStringify(request.method)},"url":${url},"headers":${headersJson(listOf(request.headers))},"redirect":"${request.redirect}"}`
 }
 
 /** Entry: a fetch has ended. */

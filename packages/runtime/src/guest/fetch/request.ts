@@ -1,11 +1,11 @@
 import type { BodyKind, InvokeHead } from '../../bridge.ts'
 import { customInspect } from '../console/inspect.ts'
 import { abortSignal, createSignal, followSignal, isAbortSignal, type AbortSignal } from '../events/abort-signal.ts'
-import { regExpExec, SafeTypeError, stringToUpperCase } from '../primordials.ts'
+import { jsonStringify, regExpExec, SafeTypeError, stringSlice, stringToUpperCase } from '../primordials.ts'
 import { parseUrl, serializeUrl } from '../url/parse-url.ts'
 import { type Body, type BodyInit, type BodyMembers, bodyFromBridge, cloneBody, extractBody, mixBody, takeBody } from './body.ts'
-import { copyHeaders, Headers, headersFromList, type HeadersInit } from './headers.ts'
-import { toText } from '../to-text.ts'
+import { copyHeaders, Headers, headersFromList, headersJson, type HeadersInit, listOf } from './headers.ts'
+import { toScalarText, toText } from '../to-text.ts'
 
 export type Redirect = 'follow' | 'error' | 'manual'
 
@@ -44,6 +44,9 @@ export let requestFromHost: (source: HostRequest) => Request
 export let abortRequest: (request: Request, reason: unknown) => void
 export let isRequest: (value: unknown) => value is Request
 export let bodyOfRequest: (request: Request) => Body | null
+export let signalOfRequest: (request: Request) => AbortSignal
+/** All but the body as the JSON text of a FetchHead. Reads no property that user code could have replaced. */
+export let fetchHeadJson: (request: Request) => string
 /** Ends the request's interest in the signal that it was made with, which may live much longer. */
 export let releaseSignal: (request: Request) => void
 
@@ -59,13 +62,14 @@ export class Request implements BodyMembers {
 
   /** Set for the request of an invocation, whose parts are filled in from it as they are asked for. */
   readonly #source: HostRequest | undefined
-  #method = ''
+  #method = 'GET'
   #url = ''
   #headers: Headers | undefined
   #body: Body | null | undefined
   #signal: AbortSignal | undefined
   #unfollow: (() => void) | undefined
-  #options: Pick<RequestInit, 'redirect' | (typeof PASSED_ON)[number]> | undefined
+  #redirect: Redirect = 'follow'
+  #options: Pick<RequestInit, (typeof PASSED_ON)[number]> | undefined
 
   static {
     requestFromHost = (source) => new Request(source, FROM_HOST as unknown as RequestInit)
@@ -74,6 +78,13 @@ export class Request implements BodyMembers {
     }
     isRequest = (value): value is Request => typeof value === 'object' && value !== null && #source in value
     bodyOfRequest = (request) => request.#getBody()
+    signalOfRequest = (request) => request.#getSignal()
+    fetchHeadJson = (request) => {
+      const method = jsonStringify(request.#getMethod())
+      const url = jsonStringify(request.#getUrl())
+      const headers = headersJson(listOf(request.#getHeaders()))
+      return `{"method":${method},"url":${url},"headers":${headers},"redirect":${jsonStringify(request.#redirect)}}`
+    }
     releaseSignal = (request) => {
       const unfollow = request.#unfollow
       unfollow?.()
@@ -86,39 +97,39 @@ export class Request implements BodyMembers {
       return
     }
     const from = isRequest(input) ? input : undefined
-    this.#url = from === undefined ? checkUrl(toText(input)) : from.url
-    if (from !== undefined) this.#options = from.#options
-    this.#method = init?.method === undefined ? (from?.method ?? 'GET') : checkMethod(toText(init.method))
+    this.#url = from === undefined ? checkUrl(toText(input)) : from.#getUrl()
+    if (from !== undefined) {
+      this.#method = from.#getMethod()
+      this.#redirect = from.#redirect
+      this.#options = from.#options
+    }
+    if (init?.method !== undefined) this.#method = checkMethod(toText(init.method))
     if (init?.headers !== undefined) this.#headers = new Headers(init.headers)
-    else this.#headers = from === undefined ? new Headers() : copyHeaders(from.headers)
+    else this.#headers = from === undefined ? new Headers() : copyHeaders(from.#getHeaders())
     this.#takeOptions(init)
-    const signal = init?.signal === undefined ? from?.signal : init.signal
+    const signal = init?.signal === undefined ? (from === undefined ? undefined : from.#getSignal()) : init.signal
     if (signal !== undefined && signal !== null) this.#follow(signal)
     this.#takeBody(from, init)
   }
 
   get method(): string {
-    return this.#source === undefined ? this.#method : this.#source.head.method
+    return this.#getMethod()
   }
 
   get url(): string {
-    return this.#source === undefined ? this.#url : this.#source.head.url
+    return this.#getUrl()
   }
 
   get headers(): Headers {
-    return (this.#headers ??= headersFromList(this.#source!.head.headers))
+    return this.#getHeaders()
   }
 
   get signal(): AbortSignal {
-    if (this.#signal === undefined) {
-      this.#signal = createSignal()
-      if (this.#source?.canceled) abortSignal(this.#signal)
-    }
-    return this.#signal
+    return this.#getSignal()
   }
 
   get redirect(): Redirect {
-    return this.#options?.redirect ?? 'follow'
+    return this.#redirect
   }
 
   get cache(): string {
@@ -159,12 +170,13 @@ export class Request implements BodyMembers {
 
   clone(): Request {
     const [mine, other] = cloneBody(this.#getBody())
-    const copy = new Request(this.url)
-    copy.#method = this.method
-    copy.#headers = copyHeaders(this.headers)
+    const copy = new Request(this.#getUrl())
+    copy.#method = this.#getMethod()
+    copy.#headers = copyHeaders(this.#getHeaders())
+    copy.#redirect = this.#redirect
     copy.#options = this.#options
     copy.#body = other
-    copy.#follow(this.signal)
+    copy.#follow(this.#getSignal())
     this.#body = mine
     return copy
   }
@@ -176,6 +188,28 @@ export class Request implements BodyMembers {
 
   get [Symbol.toStringTag](): string {
     return 'Request'
+  }
+
+  // The getters above call these, and nothing else here calls the getters: user code may have replaced them.
+
+  #getMethod(): string {
+    return this.#source === undefined ? this.#method : this.#source.head.method
+  }
+
+  #getUrl(): string {
+    return this.#source === undefined ? this.#url : this.#source.head.url
+  }
+
+  #getHeaders(): Headers {
+    return (this.#headers ??= headersFromList(this.#source!.head.headers))
+  }
+
+  #getSignal(): AbortSignal {
+    if (this.#signal === undefined) {
+      this.#signal = createSignal()
+      if (this.#source?.canceled) abortSignal(this.#signal)
+    }
+    return this.#signal
   }
 
   #getBody(): Body | null {
@@ -197,9 +231,9 @@ export class Request implements BodyMembers {
     const { redirect } = init
     if (redirect !== undefined) {
       if (redirect !== 'follow' && redirect !== 'error' && redirect !== 'manual') {
-        throw new SafeTypeError(`redirect must be follow, error or manual, not ${JSON.stringify(redirect)}.`)
+        throw new SafeTypeError(`redirect must be follow, error or manual, not ${jsonStringify(redirect)}.`)
       }
-      this.#options = { ...this.#options, redirect }
+      this.#redirect = redirect
     }
     for (const name of PASSED_ON) {
       if (init[name] !== undefined) this.#options = { ...this.#options, [name]: init[name] }
@@ -225,15 +259,16 @@ export class Request implements BodyMembers {
 mixBody(Request.prototype, bodyOfRequest, (request) => request.headers.get('content-type'))
 
 function checkUrl(text: string): string {
-  const url = parseUrl(text.toWellFormed())
-  if (url === undefined) throw new SafeTypeError(`Invalid URL: ${JSON.stringify(text.slice(0, 200))}`)
+  const url = parseUrl(toScalarText(text))
+  if (url === undefined) throw new SafeTypeError(`Invalid URL: ${jsonStringify(stringSlice(text, 0, 200))}`)
   if (url.username !== '' || url.password !== '') throw new SafeTypeError('A request URL cannot have a user name or password.')
-  return serializeUrl(url)
+  // The parser calls methods of strings, which user code may have replaced: what they give need not be a string.
+  return toText(serializeUrl(url))
 }
 
 function checkMethod(method: string): string {
   if (regExpExec(/^[!#$%&'*+\-.^_`|~\dA-Za-z]+$/, method) === null)
-    throw new SafeTypeError(`${JSON.stringify(method)} is no method.`)
+    throw new SafeTypeError(`${jsonStringify(method)} is no method.`)
   if (regExpExec(/^(?:CONNECT|TRACE|TRACK)$/i, method) !== null) throw new SafeTypeError(`The method ${method} is not allowed.`)
   return regExpExec(METHODS, method) === null ? method : stringToUpperCase(method)
 }

@@ -1,0 +1,78 @@
+import fc from 'fast-check'
+import t from 'tap'
+import { FetchTable } from '../src/fetch-table.ts'
+
+const guest = () => ({ disposed: false, openFetches: 0 })
+type FakeGuest = ReturnType<typeof guest>
+
+t.test('a fetch is found by its number on the connection or by its guest, once', async (t) => {
+  const table = new FetchTable<FakeGuest>()
+  const [one, two] = [guest(), guest()]
+  const first = table.add(one, 1, 10)
+  const second = table.add(two, 1, 11)
+  t.not(first, second)
+  t.match(table.take(first), { number: first, guestFetch: 1, invocation: 10 })
+  t.equal(table.take(first), undefined)
+  t.equal(table.stop(one, 1), undefined)
+  t.equal(table.stop(two, 1), second)
+  t.equal(table.take(second), undefined)
+  t.same([table.size, one.openFetches, two.openFetches], [0, 0, 0])
+})
+
+t.test('what an invocation waits for is taken out together, and only in the guest that runs it', async (t) => {
+  const table = new FetchTable<FakeGuest>()
+  const [one, two] = [guest(), guest()]
+  const mine = [table.add(one, 1, 10), table.add(one, 2, 10)]
+  table.add(one, 3, 11)
+  table.add(two, 1, 10)
+  t.same(
+    table.takeOf(one, 10).map(({ number }) => number),
+    mine,
+  )
+  t.same(table.takeOf(one, 10), [])
+  t.same(table.takeOf(one, 99), [])
+  t.same([table.size, one.openFetches, two.openFetches], [2, 1, 1])
+})
+
+t.test('what guests that are gone wait for is taken out', async (t) => {
+  const table = new FetchTable<FakeGuest>()
+  const [one, two] = [guest(), guest()]
+  const orphans = [table.add(one, 1, 10), table.add(one, 2, 0)]
+  table.add(two, 1, 11)
+  t.same(table.takeOrphans(), [])
+  one.disposed = true
+  t.same(
+    table.takeOrphans().map(({ number }) => number),
+    orphans,
+  )
+  t.same(table.takeOrphans(), [])
+  t.same([table.size, one.openFetches, two.openFetches], [1, 0, 1])
+})
+
+t.test('whatever is taken out in whatever order, each fetch is taken once and the counts stay right', async () => {
+  const step = fc.tuple(fc.constantFrom('add', 'take', 'stop', 'of', 'orphans'), fc.nat(1), fc.nat(4), fc.nat(2))
+  fc.assert(
+    fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
+      const table = new FetchTable<FakeGuest>()
+      const guests = [guest(), guest()]
+      const expected = new Map<number, string>()
+      let guestFetch = 0
+      for (const [what, who, number, invocation] of steps) {
+        const one = guests[who] ?? guest()
+        const taken: (number | undefined)[] = []
+        if (what === 'add') expected.set(table.add(one, ++guestFetch, invocation), `${who} ${invocation}`)
+        else if (what === 'take') taken.push(table.take(number)?.number)
+        else if (what === 'stop') taken.push(table.stop(one, number))
+        else if (what === 'of') {
+          const wanted = [...expected].filter(([, of]) => of === `${who} ${invocation}`).map(([each]) => each)
+          taken.push(...table.takeOf(one, invocation).map((fetch) => fetch.number))
+          if (taken.join() !== wanted.join()) return false
+        } else if (table.takeOrphans().length > 0) return false
+        for (const each of taken) if (each !== undefined && !expected.delete(each)) return false
+        if (table.size !== expected.size || guests.reduce((sum, { openFetches }) => sum + openFetches, 0) !== expected.size)
+          return false
+      }
+      return true
+    }),
+  )
+})
