@@ -1,6 +1,7 @@
 import type { GuestCode } from '@carpool/isolate'
 import type { GuestOptions } from '@carpool/runtime/bridge'
 import type { Load } from '@carpool/wire'
+import { LoadFailure } from './load-failure.ts'
 
 export interface StoredCode {
   readonly code: GuestCode
@@ -20,10 +21,14 @@ export class CodeStore {
     })
   }
 
-  /** @throws Error if the server named a revision before it gave its code */
+  find(revision: string): StoredCode | undefined {
+    return this.#stored.get(revision)
+  }
+
+  /** @throws LoadFailure if the server retired the revision meanwhile, or never gave its code */
   get(revision: string): StoredCode {
     const stored = this.#stored.get(revision)
-    if (stored === undefined) throw new Error(`Revision ${revision} was not given to this host.`)
+    if (stored === undefined) throw new LoadFailure('The host does not have the code of the revision.')
     return stored
   }
 

@@ -9,7 +9,7 @@ import { FetchTable } from './fetch-table.ts'
 import { Guest, type GuestListener } from './guest.ts'
 import { InvocationTable, type ActiveInvocation } from './invocation-table.ts'
 import { LoadFailure } from './load-failure.ts'
-import { STALL_GRACE_MS, judgeStall } from './stall.ts'
+import { StallWatch } from './stall-watch.ts'
 
 /** Sends a message to the server. */
 export type Send = (message: ToServer, text?: string, body?: Uint8Array) => void
@@ -25,6 +25,8 @@ export interface HostOptions {
 
 /** How often to look for isolates that V8 disposed, which tell nobody, in ms. */
 const ORPHAN_CHECK_MS = 25
+/** What a fetch of an ended invocation gives, as a FetchResult. */
+const INVOCATION_ENDED = JSON.stringify({ ok: false, message: 'The invocation has ended.' })
 /** How long a retired isolate may go on with work that nobody waits for, in ms. */
 const LINGER_MS = 30_000
 
@@ -38,6 +40,7 @@ export class Host implements GuestListener {
   readonly #codes = new CodeStore()
   readonly #invocations = new InvocationTable()
   readonly #fetches = new FetchTable()
+  readonly #stallWatch = new StallWatch<Guest>((guest) => this.#endStuck(guest))
   #orphanCheck: NodeJS.Timeout | undefined
 
   constructor({ setup, runtime, send, onCatastrophe }: HostOptions) {
@@ -100,14 +103,25 @@ export class Host implements GuestListener {
   }
 
   fetchStarted(guest: Guest, number: number, guestFetch: number, head: string, kind: BodyKind, body: string): void {
-    const fetch = this.#fetches.add(guest, guestFetch)
+    const bytes = decodeBody(kind, body)
+    if (bytes.length > this.#maxBodyBytes) {
+      const message = `The request body has ${bytes.length} bytes; the limit is ${this.#maxBodyBytes}.`
+      return guest.settleFetch(guestFetch, JSON.stringify({ ok: false, message }), 'none', '')
+    }
+    const fetch = this.#fetches.add(guest, guestFetch, number)
+    this.#orphanCheck ??= setInterval(() => this.#failOrphans(), ORPHAN_CHECK_MS)
     const id = this.#idOf(guest, number)
-    this.#send({ type: 'fetch', fetch, revision: guest.revision, ...(id !== undefined && { id }) }, head, decodeBody(kind, body))
+    this.#send({ type: 'fetch', fetch, revision: guest.revision, ...(id !== undefined && { id }) }, head, bytes)
   }
 
   fetchStopped(guest: Guest, guestFetch: number): void {
     const fetch = this.#fetches.stop(guest, guestFetch)
     if (fetch !== undefined) this.#send({ type: 'fetch-stop', fetch })
+  }
+
+  canceled(guest: Guest, number: number): void {
+    // Those that it started while the cancel was on its way to it.
+    if (number !== NO_INVOCATION) this.#stopFetches(guest, number)
   }
 
   logged(guest: Guest, number: number, level: LogLevel, text: string): void {
@@ -123,12 +137,13 @@ export class Host implements GuestListener {
     const { code, options } = this.#codes.get(revision)
     const guest = await this.#prewarmer.take(options.limits.memoryMb)
     await guest.load(code, options)
+    this.#stallWatch.add(guest)
     return guest
   }
 
   async #compile(revision: string): Promise<void> {
-    const { code, options } = this.#codes.get(revision)
-    const cache = await compileToCache(code, options.limits.memoryMb)
+    const stored = this.#codes.find(revision)
+    const cache = stored && (await compileToCache(stored.code, stored.options.limits.memoryMb))
     this.#send({ type: 'compiled', revision }, '', cache ?? NO_BODY)
   }
 
@@ -146,7 +161,11 @@ export class Host implements GuestListener {
   }
 
   #invoke({ invocation: number, id, revision }: Invoke, head: string, body: Uint8Array): void {
-    const { limits } = this.#codes.get(revision).options
+    const limits = this.#codes.find(revision)?.options.limits
+    if (limits === undefined) {
+      const detail = 'The revision was taken out of service.'
+      return this.#send({ type: 'failed', invocation: number, start: 'isolate-cold', outcome: 'load-failed', detail })
+    }
     const invocation: ActiveInvocation = {
       number,
       id,
@@ -186,30 +205,35 @@ export class Host implements GuestListener {
     const guest = invocation.lease?.isolate
     const detail = `No answer within the wall limit of ${wallMs} ms.`
     this.#fail(invocation, 'timeout', detail, detail)
-    if (guest === undefined) return
-    guest.cancel(invocation.number)
-    this.#watchForStall(guest, performance.now(), wallMs, STALL_GRACE_MS)
+    if (guest !== undefined) this.#cancelIn(guest, invocation.number)
   }
 
-  #watchForStall(guest: Guest, canceledAtMs: number, wallMs: number, delayMs: number): void {
-    setTimeout(() => {
-      if (guest.disposed) return
-      const verdict = judgeStall({ nowMs: performance.now(), heardAtMs: guest.heardAtMs, canceledAtMs, wallMs })
-      if (verdict === 'alive') return
-      if (verdict !== 'stuck') return this.#watchForStall(guest, canceledAtMs, wallMs, verdict)
-      guest.dispose()
-      for (const other of this.#invocations.in(guest)) {
-        const detail = 'Another invocation of the function held the isolate past its wall limit, so it was ended.'
-        this.#fail(other, 'isolate-lost', detail, detail)
-      }
-    }, delayMs).unref()
+  /** Ends a guest that is stuck in user code, with the invocations that wait behind what holds it up. */
+  #endStuck(guest: Guest): void {
+    guest.dispose()
+    for (const other of this.#invocations.in(guest)) {
+      const detail = 'Other work of the function held the isolate past the wall limit, so it was ended.'
+      this.#fail(other, 'isolate-lost', detail, detail)
+    }
   }
 
   #cancel(number: number): void {
     const invocation = this.#invocations.get(number)
     if (invocation === undefined) return
     this.#fail(invocation, 'canceled', 'The client left before the answer.')
-    invocation.lease?.isolate.cancel(number)
+    if (invocation.lease !== undefined) this.#cancelIn(invocation.lease.isolate, number)
+  }
+
+  #cancelIn(guest: Guest, number: number): void {
+    guest.cancel(number)
+    this.#stopFetches(guest, number)
+  }
+
+  #stopFetches(guest: Guest, invocation: number): void {
+    for (const { number, guestFetch } of this.#fetches.takeOf(guest, invocation)) {
+      this.#send({ type: 'fetch-stop', fetch: number })
+      guest.settleFetch(guestFetch, INVOCATION_ENDED, 'none', '')
+    }
   }
 
   #settleFetch(number: number, result: string, body: Uint8Array): void {
@@ -222,7 +246,8 @@ export class Host implements GuestListener {
       const detail = `The isolate passed its memory limit of ${invocation.limits.memoryMb} MiB.`
       this.#fail(invocation, 'memory-exceeded', detail, detail)
     }
-    if (this.#invocations.size > 0) return
+    for (const { number } of this.#fetches.takeOrphans()) this.#send({ type: 'fetch-stop', fetch: number })
+    if (this.#invocations.size > 0 || this.#fetches.size > 0) return
     clearInterval(this.#orphanCheck)
     this.#orphanCheck = undefined
   }

@@ -11,15 +11,23 @@ export interface Pooled {
 /** The right to use a loaded isolate. Released exactly once; releasing again is harmless. */
 export interface IsolateLease<P> {
   readonly isolate: P
-  /** Whether the isolate was made for this lease. */
-  readonly cold: boolean
   release(): void
 }
 
-interface Slot<P> extends EvictionCandidate {
-  leases: number
-  loading: Promise<P>
+class Slot<P extends Pooled> implements EvictionCandidate {
+  readonly key: string
+  readonly loading: Promise<P>
   isolate: P | undefined
+  leases = 0
+
+  constructor(key: string, loading: Promise<P>) {
+    this.key = key
+    this.loading = loading
+  }
+
+  get hasBackgroundWork(): boolean {
+    return this.isolate?.hasBackgroundWork ?? false
+  }
 }
 
 export interface IsolatePoolOptions<P> {
@@ -44,16 +52,11 @@ export class IsolatePool<P extends Pooled> {
     return this.#slots.size
   }
 
-  /** The loaded isolates. */
-  *isolates(): Generator<P> {
-    for (const { isolate } of this.#slots.values()) if (isolate !== undefined) yield isolate
-  }
-
   /** A lease on the isolate of a revision, at once if it is loaded. */
   acquireWarm(revision: string): IsolateLease<P> | undefined {
     const slot = this.#slots.get(revision)
     if (slot?.isolate === undefined || slot.isolate.disposed) return undefined
-    return this.#lease(slot, slot.isolate, false)
+    return this.#lease(slot, slot.isolate)
   }
 
   /** A lease on the isolate of a revision, loading it if need be. Rejects with what `load` rejects with. */
@@ -64,7 +67,7 @@ export class IsolatePool<P extends Pooled> {
     const slot = current === undefined || current.isolate?.disposed ? this.#open(revision) : current
     slot.leases++
     try {
-      return this.#lease(slot, await slot.loading, true)
+      return this.#lease(slot, await slot.loading)
     } finally {
       slot.leases--
     }
@@ -78,13 +81,8 @@ export class IsolatePool<P extends Pooled> {
     void slot.loading.then(() => this.#settle(slot)).catch(() => {})
   }
 
-  close(): void {
-    for (const slot of this.#slots.values()) void slot.loading.then((isolate) => isolate.dispose()).catch(() => {})
-    this.#slots.clear()
-  }
-
   #open(revision: string): Slot<P> {
-    const slot: Slot<P> = { key: revision, leases: 0, isolate: undefined, loading: this.#options.load(revision) }
+    const slot = new Slot(revision, this.#options.load(revision))
     this.#slots.delete(revision)
     this.#slots.set(revision, slot)
     slot.loading.then(
@@ -99,7 +97,7 @@ export class IsolatePool<P extends Pooled> {
     return slot
   }
 
-  #lease(slot: Slot<P>, isolate: P, cold: boolean): IsolateLease<P> {
+  #lease(slot: Slot<P>, isolate: P): IsolateLease<P> {
     slot.leases++
     if (this.#slots.get(slot.key) === slot) {
       this.#slots.delete(slot.key)
@@ -112,7 +110,7 @@ export class IsolatePool<P extends Pooled> {
       slot.leases--
       this.#settle(slot)
     }
-    return { isolate, cold, release }
+    return { isolate, release }
   }
 
   /** After a slot's last lease: dispose its isolate if the slot was taken out meanwhile, else see whether the pool is too full. */

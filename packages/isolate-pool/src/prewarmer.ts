@@ -1,6 +1,9 @@
 /** Makes a blank isolate with the given heap limit. */
 export type MakeBlank<Blank> = (memoryLimitMb: number) => Promise<Blank>
 
+/** Heap limits for which blanks are kept: those asked for last. */
+const MAX_SHELVES = 4
+
 /**
  * Keeps blank isolates ready, because making one takes longer than loading a function into it. An isolate's heap limit is fixed when it is
  * made, so there is one shelf for each limit in use; a limit gets its shelf when it is first asked for.
@@ -10,7 +13,6 @@ export class Prewarmer<Blank extends { dispose(): void }> {
   readonly #shelfSize: number
   readonly #shelves = new Map<number, Blank[]>()
   #filling: Promise<void> | undefined
-  #closed = false
 
   /** @param shelfSize blanks to keep for each heap limit; 0 makes every isolate on demand */
   constructor(make: MakeBlank<Blank>, shelfSize: number) {
@@ -39,24 +41,24 @@ export class Prewarmer<Blank extends { dispose(): void }> {
     return this.#filling
   }
 
-  close(): void {
-    this.#closed = true
-    for (const shelf of this.#shelves.values()) for (const blank of shelf.splice(0)) blank.dispose()
-  }
-
   async #fillAll(): Promise<void> {
     for (;;) {
       const missing = [...this.#shelves].find(([, shelf]) => shelf.length < this.#shelfSize)
-      if (missing === undefined || this.#closed) return
-      const blank = await this.#make(missing[0])
-      if (this.#closed) return blank.dispose()
-      missing[1].push(blank)
+      if (missing === undefined) return
+      const [memoryLimitMb, shelf] = missing
+      shelf.push(await this.#make(memoryLimitMb))
     }
   }
 
   #shelf(memoryLimitMb: number): Blank[] {
     const shelf = this.#shelves.get(memoryLimitMb) ?? []
+    this.#shelves.delete(memoryLimitMb)
     this.#shelves.set(memoryLimitMb, shelf)
+    const [oldest] = this.#shelves
+    if (oldest !== undefined && this.#shelves.size > MAX_SHELVES) {
+      this.#shelves.delete(oldest[0])
+      for (const blank of oldest[1]) blank.dispose()
+    }
     return shelf
   }
 }

@@ -31,8 +31,9 @@ t.test('callers who come while an isolate loads share it', async (t) => {
   const { pool, made } = poolOf(10)
   const leases = await Promise.all([pool.acquire('r'), pool.acquire('r'), pool.acquire('r')])
   t.equal(made.length, 1)
-  t.ok(leases.every(({ cold }) => cold))
-  t.equal(pool.acquireWarm('r')?.cold, false)
+  t.ok(leases.every(({ isolate }) => isolate === made[0]))
+  t.equal(pool.acquireWarm('r')?.isolate, made[0])
+  t.equal(pool.acquireWarm('other'), undefined)
 })
 
 t.test('the least recently used idle isolate leaves; a busy one never does', async (t) => {
@@ -103,17 +104,12 @@ t.test('a failed load is told to all who wait, and tried again for the next', as
 })
 
 t.test('nothing is evicted while there is room, or while all are busy', async (t) => {
-  t.equal(chooseEvicted([{ key: 'a', leases: 0 }], 1, 1), undefined)
-  t.equal(chooseEvicted([{ key: 'a', leases: 1 }], 2, 1), undefined)
-  t.equal(
-    chooseEvicted(
-      [
-        { key: 'a', leases: 1 },
-        { key: 'b', leases: 0 },
-      ],
-      2,
-      1,
-    ),
-    'b',
-  )
+  const idle = { key: 'idle', leases: 0, hasBackgroundWork: false }
+  const busy = { key: 'busy', leases: 1, hasBackgroundWork: false }
+  const waiting = { key: 'waiting', leases: 0, hasBackgroundWork: true }
+  t.equal(chooseEvicted([idle], 1, 1), undefined)
+  t.equal(chooseEvicted([busy], 2, 1), undefined)
+  t.equal(chooseEvicted([busy, idle], 2, 1), 'idle')
+  t.equal(chooseEvicted([waiting, idle], 2, 1), 'idle', 'work in the background is ended last')
+  t.equal(chooseEvicted([waiting, busy], 2, 1), 'waiting')
 })

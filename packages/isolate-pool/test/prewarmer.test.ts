@@ -38,16 +38,26 @@ t.test('with no shelves every blank is made on demand', async (t) => {
   t.strictSame(made, [64])
 })
 
-t.test('a closed prewarmer disposes what it holds', async (t) => {
+t.test('the heap limit that was not asked for longest loses its shelf', async (t) => {
   const { make } = counting()
-  const blanks: Array<{ disposed: boolean }> = []
+  const blanks: Array<{ memoryLimitMb: number; disposed: boolean }> = []
   const prewarmer = new Prewarmer(async (memoryLimitMb) => {
     const blank = await make(memoryLimitMb)
     blanks.push(blank)
     return blank
-  }, 3)
-  prewarmer.open(64)
-  await prewarmer.fill()
-  prewarmer.close()
-  t.ok(blanks.length === 3 && blanks.every(({ disposed }) => disposed))
+  }, 1)
+  for (const memoryLimitMb of [1, 2, 3, 4, 5]) {
+    prewarmer.open(memoryLimitMb)
+    await prewarmer.fill()
+  }
+  t.strictSame(
+    blanks.map(({ memoryLimitMb, disposed }) => [memoryLimitMb, disposed]),
+    [
+      [1, true],
+      [2, false],
+      [3, false],
+      [4, false],
+      [5, false],
+    ],
+  )
 })

@@ -58,6 +58,15 @@ export class GuestIsolate {
 
   static async create(options: GuestIsolateOptions): Promise<GuestIsolate> {
     const isolate = new ivm.Isolate({ memoryLimit: options.memoryLimitMb, onCatastrophicError: options.onCatastrophe })
+    try {
+      return await GuestIsolate.#boot(isolate, options)
+    } catch (cause) {
+      if (!isolate.isDisposed) isolate.dispose()
+      throw cause
+    }
+  }
+
+  static async #boot(isolate: ivm.Isolate, options: GuestIsolateOptions): Promise<GuestIsolate> {
     const context = await isolate.createContext()
     const script = await compileBootstrap(isolate, options.bootstrap)
     const boot: ivm.Reference<(...args: unknown[]) => object> = await script.run(context, { reference: true })

@@ -72,7 +72,7 @@ export interface GuestEntries {
   settleFetch(fetch: number, result: string, bodyKind: BodyKind, body: string): void
 }
 
-/** Calls out of the guest. All return at once and give nothing back, but for `entropy`. */
+/** Calls out of the guest. All return at once and give nothing back, but for `entropy` and `drain`. */
 export interface GuestBridge {
   loaded(report: string): void
   answer(invocation: number, head: string, bodyKind: BodyKind, body: string): void
@@ -87,6 +87,11 @@ export interface GuestBridge {
   log(invocation: number, level: LogLevel, text: string): void
   /** Blocks until the host has answered with {@link ENTROPY_BYTES} random bytes, as a `bytes` string. */
   entropy(): string
+  /**
+   * Blocks until the host has worked off the calls before it, so that they never pile up. Returns for how many ms the guest must leave the
+   * host alone: not 0 when several guests together keep the host from its other work.
+   */
+  drain(): number
 }
 
 export const NO_INVOCATION = 0

@@ -104,3 +104,21 @@ t.test('reportError writes to the log', (t) => {
   t.match(guest.lines, [/^error: Uncaught error: Error: told/])
   t.end()
 })
+
+t.test('A function can have so many timers open and no more, until some have ended', (t) => {
+  const guest = guestOf(`
+    const open = () => setTimeout(() => {}, 1e6)
+    for (let count = 0; count < 50_000; count++) open()
+    for (const start of [open, () => setInterval(() => {}), () => setImmediate(() => {})]) {
+      try { start(); return new Response('started') } catch (error) { console.log(String(error)) }
+    }
+    clearTimeout(7)
+    open()
+    return new Response('opened')`)
+  t.equal(guest.call().body, 'opened')
+  t.same(new Set(guest.lines), new Set(['info: RangeError: A function can have 50000 timers open at the same time, not more.']))
+  guest.fireTimer(8)
+  guest.fireTimer(9)
+  t.equal(guest.timers.size, 49_998)
+  t.end()
+})

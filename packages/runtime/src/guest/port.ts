@@ -1,9 +1,10 @@
 import type { GuestBridge } from '../bridge.ts'
+import { spendCall, spendText, startCredits } from './credits.ts'
 import { stringSplit } from './primordials.ts'
 
 /**
  * The bridge, as this context holds it: a module variable that user code cannot reach, for neither a global nor an object that is
- * handed out leads to it.
+ * handed out leads to it. Its calls count against the credits.
  */
 export let bridge: GuestBridge
 
@@ -12,5 +13,47 @@ export function connectBridge(names: string, functions: readonly unknown[]): voi
   const connected = { __proto__: null } as unknown as Record<string, unknown>
   const list = stringSplit(names, ',')
   for (let index = 0; index < list.length; index++) connected[list[index]!] = functions[index]
-  bridge = connected as unknown as GuestBridge
+  const host = connected as unknown as GuestBridge
+  startCredits(() => host.drain())
+  bridge = withCredits(host)
+}
+
+function withCredits(host: GuestBridge): GuestBridge {
+  return {
+    loaded: (report) => host.loaded(report),
+    answer: (invocation, head, bodyKind, body) => {
+      spendText(head.length + body.length)
+      host.answer(invocation, head, bodyKind, body)
+    },
+    fail: (invocation, failure) => {
+      spendText(failure.length)
+      host.fail(invocation, failure)
+    },
+    canceled: (invocation) => host.canceled(invocation),
+    startTimer: (timer, delayMs) => {
+      spendCall(0)
+      host.startTimer(timer, delayMs)
+    },
+    stopTimer: (timer) => {
+      spendCall(0)
+      host.stopTimer(timer)
+    },
+    startFetch: (invocation, fetch, head, bodyKind, body) => {
+      spendCall(head.length + body.length)
+      host.startFetch(invocation, fetch, head, bodyKind, body)
+    },
+    stopFetch: (fetch) => {
+      spendCall(0)
+      host.stopFetch(fetch)
+    },
+    log: (invocation, level, text) => {
+      spendCall(text.length)
+      host.log(invocation, level, text)
+    },
+    entropy: () => {
+      spendCall(0)
+      return host.entropy()
+    },
+    drain: () => host.drain(),
+  }
 }

@@ -1,11 +1,14 @@
 import { current, enter } from './current.ts'
 import { reportUncaught } from './errors/report-uncaught.ts'
 import { bridge } from './port.ts'
-import { apply, SafeMap, SafeTypeError } from './primordials.ts'
+import { apply, SafeMap, SafeRangeError, SafeTypeError } from './primordials.ts'
 import { toNumber } from './to-text.ts'
 
 /** The longest delay that a timer can have; one that is longer fires at once, as in Node.js. */
 const DELAY_MAX_MS = 0x7fffffff
+
+/** Most timers open at the same time, in all invocations of the isolate together: the host keeps each, outside the memory limit. */
+const OPEN_MAX = 50_000
 
 interface Timer {
   readonly invocation: number
@@ -21,6 +24,7 @@ let last = 0
 function start(callback: unknown, delay: unknown, args: unknown[], repeats: boolean): number {
   if (typeof callback !== 'function') throw new SafeTypeError('The callback of a timer must be a function.')
   const ms = toNumber(delay)
+  if (timers.size >= OPEN_MAX) throw new SafeRangeError(`A function can have ${OPEN_MAX} timers open at the same time, not more.`)
   const delayMs = ms > 0 && ms <= DELAY_MAX_MS ? ms : 0
   const id = ++last
   timers.set(id, { invocation: current, callback: callback as Timer['callback'], args, delayMs, repeats })

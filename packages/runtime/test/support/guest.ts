@@ -13,6 +13,7 @@ const NAMES = [
   'stopFetch',
   'log',
   'entropy',
+  'drain',
 ] as const
 const ENTROPY = String.fromCharCode(...Array.from({ length: 4096 }, (_, index) => (index * 131 + (index >> 5)) & 0xff))
 
@@ -60,6 +61,9 @@ export class Guest {
   readonly canceled: number[] = []
   loaded: Record<string, unknown> | undefined
   entropyCalls = 0
+  drainCalls = 0
+  /** What a drain returns. */
+  pauseMs = 0
   readonly isolate = new ivm.Isolate({ memoryLimit: 128 })
   readonly #context = this.isolate.createContextSync()
   readonly #entries: ivm.Reference
@@ -182,6 +186,10 @@ export class Guest {
       entropy: () => {
         this.entropyCalls++
         return ENTROPY
+      },
+      drain: () => {
+        this.drainCalls++
+        return this.pauseMs
       },
     }
     return NAMES.map((name) => new ivm.Callback(methods[name]))

@@ -1,0 +1,68 @@
+import fc from 'fast-check'
+import t from 'tap'
+import { LOG_LIMITS, LogBudget } from '../src/log-budget.ts'
+
+const limits = { lines: 5, bytes: 100, windowMs: 1000 }
+const lines = fc.array(fc.record({ afterMs: fc.nat(400), bytes: fc.nat(60) }), { maxLength: 100 })
+
+t.test('within a window no more passes than the limits allow, and every line passes or is counted', async (t) => {
+  fc.assert(
+    fc.property(lines, (lines) => {
+      const budget = new LogBudget(limits)
+      const passed: { atMs: number; bytes: number }[] = []
+      let nowMs = 0
+      let windowStartMs = Number.NEGATIVE_INFINITY
+      for (const { afterMs, bytes } of lines) {
+        nowMs += afterMs
+        if (nowMs - windowStartMs >= limits.windowMs) windowStartMs = nowMs
+        if (budget.take(bytes, nowMs)) passed.push({ atMs: windowStartMs, bytes })
+      }
+      for (const window of Map.groupBy(passed, ({ atMs }) => atMs).values()) {
+        if (window.length > limits.lines) return false
+        if (window.reduce((sum, { bytes }) => sum + bytes, 0) > limits.bytes) return false
+      }
+      const dropped = Number(/\d+/.exec(budget.report() ?? '0')?.[0])
+      return passed.length + dropped === lines.length
+    }),
+  )
+  t.pass()
+})
+
+t.test('lines within the limits all pass, whenever they come', async (t) => {
+  fc.assert(
+    fc.property(fc.array(fc.nat(20), { maxLength: limits.lines }), fc.nat(2000), (sizes, stepMs) => {
+      const budget = new LogBudget(limits)
+      return sizes.every((bytes, index) => budget.take(bytes, index * stepMs)) && budget.report() === undefined
+    }),
+  )
+  t.pass()
+})
+
+t.test('after a window there is room again, however much was dropped in it', async (t) => {
+  fc.assert(
+    fc.property(lines, fc.nat(limits.bytes), (lines, bytes) => {
+      const budget = new LogBudget(limits)
+      let nowMs = 0
+      for (const line of lines) budget.take(line.bytes, (nowMs += line.afterMs))
+      return budget.take(bytes, nowMs + budget.remainingMs(nowMs))
+    }),
+  )
+  t.pass()
+})
+
+t.test('once a line is dropped, smaller ones that would fit are dropped with it', async (t) => {
+  const budget = new LogBudget(limits)
+  t.strictSame(
+    [90, 20, 1, 0].map((bytes) => budget.take(bytes, 0)),
+    [true, false, false, false],
+  )
+})
+
+t.test('a report tells once how many lines were dropped, and the limits', async (t) => {
+  const budget = new LogBudget(LOG_LIMITS)
+  for (let line = 0; line < 6231; line++) budget.take(10, 0)
+  t.equal(budget.report(), '… 5231 lines were dropped: the limit is 1000 lines or 1 MiB in 10 s')
+  t.equal(budget.report(), undefined)
+  budget.take(10, 0)
+  t.equal(budget.report(), '… 1 line was dropped: the limit is 1000 lines or 1 MiB in 10 s')
+})
