@@ -4,19 +4,18 @@ export interface HostLoad {
   readonly hasRevision: boolean
 }
 
+/** How many invocations more than the idlest a host may have before its having the code no longer makes it the better choice. */
+const CODE_LEAD = 8
+
 /**
- * Which host runs an invocation: of those that have the revision's code the one with the fewest invocations in flight, else the one with
- * the fewest of all. Undefined if there is none.
+ * Which host runs an invocation: the one with the fewest in flight, where one that has the revision's code may be ahead by
+ * {@link CODE_LEAD}. Undefined if there is none.
  */
 export function chooseHost<H extends HostLoad>(hosts: readonly H[]): H | undefined {
+  const loadOf = ({ inFlight, hasRevision }: H): number => inFlight + (hasRevision ? 0 : CODE_LEAD)
   let chosen: H | undefined
   for (const host of hosts) {
-    if (chosen === undefined || isBetter(host, chosen)) chosen = host
+    if (chosen === undefined || loadOf(host) < loadOf(chosen)) chosen = host
   }
   return chosen
-}
-
-function isBetter(one: HostLoad, other: HostLoad): boolean {
-  if (one.hasRevision !== other.hasRevision) return one.hasRevision
-  return one.inFlight < other.inFlight
 }

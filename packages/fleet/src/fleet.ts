@@ -8,6 +8,7 @@ import {
 } from '@carpool/core'
 import type { StartResult } from '@carpool/wire'
 import { chooseHost } from './choose-host.ts'
+import { concurrencyLimit } from './concurrency-limit.ts'
 import { HostProcess, type HostProcessListener, type HostProgram, type HostRevision, type RevisionCode } from './host-process.ts'
 import { HEALTHY_AFTER_MS, respawnDelayMs } from './respawn-delay.ts'
 
@@ -25,9 +26,11 @@ export interface FleetOptions {
   readonly placeTimeoutMs: number
   /** Reads the code of a revision. */
   readonly codeOf: (revision: Revision) => Promise<RevisionCode>
-  readonly listener: Omit<HostProcessListener, 'gone'> & {
-    /** A host died that was not told to. */
-    hostLost(host: HostProcess, how: string, respawnInMs: number): void
+  /** Whether a revision is what its function's name stands for now. */
+  readonly isLive: (revision: Revision) => boolean
+  readonly listener: HostProcessListener & {
+    /** A host that was not told to has ended, or could not be started; a new one is started in so many ms. */
+    hostLost(how: string, respawnInMs: number, host?: HostProcess): void
   }
 }
 
@@ -37,11 +40,17 @@ export interface TryOut {
   readonly codeCache: Uint8Array | undefined
 }
 
+/** Deploys that are tried out at the same time: each takes a process and up to a core. */
+const MAX_TRY_OUTS = 2
+/** How long hosts get to end by themselves at shutdown, in ms. */
+const STOP_MS = 1_000
+
 /** The host processes: as many as were asked for, each replaced when it dies. */
 export class Fleet {
   readonly #options: FleetOptions
   readonly #hosts = new Set<HostProcess>()
   readonly #tryOuts = new Set<HostProcess>()
+  readonly #limitTryOuts = concurrencyLimit(MAX_TRY_OUTS)
   #waiting: Array<() => void> = []
   #lastId = 0
   #deathsInRow = 0
@@ -53,8 +62,8 @@ export class Fleet {
 
   /** Starts the hosts. Resolves when all are ready. */
   async start(): Promise<void> {
-    const hosts = Array.from({ length: this.#options.hosts }, () => this.#spawn())
-    await Promise.all(hosts.map((host) => host.ready))
+    for (let count = 0; count < this.#options.hosts; count++) this.#spawn()
+    await Promise.all([...this.#hosts].map((host) => host.ready))
   }
 
   get hosts(): HostInfo[] {
@@ -62,20 +71,19 @@ export class Fleet {
   }
 
   /**
-   * Finds a place for an invocation of a revision, waiting for a host if all are starting.
+   * Finds a place for an invocation of a revision: at once if a host has its code, else when one has, waiting for one that is starting.
    * @throws CarpoolError `no-host` if none gets ready in time
    */
-  async place(revision: Revision): Promise<Slot> {
-    const host = this.#choose(revision) ?? (await this.#waitForHost(revision))
-    if (!host.has(revision.id)) host.give(revision, await this.#options.codeOf(revision))
-    return { invoke: (id, request, cancellation) => host.invoke(id, revision.id, request, cancellation) }
+  place(revision: Revision): Slot | Promise<Slot> {
+    const host = this.#choose(revision)
+    return host?.has(revision.id) ? slotIn(host, revision) : this.#prepareSlot(revision, host)
   }
 
   /** Brings a revision up in every host, so that its first call finds it warm. A failure shows again at the first call. */
   async warm(revision: HostRevision, code: RevisionCode): Promise<void> {
     const ready = [...this.#hosts].filter((host) => host.isReady)
     for (const host of ready) host.give(revision, code)
-    await Promise.all(ready.map((host) => host.start(revision.id)))
+    await Promise.all(ready.map((host) => host.start(revision)))
   }
 
   /** Has every host forget a revision once what it runs of it has ended. */
@@ -87,16 +95,34 @@ export class Fleet {
    * Compiles and loads new code in a host process of its own, which ends afterwards: whatever the code does, no running function feels it.
    * The code cache is made before any of the code runs.
    */
-  async tryOut(revision: HostRevision, source: string): Promise<TryOut> {
+  tryOut(revision: HostRevision, source: string): Promise<TryOut> {
+    return this.#limitTryOuts(() => this.#tryOut(revision, source))
+  }
+
+  /** Ends all host processes. */
+  async close(): Promise<void> {
+    this.#closing = true
+    this.#wake()
+    const hosts = [...this.#hosts, ...this.#tryOuts]
+    for (const host of hosts) host.stop()
+    const kill = setTimeout(() => hosts.forEach((host) => host.kill()), STOP_MS)
+    await Promise.all(hosts.map(({ ended }) => ended))
+    clearTimeout(kill)
+  }
+
+  async #tryOut(revision: HostRevision, source: string): Promise<TryOut> {
     const { listener, program } = this.#options
-    // What the module scope logs while it is tried out was not asked for by a caller, and comes again at the first call.
     const host = new HostProcess(
       ++this.#lastId,
       { ...program, setup: { ...program.setup, prewarm: 0 } },
       {
         ...listener,
+        // What the module scope logs while it is tried out comes again at the first call, which somebody asked for.
         logged: () => {},
-        gone: () => this.#tryOuts.delete(host),
+        gone: (gone, how) => {
+          this.#tryOuts.delete(gone)
+          listener.gone(gone, how)
+        },
       },
     )
     this.#tryOuts.add(host)
@@ -104,17 +130,25 @@ export class Fleet {
       await host.ready
       host.give(revision, { source })
       const codeCache = await host.compile(revision.id)
-      return { codeCache, result: await host.start(revision.id) }
+      return { codeCache, result: await host.start(revision) }
     } finally {
       host.stop()
       host.kill()
     }
   }
 
-  close(): void {
-    this.#closing = true
-    for (const host of [...this.#hosts, ...this.#tryOuts]) host.stop()
-    this.#wake()
+  async #prepareSlot(revision: Revision, chosen: HostProcess | undefined): Promise<Slot> {
+    const host = chosen ?? (await this.#waitForHost(revision))
+    if (!host.has(revision.id)) host.give(revision, await this.#options.codeOf(revision))
+    const slot = slotIn(host, revision)
+    return {
+      invoke: async (...call) => {
+        const result = await slot.invoke(...call)
+        // A deploy may have taken its place while the host and the code were waited for; nobody else would retire it then.
+        if (!this.#options.isLive(revision)) host.retire(revision.id)
+        return result
+      },
+    }
   }
 
   #choose(revision: Revision): HostProcess | undefined {
@@ -151,27 +185,36 @@ export class Fleet {
     for (const wake of waiting) wake()
   }
 
-  #spawn(): HostProcess {
-    const host = new HostProcess(++this.#lastId, this.#options.program, {
-      ...this.#options.listener,
-      gone: (_host, how) => this.#replace(host, how),
-    })
-    this.#hosts.add(host)
-    host.ready.then(
-      () => this.#wake(),
-      () => {},
-    )
-    return host
+  #spawn(): void {
+    try {
+      const host = new HostProcess(++this.#lastId, this.#options.program, {
+        ...this.#options.listener,
+        gone: (gone, how) => this.#replace(gone, how),
+      })
+      this.#hosts.add(host)
+      host.ready.then(
+        () => this.#wake(),
+        () => {},
+      )
+    } catch (cause) {
+      this.#respawn(cause instanceof Error ? cause.message : String(cause))
+    }
   }
 
   #replace(host: HostProcess, how: string): void {
     this.#hosts.delete(host)
-    if (this.#closing) return
-    const wasHealthy = Date.now() - host.startedAt.getTime() > HEALTHY_AFTER_MS
-    this.#deathsInRow = wasHealthy ? 1 : this.#deathsInRow + 1
-    const respawnInMs = respawnDelayMs(this.#deathsInRow)
-    this.#options.listener.hostLost(host, how, respawnInMs)
-    if (respawnInMs === 0) this.#spawn()
-    else setTimeout(() => !this.#closing && this.#spawn(), respawnInMs).unref()
+    this.#options.listener.gone(host, how)
+    if (host.livedMs > HEALTHY_AFTER_MS) this.#deathsInRow = 0
+    if (!this.#closing) this.#respawn(how, host)
   }
+
+  #respawn(how: string, host?: HostProcess): void {
+    const respawnInMs = respawnDelayMs(++this.#deathsInRow)
+    this.#options.listener.hostLost(how, respawnInMs, host)
+    setTimeout(() => !this.#closing && this.#spawn(), respawnInMs).unref()
+  }
+}
+
+function slotIn(host: HostProcess, revision: Revision): Slot {
+  return { invoke: (id, request, cancellation) => host.invoke(id, revision, request, cancellation) }
 }

@@ -1,7 +1,14 @@
 import { spawn, type ChildProcess } from 'node:child_process'
 import { createInterface } from 'node:readline'
 import type { Duplex } from 'node:stream'
-import type { Cancellation, HostInfo, HttpRequest, InvocationResult, Revision } from '@carpool/core'
+import {
+  CarpoolError,
+  type Cancellation,
+  type HostInfo,
+  type HttpRequest,
+  type InvocationResult,
+  type Revision,
+} from '@carpool/core'
 import {
   Connection,
   type Fetch,
@@ -13,7 +20,7 @@ import {
   type ToServer,
 } from '@carpool/wire'
 import { PendingReplies } from './pending-replies.ts'
-import { parseResponseHead } from './response-head.ts'
+import { ResponseHeadReader } from './response-head.ts'
 
 /** The code of a revision as a host needs it. */
 export interface RevisionCode {
@@ -45,29 +52,38 @@ export interface HostProcessListener {
 /** What a host needs to know of a revision. */
 export type HostRevision = Pick<Revision, 'id' | 'functionName' | 'handlerExport' | 'limits' | 'env'>
 
+/** How long a host gets to be ready, and to compile or to bring up a revision besides its wall limit, in ms. */
+const PREPARE_MS = 30_000
+/** A host that is this late with an answer, after the wall limit that it keeps itself, answers nothing any more, in ms. */
+const OVERDUE_GRACE_MS = 3_000
+const OVERDUE_CHECK_MS = 500
+
 /** One host process: its life, its socket, and what is under way in it. */
 export class HostProcess {
   readonly id: number
   readonly startedAt = new Date()
-  /** Resolves when the host takes invocations; rejects if it is gone before. */
-  readonly ready: Promise<void>
   readonly #child: ChildProcess
   readonly #connection: Connection<ToServer, ToHost>
   readonly #listener: HostProcessListener
   readonly #given = new Set<string>()
-  readonly #pending = new PendingReplies()
+  readonly #pending = new PendingReplies(performance.now() + PREPARE_MS)
+  readonly #heads = new ResponseHeadReader()
   #state: HostInfo['state'] = 'starting'
+  readonly #bornAtMs = performance.now()
+  readonly #ended = Promise.withResolvers<void>()
+  readonly #overdueCheck: NodeJS.Timeout
   #how = 'it closed its socket'
+  #isLate = false
 
+  /** @throws CarpoolError `no-host` if the process cannot be started, as when the system has no descriptors or memory left */
   constructor(id: number, program: HostProgram, listener: HostProcessListener) {
     this.id = id
     this.#listener = listener
-    this.#child = spawn(program.nodePath, program.nodeArguments, { stdio: ['ignore', 'ignore', 'pipe', 'pipe'], env: {} })
+    this.#child = spawnHost(program)
     this.#connection = new Connection<ToServer, ToHost>(this.#child.stdio[3] as Duplex, {
       onFrame: (frame) => this.#receive(frame),
       onClose: (reason) => this.#lose(reason),
     })
-    this.ready = this.#pending.expectReady()
     this.#child.once('error', (cause) => this.#lose(cause))
     this.#child.once('exit', (code, signal) => {
       this.#how = signal === null ? `exit code ${code}` : signal
@@ -76,7 +92,18 @@ export class HostProcess {
     if (this.#child.stderr !== null) {
       createInterface({ input: this.#child.stderr }).on('line', (line) => listener.complained(this, line))
     }
+    this.#overdueCheck = setInterval(() => this.#endIfOverdue(), OVERDUE_CHECK_MS).unref()
     this.#connection.send(program.setup, program.runtime)
+  }
+
+  /** Resolves when the host takes invocations; rejects if it is gone before. */
+  get ready(): Promise<void> {
+    return this.#pending.untilReady
+  }
+
+  /** Resolves when the process is gone. */
+  get ended(): Promise<void> {
+    return this.#ended.promise
   }
 
   get info(): HostInfo {
@@ -87,6 +114,10 @@ export class HostProcess {
       inFlight: this.inFlight,
       startedAt: this.startedAt.toISOString(),
     }
+  }
+
+  get livedMs(): number {
+    return performance.now() - this.#bornAtMs
   }
 
   get inFlight(): number {
@@ -120,13 +151,13 @@ export class HostProcess {
   /** Has V8 compile a given revision, running none of it. Undefined if it does not compile. */
   compile(revision: string): Promise<Uint8Array | undefined> {
     this.#connection.send({ type: 'compile', revision })
-    return this.#pending.expectCompiled(revision)
+    return this.#pending.expectCompiled(revision, performance.now() + PREPARE_MS)
   }
 
   /** Brings a given revision up in an isolate. */
-  start(revision: string): Promise<StartResult> {
+  start({ id: revision, limits }: HostRevision): Promise<StartResult> {
     this.#connection.send({ type: 'start', revision })
-    return this.#pending.expectStarted(revision)
+    return this.#pending.expectStarted(revision, performance.now() + limits.wallMs + PREPARE_MS)
   }
 
   /** Has the host forget a revision once what it runs of it has ended. */
@@ -135,8 +166,13 @@ export class HostProcess {
   }
 
   /** Runs an invocation of a given revision. Never rejects: if the host dies, the outcome is `host-lost`. */
-  invoke(id: string, revision: string, { body, ...head }: HttpRequest, cancellation: Cancellation): Promise<InvocationResult> {
-    const [invocation, result] = this.#pending.expectAnswer()
+  invoke(
+    id: string,
+    { id: revision, limits }: HostRevision,
+    { body, ...head }: HttpRequest,
+    cancellation: Cancellation,
+  ): Promise<InvocationResult> {
+    const [invocation, result] = this.#pending.expectAnswer(performance.now() + limits.wallMs + OVERDUE_GRACE_MS)
     this.#connection.send({ type: 'invoke', invocation, id, revision }, JSON.stringify({ invocationId: id, ...head }), body)
     cancellation.onCancel(() => this.#connection.send({ type: 'cancel', invocation }))
     return result
@@ -159,11 +195,15 @@ export class HostProcess {
   #receive({ message, text, body }: Frame<ToServer>): void {
     switch (message.type) {
       case 'answer': {
-        const head = parseResponseHead(text)
+        const head = this.#heads.read(text)
         const { invocation, start } = message
         if (typeof head === 'string')
           return this.#pending.answer(invocation, { outcome: 'invalid-response', start, detail: head, stack: head })
-        return this.#pending.answer(invocation, { outcome: 'ok', start, response: { ...head, body } })
+        return this.#pending.answer(invocation, {
+          outcome: 'ok',
+          start,
+          response: { status: head.status, headers: head.headers, body },
+        })
       }
       case 'failed': {
         const { invocation, outcome, start, detail, stack } = message
@@ -185,15 +225,42 @@ export class HostProcess {
     }
   }
 
+  /**
+   * Two looks in a row must find the host late: when the server itself was held up, answers may lie unread in the socket, and between two
+   * looks they are read.
+   */
+  #endIfOverdue(): void {
+    const wasLate = this.#isLate
+    this.#isLate = this.#pending.isOverdue(performance.now())
+    if (wasLate && this.#isLate) this.#lose(new Error('it did not answer in time'))
+  }
+
   /** Whichever is noticed first, the socket's end or the process's: answers all that waits, once. */
   #lose(reason: Error | undefined): void {
     if (this.#pending.lost) return
     this.#state = 'stopping'
+    clearInterval(this.#overdueCheck)
     // A host whose socket is gone or garbled is of no use any more.
     this.kill()
     this.#pending.lose()
-    const told = (): void => this.#listener.gone(this, reason === undefined ? this.#how : reason.message)
+    const told = (): void => {
+      this.#ended.resolve()
+      this.#listener.gone(this, reason === undefined ? this.#how : reason.message)
+    }
     if (this.#child.exitCode !== null || this.#child.signalCode !== null || this.#child.pid === undefined) told()
     else this.#child.once('exit', told)
   }
+}
+
+function spawnHost({ nodePath, nodeArguments }: HostProgram): ChildProcess {
+  let child: ChildProcess | undefined
+  try {
+    child = spawn(nodePath, nodeArguments, { stdio: ['ignore', 'ignore', 'pipe', 'pipe'], env: {} })
+    if (child.stdio?.[3] !== undefined && child.stdio[3] !== null) return child
+  } catch (cause) {
+    throw new CarpoolError('no-host', 'A host process could not be started.', { cause })
+  }
+  // Without descriptors left, Node.js gives a child without streams, and tells why in an event of its own.
+  child.once('error', () => {})
+  throw new CarpoolError('no-host', 'A host process could not be started.')
 }

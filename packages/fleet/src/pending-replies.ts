@@ -8,14 +8,29 @@ const LOST_START: StartResult = {
   stack: '',
 }
 
+interface Waiting<Reply> {
+  readonly resolve: (reply: Reply) => void
+  /** When a host that keeps its limits has replied, on the monotonic clock, in ms. */
+  readonly overdueAtMs: number
+}
+
 /** What a server waits for from one host process. When the host is lost, everything that waits is answered at once. */
 export class PendingReplies {
-  readonly #answers = new Map<number, (result: InvocationResult) => void>()
-  readonly #starts = new Map<string, Array<(result: StartResult) => void>>()
-  readonly #compiles = new Map<string, (codeCache: Uint8Array | undefined) => void>()
+  readonly #answers = new Map<number, Waiting<InvocationResult>>()
+  readonly #starts = new Map<string, Array<Waiting<StartResult>>>()
+  readonly #compiles = new Map<string, Waiting<Uint8Array | undefined>>()
   readonly #ready = Promise.withResolvers<void>()
+  readonly #readyBy: number
+  #isReady = false
   #lastInvocation = 0
   #lost = false
+
+  /** @param readyBy when the host should have told that it is ready, on the monotonic clock, in ms */
+  constructor(readyBy: number) {
+    this.#readyBy = readyBy
+    // Whoever does not wait for it must not be told by an unhandled rejection.
+    this.#ready.promise.catch(() => {})
+  }
 
   get invocations(): number {
     return this.#answers.size
@@ -25,66 +40,78 @@ export class PendingReplies {
     return this.#lost
   }
 
-  expectReady(): Promise<void> {
-    // Whoever does not wait for it must not be told by an unhandled rejection.
-    this.#ready.promise.catch(() => {})
+  get untilReady(): Promise<void> {
     return this.#ready.promise
   }
 
   ready(): void {
+    this.#isReady = true
     this.#ready.resolve()
   }
 
+  /** Whether the host owes a reply that it should have given. */
+  isOverdue(nowMs: number): boolean {
+    if (!this.#isReady && this.#readyBy <= nowMs) return true
+    const isLate = ({ overdueAtMs }: Waiting<never>): boolean => overdueAtMs <= nowMs
+    return (
+      this.#answers.values().some(isLate) ||
+      this.#compiles.values().some(isLate) ||
+      this.#starts.values().some((all) => all.some(isLate))
+    )
+  }
+
   /** Numbers a new invocation and waits for how it ends. */
-  expectAnswer(): [invocation: number, result: Promise<InvocationResult>] {
+  expectAnswer(overdueAtMs: number): [invocation: number, result: Promise<InvocationResult>] {
     const invocation = ++this.#lastInvocation
     const result = new Promise<InvocationResult>((resolve) => {
       if (this.#lost) resolve(hostLost())
-      else this.#answers.set(invocation, resolve)
+      else this.#answers.set(invocation, { resolve, overdueAtMs })
     })
     return [invocation, result]
   }
 
   /** An answer to a number that does not wait (any more) is dropped: the host runs user code and may say anything. */
   answer(invocation: number, result: InvocationResult): void {
-    const resolve = this.#answers.get(invocation)
-    if (resolve === undefined) return
+    const waiting = this.#answers.get(invocation)
+    if (waiting === undefined) return
     this.#answers.delete(invocation)
-    resolve(result)
+    waiting.resolve(result)
   }
 
-  expectStarted(revision: string): Promise<StartResult> {
+  expectStarted(revision: string, overdueAtMs: number): Promise<StartResult> {
     return new Promise((resolve) => {
       if (this.#lost) return resolve(LOST_START)
       const waiting = this.#starts.get(revision)
-      if (waiting === undefined) this.#starts.set(revision, [resolve])
-      else waiting.push(resolve)
+      if (waiting === undefined) this.#starts.set(revision, [{ resolve, overdueAtMs }])
+      else waiting.push({ resolve, overdueAtMs })
     })
   }
 
   /** Replies come in the order of the requests. */
   started(revision: string, result: StartResult): void {
-    this.#starts.get(revision)?.shift()?.(result)
+    const waiting = this.#starts.get(revision)
+    waiting?.shift()?.resolve(result)
+    if (waiting?.length === 0) this.#starts.delete(revision)
   }
 
-  expectCompiled(revision: string): Promise<Uint8Array | undefined> {
+  expectCompiled(revision: string, overdueAtMs: number): Promise<Uint8Array | undefined> {
     return new Promise((resolve) => {
       if (this.#lost) resolve(undefined)
-      else this.#compiles.set(revision, resolve)
+      else this.#compiles.set(revision, { resolve, overdueAtMs })
     })
   }
 
   compiled(revision: string, codeCache: Uint8Array | undefined): void {
-    this.#compiles.get(revision)?.(codeCache)
+    this.#compiles.get(revision)?.resolve(codeCache)
     this.#compiles.delete(revision)
   }
 
   lose(): void {
     this.#lost = true
     this.#ready.reject(new CarpoolError('no-host', 'The host process died before it was ready.'))
-    for (const resolve of this.#answers.values()) resolve(hostLost())
-    for (const resolve of [...this.#starts.values()].flat()) resolve(LOST_START)
-    for (const resolve of this.#compiles.values()) resolve(undefined)
+    for (const { resolve } of this.#answers.values()) resolve(hostLost())
+    for (const { resolve } of [...this.#starts.values()].flat()) resolve(LOST_START)
+    for (const { resolve } of this.#compiles.values()) resolve(undefined)
     this.#answers.clear()
     this.#starts.clear()
     this.#compiles.clear()

@@ -3,9 +3,13 @@ import t from 'tap'
 import { chooseHost, respawnDelayMs } from '../src/index.ts'
 import { parseResponseHead } from '../src/response-head.ts'
 
-t.test('a host that has the code comes before an idler one that has not', async (t) => {
-  const warm = { inFlight: 9, hasRevision: true }
-  t.equal(chooseHost([{ inFlight: 0, hasRevision: false }, warm, { inFlight: 10, hasRevision: true }]), warm)
+t.test('a host that has the code comes before an idler one that has not, until it is far busier', async (t) => {
+  const busy = { inFlight: 7, hasRevision: true }
+  const idle = { inFlight: 0, hasRevision: false }
+  t.equal(chooseHost([idle, busy]), busy)
+  const busier = { inFlight: 9, hasRevision: true }
+  t.equal(chooseHost([idle, busier]), idle)
+  t.equal(chooseHost([busier, busy]), busy)
   t.equal(chooseHost([]), undefined)
 })
 

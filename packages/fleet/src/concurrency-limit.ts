@@ -1,0 +1,19 @@
+/** Runs work, of which at most so much goes on at the same time; the rest waits in the order in which it came. */
+export type Limited = <T>(work: () => Promise<T>) => Promise<T>
+
+export function concurrencyLimit(max: number): Limited {
+  const waiting: Array<() => void> = []
+  let running = 0
+  return async (work) => {
+    if (running >= max) await new Promise<void>((resolve) => waiting.push(resolve))
+    else running++
+    try {
+      return await work()
+    } finally {
+      // The place goes straight to the next in line, so that nobody who comes now gets in before.
+      const next = waiting.shift()
+      if (next === undefined) running--
+      else next()
+    }
+  }
+}

@@ -1,0 +1,58 @@
+import t from 'tap'
+import { PendingReplies } from '../src/pending-replies.ts'
+
+const ok = { outcome: 'ok', start: 'warm', response: { status: 200, headers: [], body: new Uint8Array() } } as const
+
+t.test('an answer goes to the call with its number, once; others are dropped', async (t) => {
+  const pending = new PendingReplies(1000)
+  const [first, firstResult] = pending.expectAnswer(50)
+  const [second] = pending.expectAnswer(50)
+  pending.answer(999, ok)
+  pending.answer(first, ok)
+  pending.answer(first, { outcome: 'timeout', start: 'warm', detail: 'late' })
+  t.equal((await firstResult).outcome, 'ok')
+  t.equal(pending.invocations, 1)
+  t.not(first, second)
+})
+
+t.test('a lost host answers everything at once, and whatever comes later', async (t) => {
+  const pending = new PendingReplies(1000)
+  const [, result] = pending.expectAnswer(50)
+  const started = pending.expectStarted('r', 50)
+  const compiled = pending.expectCompiled('r', 50)
+  pending.lose()
+  t.equal((await result).outcome, 'host-lost')
+  t.match(await started, { ok: false })
+  t.equal(await compiled, undefined)
+  t.equal((await pending.expectAnswer(50)[1]).outcome, 'host-lost')
+  await t.rejects(pending.untilReady, { code: 'no-host' })
+})
+
+t.test('a reply that is due makes the host overdue, and its coming makes up for it', async (t) => {
+  const pending = new PendingReplies(100)
+  t.notOk(pending.isOverdue(99))
+  t.ok(pending.isOverdue(100), 'it should be ready by now')
+  pending.ready()
+  t.notOk(pending.isOverdue(100))
+  const [number] = pending.expectAnswer(200)
+  void pending.expectStarted('r', 300)
+  t.notOk(pending.isOverdue(199))
+  t.ok(pending.isOverdue(200))
+  pending.answer(number, ok)
+  t.notOk(pending.isOverdue(299))
+  t.ok(pending.isOverdue(300))
+  pending.started('r', { ok: true, form: 'fetch' })
+  t.notOk(pending.isOverdue(1e9))
+})
+
+t.test('starts of one revision are answered in order', async (t) => {
+  const pending = new PendingReplies(100)
+  const both = [pending.expectStarted('r', 50), pending.expectStarted('r', 50)]
+  pending.started('r', { ok: true, form: 'fetch' })
+  pending.started('r', { ok: true, form: 'lambda' })
+  pending.started('r', { ok: true, form: 'fetch' })
+  t.strictSame(await Promise.all(both), [
+    { ok: true, form: 'fetch' },
+    { ok: true, form: 'lambda' },
+  ])
+})
