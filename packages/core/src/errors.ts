@@ -19,7 +19,6 @@ export const ERRORS = {
   'unauthorized': entry(401, 'A valid token is required', 'caller'),
   'not-found': entry(404, 'There is no such function', 'caller'),
   'route-not-found': entry(404, 'There is nothing at this address', 'caller'),
-  'method-not-allowed': entry(405, 'The method is not allowed', 'caller'),
   'body-too-large': entry(413, 'The request body is too large', 'caller'),
   'headers-too-large': entry(431, 'The request headers are too large', 'caller'),
   'invalid-name': entry(400, 'The function name is not valid', 'caller'),

@@ -1,23 +1,28 @@
 import type { Socket } from 'node:net'
 import { Cancellation, CarpoolError, PROBLEM_CONTENT_TYPE, problemOfError, type Invoke } from '@carpool/core'
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
+import { Departures } from './departures.ts'
 import { errorOfFastify } from './fastify-problem.ts'
 import { decodeRequest } from './request-decoder.ts'
-import { writeFinished, writeProblem } from './response-encoder.ts'
+import { writeError, writeFinished } from './response-encoder.ts'
 
 export interface GatewayOptions {
   readonly invoke: Invoke
   /** Largest request body, in bytes. */
   readonly maxBodyBytes: number
+  /** Whether the server is shutting down: what still comes on open connections is refused. */
+  readonly isDraining: () => boolean
   /** Told of faults of ours: never of what a caller or a function did. */
   readonly onFault: (error: CarpoolError) => void
 }
 
 /** The data plane: HTTP in, an invocation, HTTP out. It decides nothing. */
-export function createGateway({ invoke, maxBodyBytes, onFault }: GatewayOptions): FastifyInstance {
+export function createGateway({ invoke, maxBodyBytes, isDraining, onFault }: GatewayOptions): FastifyInstance {
   const gateway = Fastify({
     bodyLimit: Math.max(maxBodyBytes, 1),
     forceCloseConnections: 'idle',
+    // Refused below, in our own form.
+    return503OnClosing: false,
     clientErrorHandler: answerClientError,
     frameworkErrors: (cause, _request, reply) => refuse(reply, cause),
     routerOptions: { ignoreTrailingSlash: false },
@@ -27,23 +32,29 @@ export function createGateway({ invoke, maxBodyBytes, onFault }: GatewayOptions)
     const error = errorOfFastify(cause, maxBodyBytes)
     if (error.code === 'internal') onFault(error)
     reply.hijack()
-    if (!reply.raw.headersSent && !reply.raw.destroyed) writeProblem(reply.raw, problemOfError(error))
+    if (reply.raw.headersSent) return void reply.raw.destroy()
+    if (!reply.raw.destroyed) writeError(reply.raw, error)
   }
 
-  const handle = async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
+  const departures = new Departures()
+  const handle = (request: FastifyRequest, reply: FastifyReply): void => {
     reply.hijack()
-    const { raw } = reply
+    void answer(request, reply)
+  }
+  const answer = async ({ raw: incoming, body }: FastifyRequest, reply: FastifyReply): Promise<void> => {
+    const { socket } = incoming
     const cancellation = new Cancellation()
-    raw.once('close', () => {
-      if (!raw.writableEnded) cancellation.cancel()
-    })
+    departures.watch(socket, cancellation)
     try {
-      const { functionName, request: decoded } = decodeRequest(request.raw, request.body as Buffer | undefined)
+      if (isDraining()) throw new CarpoolError('draining', 'The server is shutting down; another one may take its place.')
+      const { functionName, request } = decodeRequest(incoming, body as Buffer | undefined)
       if (functionName === '') throw nothingHere()
-      const finished = await invoke({ functionName, trigger: 'http', request: decoded, cancellation })
-      if (!raw.destroyed) writeFinished(raw, finished)
+      const finished = await invoke({ functionName, trigger: 'http', request, cancellation })
+      if (!socket.destroyed) writeFinished(reply.raw, finished)
     } catch (cause) {
       refuse(reply, cause)
+    } finally {
+      departures.unwatch(socket, cancellation)
     }
   }
 
@@ -52,8 +63,7 @@ export function createGateway({ invoke, maxBodyBytes, onFault }: GatewayOptions)
   gateway.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body))
   gateway.setErrorHandler((cause, _request, reply) => refuse(reply, cause))
   gateway.setNotFoundHandler((_request, reply) => refuse(reply, nothingHere()))
-  gateway.all('/:name', handle)
-  gateway.all('/:name/*', handle)
+  gateway.all('/*', handle)
   return gateway
 }
 
@@ -62,7 +72,7 @@ function nothingHere(): CarpoolError {
 }
 
 /** Answers what is no HTTP, or too much of it, and closes the connection: the parser cannot go on. */
-function answerClientError(cause: Error & { code?: string }, socket: Socket): void {
+export function answerClientError(cause: Error & { code?: string }, socket: Socket): void {
   if (cause.code === 'ECONNRESET' || !socket.writable) return void socket.destroy()
   const error =
     cause.code === 'HPE_HEADER_OVERFLOW'

@@ -1,2 +1,2 @@
 export { errorOfFastify } from './fastify-problem.ts'
-export { createGateway, type GatewayOptions } from './gateway.ts'
+export { answerClientError, createGateway, type GatewayOptions } from './gateway.ts'

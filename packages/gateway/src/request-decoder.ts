@@ -4,7 +4,16 @@ import type { HeaderList, HttpRequest } from '@carpool/core'
 const NO_BYTES = new Uint8Array(0)
 
 /** Headers that speak of the connection to the gateway, not of the request, and those that only Carpool may set. */
-const NOT_FORWARDED = new Set(['connection', 'keep-alive', 'proxy-connection', 'te', 'trailer', 'transfer-encoding', 'upgrade'])
+const NOT_FORWARDED = new Set([
+  'connection',
+  'keep-alive',
+  'proxy-connection',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+  'x-forwarded-prefix',
+])
 const OWN_PREFIX = 'x-carpool-'
 
 export interface DecodedRequest {

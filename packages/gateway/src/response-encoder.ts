@@ -1,5 +1,14 @@
-import type { ServerResponse } from 'node:http'
-import { PROBLEM_CONTENT_TYPE, problemOfOutcome, type FinishedInvocation, type HttpResponse, type Problem } from '@carpool/core'
+import type { OutgoingHttpHeaders, ServerResponse } from 'node:http'
+import {
+  ERRORS,
+  PROBLEM_CONTENT_TYPE,
+  problemOfError,
+  problemOfOutcome,
+  type CarpoolError,
+  type FinishedInvocation,
+  type HttpResponse,
+  type Problem,
+} from '@carpool/core'
 
 /** Response headers that only the gateway may set: they follow from the connection and the body. */
 const NOT_PASSED_ON = new Set([
@@ -20,7 +29,8 @@ const RETRY_AFTER_SECONDS = '1'
 
 /** Answers with what came of an invocation. */
 export function writeFinished(raw: ServerResponse, { id, result }: FinishedInvocation): void {
-  if (result.outcome !== 'ok') return writeProblem(raw, problemOfOutcome(result.outcome, result.detail, id), id)
+  if (result.outcome !== 'ok')
+    return writeProblem(raw, problemOfOutcome(result.outcome, result.detail, id), { [INVOCATION_HEADER]: id })
   writeResponse(raw, result.response, id)
 }
 
@@ -36,15 +46,18 @@ function writeResponse(raw: ServerResponse, { status, headers, body }: HttpRespo
   else raw.end(Buffer.from(body.buffer, body.byteOffset, body.length).toString('latin1'), 'latin1')
 }
 
-/** Answers with a problem document. */
-export function writeProblem(raw: ServerResponse, problem: Problem, id?: string): void {
+/** Answers with a refusal or a fault of ours. */
+export function writeError(raw: ServerResponse, error: CarpoolError): void {
+  writeProblem(raw, problemOfError(error), ERRORS[error.code].retryable ? { 'retry-after': RETRY_AFTER_SECONDS } : {})
+}
+
+function writeProblem(raw: ServerResponse, problem: Problem, headers: OutgoingHttpHeaders): void {
   const body = Buffer.from(JSON.stringify(problem))
   raw.writeHead(problem.status, {
     'content-type': PROBLEM_CONTENT_TYPE,
     'content-length': body.length,
     'x-carpool-error': problem.code,
-    ...(id !== undefined && { [INVOCATION_HEADER]: id }),
-    ...((problem.status === 429 || problem.status === 503) && { 'retry-after': RETRY_AFTER_SECONDS }),
+    ...headers,
   })
   raw.end(body)
 }

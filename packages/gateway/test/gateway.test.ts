@@ -10,17 +10,19 @@ async function gatewayWith(
   t: Test,
   answer: Answer,
   maxBodyBytes = 1000,
-): Promise<{ url: string; port: number; faults: CarpoolError[] }> {
+): Promise<{ url: string; port: number; faults: CarpoolError[]; state: { draining: boolean } }> {
   const faults: CarpoolError[] = []
+  const state = { draining: false }
   const gateway = createGateway({
     invoke: async (request) => answer(request),
     maxBodyBytes,
+    isDraining: () => state.draining,
     onFault: (fault) => faults.push(fault),
   })
   await gateway.listen({ port: 0, host: '127.0.0.1' })
   t.teardown(() => gateway.close())
   const { port } = gateway.server.address() as AddressInfo
-  return { url: `http://127.0.0.1:${port}`, port, faults }
+  return { url: `http://127.0.0.1:${port}`, port, faults, state }
 }
 
 function ok(body: string, headers: HeaderList = [['content-type', 'text/plain']], status = 200): FinishedInvocation {
@@ -197,4 +199,22 @@ t.test('a client that has its answer does not cancel', async (t) => {
   await (await fetch(`${url}/f/`, { headers: { connection: 'close' } })).text()
   await (await fetch(`${url}/f/`)).text()
   t.notOk(canceled)
+})
+
+t.test('a server that shuts down refuses what still comes', async (t) => {
+  const { url, state } = await gatewayWith(t, () => ok('served'))
+  t.equal((await fetch(`${url}/f/`)).status, 200)
+  state.draining = true
+  const response = await fetch(`${url}/f/`)
+  t.equal(response.status, 503)
+  t.match(await response.json(), { code: 'draining' })
+  t.equal(response.headers.get('retry-after'), '1')
+})
+
+t.test('a prefix that a client made up is not passed on', async (t) => {
+  const { url } = await gatewayWith(t, ({ request }) =>
+    ok(JSON.stringify(request.headers.filter(([name]) => name === 'x-forwarded-prefix'))),
+  )
+  const response = await fetch(`${url}/f/`, { headers: { 'x-forwarded-prefix': '/forged' } })
+  t.strictSame(await response.json(), [['x-forwarded-prefix', '/f']])
 })
