@@ -8,6 +8,7 @@ type FailedResult = Exclude<InvocationResult, { outcome: 'ok' }>
 export class FunctionJournal {
   readonly #logs: FunctionLogs
   readonly #mapper: SourceMapper
+  readonly #pending = new Set<Promise<void>>()
 
   constructor(logs: FunctionLogs, mapper: SourceMapper) {
     this.#logs = logs
@@ -22,9 +23,22 @@ export class FunctionJournal {
   /** An invocation that ended without a response, with its stack in the author's positions. */
   failed(revision: Revision, invocationId: string, { outcome, detail, stack }: FailedResult): void {
     if (outcome === 'canceled') return
-    void this.#mapper.map(revision, stack ?? detail).then((mapped) => {
-      this.#logs.append(line(revision, 'carpool', 'error', `${outcome}: ${mapped}`, invocationId))
-    })
+    // The stack comes from where user code ran, so it may be anything.
+    const text = typeof stack === 'string' ? stack : detail
+    const unmapped = line(revision, 'carpool', 'error', `${outcome}: ${text}`, invocationId)
+    const written: Promise<void> = this.#mapper
+      .map(revision, text)
+      .catch(() => text)
+      .then((mapped) => this.#logs.append({ ...unmapped, msg: `${outcome}: ${mapped}` }))
+      // Only the log itself could tell, and it counts what it loses.
+      .catch(() => {})
+      .finally(() => this.#pending.delete(written))
+    this.#pending.add(written)
+  }
+
+  /** Resolves when every failure that was told so far is in the log. */
+  async settled(): Promise<void> {
+    await Promise.allSettled(this.#pending)
   }
 }
 

@@ -1,4 +1,4 @@
-import { readFileSync, realpathSync } from 'node:fs'
+import { existsSync, readFileSync, realpathSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -32,24 +32,26 @@ export function hostProgram(settings: ServerSettings, runtime: string): HostProg
 /** The addon's loader looks here for which C library it is to be loaded with. */
 const LIBC_MARK = '/etc/alpine-release'
 
-/** The folders of the host's package and of those it depends on, and the `node_modules` they are found through. */
+/**
+ * The folders of the host's package and of all that it depends on, wherever they really are, and the `node_modules` they are found through.
+ */
 function programFolders(main: string): string[] {
-  const hostFolder = dirname(dirname(main))
-  const { dependencies } = JSON.parse(readFileSync(join(hostFolder, 'package.json'), 'utf8')) as {
-    dependencies: Record<string, string>
+  const packages = [realpathSync(dirname(dirname(main)))]
+  const folders = new Set(packages)
+  for (const folder of packages) {
+    const { dependencies = {} } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as {
+      dependencies?: Record<string, string>
+    }
+    const searched = createRequire(join(folder, 'package.json')).resolve.paths('x') ?? []
+    for (const name of Object.keys(dependencies)) {
+      const modules = searched.find((candidate) => existsSync(join(candidate, name)))
+      if (modules === undefined) continue
+      folders.add(modules)
+      const found = realpathSync(join(modules, name))
+      if (folders.has(found)) continue
+      folders.add(found)
+      packages.push(found)
+    }
   }
-  const require = createRequire(main)
-  const found = Object.keys(dependencies).flatMap((name) => {
-    const searched = require.resolve.paths(name) ?? []
-    return searched.flatMap((folder) => resolvedIn(folder, name))
-  })
-  return [...new Set([hostFolder, ...found])]
-}
-
-function resolvedIn(modulesFolder: string, name: string): string[] {
-  try {
-    return [modulesFolder, realpathSync(join(modulesFolder, name))]
-  } catch {
-    return []
-  }
+  return [...folders]
 }

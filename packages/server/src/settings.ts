@@ -17,6 +17,8 @@ interface NumberSetting extends SettingBase {
 interface TextSetting extends SettingBase {
   readonly type: 'text'
   readonly default: string
+  /** The values that it may have; absent: any. */
+  readonly choices?: readonly string[]
 }
 
 /** May be given more than once; in the environment the values stand between commas. */
@@ -101,7 +103,13 @@ export const SETTINGS = {
     default: [],
     help: 'private address range that functions may fetch from, in CIDR form; repeatable',
   },
-  logLevel: { type: 'text', flag: 'log-level', default: 'info', help: 'trace, debug, info, warn, error or silent' },
+  logLevel: {
+    type: 'text',
+    flag: 'log-level',
+    default: 'info',
+    choices: ['trace', 'debug', 'info', 'warn', 'error', 'silent'],
+    help: 'least level of the server log, which goes to stderr',
+  },
 } as const satisfies Record<string, Setting>
 
 type SettingName = keyof typeof SETTINGS
@@ -137,7 +145,13 @@ export function resolveSettings(flags: SettingSource, env: SettingSource): Serve
 function parse(setting: Setting, given: string | readonly string[], origin: string): unknown {
   if (setting.type === 'list') return typeof given === 'string' ? given.split(',').map((part) => part.trim()) : given
   const text = String(given)
-  if (setting.type === 'text') return text
+  if (setting.type === 'text') {
+    if (setting.choices?.includes(text) ?? true) return text
+    throw new CarpoolError(
+      'invalid-setting',
+      `${origin} must be one of ${setting.choices?.join(', ')}, not ${JSON.stringify(text)}.`,
+    )
+  }
   const value = text.trim() === '' ? Number.NaN : Number(text)
   if (Number.isInteger(value) && value >= setting.min && value <= setting.max) return value
   throw new CarpoolError(

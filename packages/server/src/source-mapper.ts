@@ -1,32 +1,90 @@
 import { SourceMap, type SourceMapPayload } from 'node:module'
 import type { Revision } from '@carpool/core'
 
-/** Source maps kept parsed: those of the functions that failed last. */
-const MAX_CACHED = 50
+export interface SourceMapperOptions {
+  /** Most bytes of source map text whose maps are kept parsed. Default: 32 MiB. */
+  readonly maxCachedBytes?: number
+  /** Larger source maps are left aside, as parsing them would hold up the server. In bytes; default: 16 MiB. */
+  readonly maxMapBytes?: number
+}
 
-/** Rewrites positions in the bundle of a revision to positions in the author's files. */
+interface CachedMap {
+  readonly map: Promise<SourceMap | undefined>
+  /** Size of the text; grows from the least when it has been read. */
+  bytes: number
+}
+
+const MIB = 1024 * 1024
+/** What an entry counts for at least, so that those without a map are bounded too. */
+const MIN_ENTRY_BYTES = 1024
+
+/** Rewrites positions in the bundle of a revision to positions in the author's files. Keeps the maps that were used last. */
 export class SourceMapper {
   readonly #read: (revision: Revision) => Promise<string>
-  readonly #parsed = new Map<string, Promise<SourceMap | undefined>>()
+  readonly #maxCachedBytes: number
+  readonly #maxMapBytes: number
+  /** The one that was used last is at the end. */
+  readonly #cached = new Map<string, CachedMap>()
+  #cachedBytes = 0
 
-  constructor(read: (revision: Revision) => Promise<string>) {
+  constructor(read: (revision: Revision) => Promise<string>, options: SourceMapperOptions = {}) {
     this.#read = read
+    this.#maxCachedBytes = options.maxCachedBytes ?? 32 * MIB
+    this.#maxMapBytes = options.maxMapBytes ?? 16 * MIB
   }
 
-  /** Maps a stack of a published revision. Without a readable source map the stack stays as it is. */
+  /** Maps a stack of a published revision. Without a readable source map the stack stays as it is. Never rejects. */
   async map(revision: Revision, stack: string): Promise<string> {
     const map = await this.#mapOf(revision)
     return map === undefined ? stack : mapStack(stack, revision.functionName, map)
   }
 
   #mapOf(revision: Revision): Promise<SourceMap | undefined> {
-    const cached = this.#parsed.get(revision.id)
-    if (cached !== undefined) return cached
-    const parsed = this.#read(revision).then(parseSourceMap, () => undefined)
-    this.#parsed.set(revision.id, parsed)
-    const [oldest] = this.#parsed.keys()
-    if (this.#parsed.size > MAX_CACHED && oldest !== undefined) this.#parsed.delete(oldest)
-    return parsed
+    const { id } = revision
+    const cached = this.#cached.get(id)
+    if (cached !== undefined) {
+      this.#cached.delete(id)
+      this.#cached.set(id, cached)
+      return cached.map
+    }
+    const entry: CachedMap = { map: Promise.resolve().then(() => this.#load(revision, entry)), bytes: MIN_ENTRY_BYTES }
+    this.#cached.set(id, entry)
+    this.#cachedBytes += entry.bytes
+    this.#evict()
+    return entry.map
+  }
+
+  async #load(revision: Revision, entry: CachedMap): Promise<SourceMap | undefined> {
+    let text: string
+    try {
+      text = await this.#read(revision)
+    } catch {
+      // The next reading may succeed.
+      this.#drop(revision.id, entry)
+      return undefined
+    }
+    const bytes = Buffer.byteLength(text)
+    if (bytes > this.#maxMapBytes) return undefined
+    const map = parseSourceMap(text)
+    if (map !== undefined && bytes > entry.bytes && this.#cached.get(revision.id) === entry) {
+      this.#cachedBytes += bytes - entry.bytes
+      entry.bytes = bytes
+      this.#evict()
+    }
+    return map
+  }
+
+  #evict(): void {
+    for (const [id, entry] of this.#cached) {
+      if (this.#cachedBytes <= this.#maxCachedBytes) return
+      this.#drop(id, entry)
+    }
+  }
+
+  #drop(id: string, entry: CachedMap): void {
+    if (this.#cached.get(id) !== entry) return
+    this.#cached.delete(id)
+    this.#cachedBytes -= entry.bytes
   }
 }
 

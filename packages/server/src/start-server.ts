@@ -1,8 +1,7 @@
 import { mkdirSync, readFileSync } from 'node:fs'
-import type { AddressInfo } from 'node:net'
 import { resolve } from 'node:path'
 import { Admission } from '@carpool/admission'
-import { CarpoolError, LIMIT_RANGES, type Revision } from '@carpool/core'
+import { LIMIT_RANGES, type CarpoolError } from '@carpool/core'
 import { announceServer } from '@carpool/discovery'
 import { createEgress } from '@carpool/egress'
 import { Fleet } from '@carpool/fleet'
@@ -11,15 +10,17 @@ import { createGateway } from '@carpool/gateway'
 import { Meter } from '@carpool/metering'
 import { openRegistry } from '@carpool/registry'
 import { bundleRuntime } from '@carpool/runtime'
-import type { FastifyInstance } from 'fastify'
 import { pino } from 'pino'
 import { loadAdminToken } from './admin-token.ts'
 import { createControlPlane } from './control-plane/control-plane.ts'
-import { deploy } from './deploy.ts'
+import { Deployer } from './deploy.ts'
 import { EgressRelay } from './egress-relay.ts'
 import { FunctionJournal } from './function-journal.ts'
+import { createHostListener } from './host-listener.ts'
 import { hostProgram } from './host-program.ts'
 import { createInvoke } from './invoke.ts'
+import { KnownRevisions } from './known-revisions.ts'
+import { closeWithin, listen, urlOf } from './listening.ts'
 import type { ServerSettings } from './settings.ts'
 import { SourceMapper } from './source-mapper.ts'
 
@@ -40,20 +41,26 @@ const OWNER = 'default'
 /** Longest time that requests in flight get at shutdown: under the 30 s after which Kubernetes kills. */
 const DRAIN_MS = 25_000
 const PLACE_TIMEOUT_MS = 10_000
-/** Connections that may wait to be accepted: a burst above it loses a second each, until TCP tries again. The kernel may allow less. */
-const BACKLOG = 4096
+const VERSION = (JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as { version: string }).version
 
 /**
  * Starts the trusted process: builds its parts, joins them, and listens.
- * @throws CarpoolError of a setting that cannot be met
+ * @throws CarpoolError of a setting that cannot be met, or of data that cannot be used
  */
 export async function startServer(settings: ServerSettings): Promise<RunningServer> {
+  const log = pino({ level: settings.logLevel }, pino.destination({ dest: 2, sync: true }))
+  const onFault = (error: CarpoolError): void => log.error({ err: error.cause ?? error }, 'fault')
+  // What only reads settings comes first: nothing has to be undone when one of them is wrong.
+  const egress = createEgress({
+    allow: settings.allowEgress,
+    totalTimeoutMs: LIMIT_RANGES.wallMs.max,
+    maxRequestBytes: settings.maxBodyBytes,
+  })
+  const program = hostProgram(settings, await bundleRuntime())
+
   const dataDir = resolve(settings.data)
   mkdirSync(dataDir, { recursive: true, mode: 0o700 })
-  const log = pino({ level: settings.logLevel }, pino.destination({ dest: 2, sync: true }))
   const token = loadAdminToken(dataDir)
-  const onFault = (error: CarpoolError): void => log.error({ err: error.cause ?? error }, 'fault')
-
   const registry = openRegistry(dataDir, {
     codeCacheKey: `${process.versions.v8}-${process.arch}`,
     maxBundleBytes: settings.maxBundleBytes,
@@ -61,62 +68,49 @@ export async function startServer(settings: ServerSettings): Promise<RunningServ
   })
   const logs = new FunctionLogs(dataDir, { onProblem: (problem) => log.warn(problem, 'log lines were dropped') })
   const journal = new FunctionJournal(logs, new SourceMapper((revision) => registry.sourceMap(revision)))
-  const egress = createEgress({ allow: settings.allowEgress, totalTimeoutMs: LIMIT_RANGES.wallMs.max })
-  const relay = new EgressRelay(egress)
   const admission = new Admission({ maxInFlight: settings.maxInFlight })
   const meter = new Meter()
-
-  const revisions = new Map<string, Revision>()
-  for (const revision of registry.list()) revisions.set(revision.id, revision)
+  const relay = new EgressRelay(egress)
   const fleet = new Fleet({
-    program: hostProgram(settings, await bundleRuntime()),
+    program,
     hosts: settings.hosts,
     placeTimeoutMs: PLACE_TIMEOUT_MS,
     codeOf: (revision) => registry.code(revision),
-    listener: {
-      logged: ({ revision: id, level, id: invocationId }, text) => {
-        const revision = revisions.get(id)
-        if (revision !== undefined) journal.wrote(revision, level, text, invocationId)
-      },
-      fetchStarted: (host, fetch, head, body) => void relay.start(host, fetch, head, body),
-      fetchStopped: (host, fetch) => relay.stop(host, fetch),
-      complained: (host, line) => log.warn({ host: host.id, line }, 'host process wrote to stderr'),
-      hostLost: (host, how, respawnInMs) => {
-        relay.stopAll(host)
-        log.error({ host: host.id, how, respawnInMs }, 'host process died; a new one takes its place')
-      },
-    },
+    isLive: ({ functionName, id }) => registry.find(functionName)?.id === id,
+    listener: createHostListener({ revisions: new KnownRevisions(registry), journal, relay, log }),
   })
   registry.onRouteChange(({ functionName, previous, current }) => {
-    if (current !== undefined) revisions.set(current.id, current)
     if (previous !== undefined) fleet.retire(previous.id)
-    if (current === undefined) void logs.remove(functionName)
+    if (current === undefined)
+      logs.remove(functionName).catch((cause: unknown) => log.warn({ functionName, err: cause }, 'log not removed'))
   })
 
-  const invoke = createInvoke({ registry, admission, fleet, meter, journal })
-  const gateway = createGateway({ invoke, maxBodyBytes: settings.maxBodyBytes, onFault })
   let draining = false
+  const invoke = createInvoke({ registry, admission, fleet, meter, journal })
+  const deployer = new Deployer({ registry, fleet })
+  const gateway = createGateway({ invoke, maxBodyBytes: settings.maxBodyBytes, isDraining: () => draining, onFault })
   const controlPlane = createControlPlane({
     token,
     registry,
     meter,
     logs,
     invoke,
-    deploy: (functionName, request) => deploy({ registry, fleet }, functionName, OWNER, request),
-    serverInfo: () => ({ version: packageVersion(), url: urlOf(gateway), adminUrl: urlOf(controlPlane), hosts: fleet.hosts }),
+    deploy: (functionName, request) => deployer.deploy(functionName, OWNER, request),
+    remove: (functionName) => deployer.remove(functionName),
+    serverInfo: () => ({ version: VERSION, url: urlOf(gateway), adminUrl: urlOf(controlPlane), hosts: fleet.hosts }),
     isReady: () => !draining && fleet.hosts.some(({ state }) => state === 'ready'),
     dataUrl: () => urlOf(gateway),
     maxBodyBytes: settings.maxBodyBytes,
     maxBundleBytes: settings.maxBundleBytes,
     onFault,
   })
-
   const close = async (): Promise<void> => {
     draining = true
-    await within(DRAIN_MS, gateway.close())
-    await within(DRAIN_MS, controlPlane.close())
-    fleet.close()
+    await closeWithin(DRAIN_MS, gateway)
+    await closeWithin(DRAIN_MS, controlPlane)
+    await fleet.close()
     await egress.close()
+    await journal.settled()
     await logs.close()
     registry.close()
   }
@@ -133,7 +127,6 @@ export async function startServer(settings: ServerSettings): Promise<RunningServ
   const adminUrl = urlOf(controlPlane)
   const announcement = announceServer({ url, adminUrl, token, pid: process.pid, dataDir })
   log.info({ url, adminUrl, dataDir }, 'server is ready')
-
   return {
     url,
     adminUrl,
@@ -143,34 +136,4 @@ export async function startServer(settings: ServerSettings): Promise<RunningServ
       await close()
     },
   }
-}
-
-/** @throws CarpoolError `invalid-setting` if the address cannot be had */
-async function listen(app: FastifyInstance, host: string, port: number, flag: string): Promise<void> {
-  try {
-    await app.listen({ host, port, backlog: BACKLOG })
-  } catch (cause) {
-    const reason =
-      (cause as NodeJS.ErrnoException).code === 'EADDRINUSE' ? 'another program listens there' : (cause as Error).message
-    throw new CarpoolError('invalid-setting', `${host}:${port} (${flag}) cannot be listened on: ${reason}.`, { cause })
-  }
-}
-
-function urlOf(app: FastifyInstance): string {
-  const { address, family, port } = app.server.address() as AddressInfo
-  const wildcard = address === '0.0.0.0' || address === '::'
-  const host = wildcard ? '127.0.0.1' : family === 'IPv6' ? `[${address}]` : address
-  return `http://${host}:${port}`
-}
-
-async function within(limitMs: number, work: PromiseLike<unknown>): Promise<void> {
-  const limit = Promise.withResolvers<void>()
-  const timer = setTimeout(limit.resolve, limitMs)
-  await Promise.race([work, limit.promise])
-  clearTimeout(timer)
-}
-
-function packageVersion(): string {
-  const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as { version: string }
-  return version
 }

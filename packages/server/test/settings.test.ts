@@ -25,3 +25,11 @@ for (const [name, setting] of Object.entries(SETTINGS)) {
 t.test('an unknown setting is refused', async (t) => {
   t.throws(() => resolveSettings({ prot: '1' }, {}), { code: 'invalid-setting', message: /prot/ })
 })
+
+t.test('a setting with choices takes no other', async (t) => {
+  t.equal(resolveSettings({ logLevel: 'warn' }, {}).logLevel, 'warn')
+  t.throws(() => resolveSettings({ logLevel: 'loud' }, {}), {
+    code: 'invalid-setting',
+    message: /--log-level must be one of trace, .*"loud"/,
+  })
+})

@@ -1,6 +1,7 @@
 import { SourceMap } from 'node:module'
+import type { Revision } from '@carpool/core'
 import t from 'tap'
-import { mapStack, parseSourceMap } from '../src/source-mapper.ts'
+import { mapStack, parseSourceMap, SourceMapper, type SourceMapperOptions } from '../src/source-mapper.ts'
 
 // Line 3, column 5 of the bundle is line 1, column 1 of src/app.ts.
 const map = new SourceMap({
@@ -28,4 +29,54 @@ t.test('frames of the guest runtime are left out', async (t) => {
 t.test('a text that is no source map is none', async (t) => {
   t.equal(parseSourceMap('{'), undefined)
   t.equal(parseSourceMap('null'), undefined)
+})
+
+const MAP = '{"version":3,"sources":["src/app.ts"],"names":[],"mappings":";;IAAA"}'
+const MIB = 1024 * 1024
+
+/** A mapper of maps of one MiB, which tells what it reads. */
+function startMapper(options: SourceMapperOptions, read = async (): Promise<string> => MAP.padEnd(MIB)) {
+  const reads: string[] = []
+  const mapper = new SourceMapper((revision) => {
+    reads.push(revision.id)
+    return read()
+  }, options)
+  const map = (id: string): Promise<string> => mapper.map({ id, functionName: 'shop' } as Revision, 'at shop.js:3:5')
+  return { reads, map }
+}
+
+t.test('the maps that were used last are kept, up to so many bytes', async (t) => {
+  const { reads, map } = startMapper({ maxCachedBytes: 2.5 * MIB })
+  for (const id of ['a', 'b', 'a', 'c', 'a', 'b']) t.equal(await map(id), 'at src/app.ts:1:1')
+  t.strictSame(reads, ['a', 'b', 'c', 'b'], 'b was used least recently when c came')
+})
+
+t.test('a map is read once for all that ask while it is read', async (t) => {
+  const { reads, map } = startMapper({})
+  t.strictSame(new Set(await Promise.all([map('a'), map('a'), map('a')])), new Set(['at src/app.ts:1:1']))
+  t.strictSame(reads, ['a'])
+})
+
+t.test('a map that could not be read is read again', async (t) => {
+  const answers = [() => Promise.reject(new Error('no')), () => Promise.resolve(MAP)]
+  const { reads, map } = startMapper({}, () => answers.shift()!())
+  t.equal(await map('a'), 'at shop.js:3:5')
+  t.equal(await map('a'), 'at src/app.ts:1:1')
+  t.equal(await map('a'), 'at src/app.ts:1:1')
+  t.strictSame(reads, ['a', 'a'])
+})
+
+t.test('a map that is too large or none at all is left aside', async (t) => {
+  const large = startMapper({ maxMapBytes: MIB - 1 })
+  t.equal(await large.map('a'), 'at shop.js:3:5')
+  t.equal(await large.map('a'), 'at shop.js:3:5')
+  t.strictSame(large.reads, ['a'])
+  const none = startMapper({}, async () => '{')
+  t.equal(await none.map('a'), 'at shop.js:3:5')
+})
+
+t.test('a map larger than all that may be kept is used and not kept', async (t) => {
+  const { reads, map } = startMapper({ maxCachedBytes: 10_000 })
+  for (const id of ['a', 'a']) t.equal(await map(id), 'at src/app.ts:1:1')
+  t.strictSame(reads, ['a', 'a'])
 })

@@ -8,13 +8,14 @@ import {
   type ServerInfo,
 } from '@carpool/core'
 import type { FunctionLogs } from '@carpool/function-logs'
-import { errorOfFastify } from '@carpool/gateway'
+import { answerClientError } from '@carpool/gateway'
 import type { Meter } from '@carpool/metering'
 import type { Registry } from '@carpool/registry'
-import Fastify, { type FastifyInstance } from 'fastify'
+import Fastify, { type FastifyInstance, type FastifyReply } from 'fastify'
 import { authorize } from './authorize.ts'
 import { functionRoutes } from './function-routes.ts'
 import { logRoutes } from './log-routes.ts'
+import { describeSchemaFault, errorOfRequest } from './request-problem.ts'
 
 export interface ControlPlaneOptions {
   readonly token: string
@@ -22,6 +23,8 @@ export interface ControlPlaneOptions {
   readonly meter: Meter
   readonly logs: FunctionLogs
   readonly deploy: (functionName: string, request: DeployRequest) => Promise<Revision>
+  /** Takes a function out of service. @throws CarpoolError `not-found` */
+  readonly remove: (functionName: string) => Promise<void>
   readonly invoke: Invoke
   readonly serverInfo: () => ServerInfo
   /** Whether a host takes invocations and the server is not shutting down. */
@@ -39,12 +42,22 @@ const BODY_BYTES_PER_BUNDLE_BYTE = 8
 /** The control plane: what operators and the CLI call. */
 export function createControlPlane(options: ControlPlaneOptions): FastifyInstance {
   const bodyLimit = Math.max(options.maxBundleBytes * BODY_BYTES_PER_BUNDLE_BYTE, options.maxBodyBytes * 2, 1024 * 1024)
-  const app = Fastify({ bodyLimit, forceCloseConnections: true })
-  app.setErrorHandler((cause, _request, reply) => {
-    const error = errorOfFastify(cause, bodyLimit)
+  const refuse = (cause: unknown, reply: FastifyReply): FastifyReply => {
+    const error = errorOfRequest(cause, bodyLimit)
     if (error.code === 'internal') options.onFault(error)
     return reply.code(error.status).type(PROBLEM_CONTENT_TYPE).send(problemOfError(error))
+  }
+  const app = Fastify({
+    bodyLimit,
+    forceCloseConnections: true,
+    clientErrorHandler: answerClientError,
+    // A key that is not known or a text for a number is a mistake, which Fastify's own options would hide.
+    ajv: { customOptions: { removeAdditional: false, coerceTypes: false } },
+    schemaErrorFormatter: describeSchemaFault,
+    frameworkErrors: (cause, _request, reply) => void refuse(cause, reply),
   })
+  app.removeContentTypeParser('text/plain')
+  app.setErrorHandler((cause, _request, reply) => refuse(cause, reply))
   app.setNotFoundHandler(() => {
     throw new CarpoolError('route-not-found', 'The control plane has nothing at this address.')
   })

@@ -1,6 +1,6 @@
 import { CarpoolError, Cancellation, checkFunctionName, problemOfOutcome } from '@carpool/core'
 import type { DeployRequest, FunctionInfo, InvokeRequest, InvokeResponse, Revision } from '@carpool/core'
-import type { FastifyInstance } from 'fastify'
+import type { FastifyInstance, FastifyReply } from 'fastify'
 import type { ControlPlaneOptions } from './control-plane.ts'
 import { DEPLOY_BODY, INVOKE_BODY } from './schemas.ts'
 
@@ -11,7 +11,7 @@ interface Named {
 /** Deploy, list, show, delete and call functions. */
 export function functionRoutes(
   app: FastifyInstance,
-  { registry, meter, deploy, invoke, dataUrl, maxBodyBytes }: ControlPlaneOptions,
+  { registry, meter, deploy, remove, invoke, dataUrl, maxBodyBytes }: ControlPlaneOptions,
 ): void {
   const info = (revision: Revision): FunctionInfo => {
     const { functionName, id, form, createdAt, codeBytes, limits } = revision
@@ -34,29 +34,44 @@ export function functionRoutes(
   app.get<Named>('/v1/functions/:name', (request) => info(registry.route(request.params.name)))
 
   app.delete<Named>('/v1/functions/:name', async (request, reply) => {
-    registry.remove(request.params.name)
+    await remove(request.params.name)
     return reply.code(204).send()
   })
 
   app.post<Named & { Body: InvokeRequest }>(
     '/v1/functions/:name/invocations',
     { schema: { body: INVOKE_BODY } },
-    async (request) => {
+    async (request, reply) => {
       const { method, path, headers, bodyBase64 } = request.body
       const body = Buffer.from(bodyBase64, 'base64')
       if (body.length > maxBodyBytes)
         throw new CarpoolError('body-too-large', `The limit for a request body is ${maxBodyBytes} bytes.`)
       const functionName = request.params.name
       const url = `${dataUrl()}${path}`
-      const finished = await invoke({
-        functionName,
-        trigger: 'cli',
-        request: { method, url, headers, body, clientIp: request.ip },
-        cancellation: new Cancellation(),
-      })
-      return invokeResponse(finished)
+      const { cancellation, release } = cancelOnLeave(reply)
+      try {
+        const finished = await invoke({
+          functionName,
+          trigger: 'cli',
+          request: { method, url, headers, body, clientIp: request.ip },
+          cancellation,
+        })
+        return invokeResponse(finished)
+      } finally {
+        release()
+      }
     },
   )
+}
+
+/** A cancellation that is told when the client leaves before its answer, until it is released. */
+function cancelOnLeave({ raw }: FastifyReply): { cancellation: Cancellation; release: () => void } {
+  const cancellation = new Cancellation()
+  const leave = (): void => cancellation.cancel()
+  raw.once('close', leave)
+  // It may have left while its body was read.
+  if (raw.destroyed) leave()
+  return { cancellation, release: () => raw.off('close', leave) }
 }
 
 function invokeResponse({ id, result }: Awaited<ReturnType<ControlPlaneOptions['invoke']>>): InvokeResponse {

@@ -15,7 +15,9 @@ export const DEPLOY_BODY = Type.Object(
         { additionalProperties: false },
       ),
     ),
-    env: Type.Optional(Type.Record(Type.String({ pattern: '^[A-Za-z_][A-Za-z0-9_]*$' }), Type.String())),
+    env: Type.Optional(
+      Type.Record(Type.String({ pattern: '^[A-Za-z_][A-Za-z0-9_]*$' }), Type.String(), { additionalProperties: false }),
+    ),
   },
   { additionalProperties: false },
 )
@@ -26,15 +28,6 @@ export const INVOKE_BODY = Type.Object(
     path: Type.String({ pattern: '^/', maxLength: 16_384 }),
     headers: Type.Array(Type.Tuple([Type.String({ pattern: "^[a-z0-9!#$%&'*+.^_`|~-]+$" }), Type.String()]), { maxItems: 200 }),
     bodyBase64: Type.String(),
-  },
-  { additionalProperties: false },
-)
-
-export const LOGS_QUERY = Type.Object(
-  {
-    function: Type.Optional(Type.String()),
-    limit: Type.Integer({ minimum: 0, maximum: 10_000, default: 100 }),
-    follow: Type.Boolean({ default: false }),
   },
   { additionalProperties: false },
 )

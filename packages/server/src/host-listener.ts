@@ -1,0 +1,28 @@
+import type { FleetOptions } from '@carpool/fleet'
+import type { Logger } from 'pino'
+import type { EgressRelay } from './egress-relay.ts'
+import type { FunctionJournal } from './function-journal.ts'
+import type { KnownRevisions } from './known-revisions.ts'
+
+export interface HostListenerParts {
+  readonly revisions: KnownRevisions
+  readonly journal: FunctionJournal
+  readonly relay: EgressRelay
+  readonly log: Logger
+}
+
+/** Takes what host processes tell besides answers to where it belongs. */
+export function createHostListener({ revisions, journal, relay, log }: HostListenerParts): FleetOptions['listener'] {
+  return {
+    logged: ({ revision: id, level, id: invocationId }, text) => {
+      const revision = revisions.find(id)
+      if (revision !== undefined) journal.wrote(revision, level, text, invocationId)
+    },
+    fetchStarted: (host, fetch, head, body) => void relay.start(host, fetch, head, body),
+    fetchStopped: (host, fetch) => relay.stop(host, fetch),
+    complained: (host, line) => log.warn({ host: host.id, line }, 'host process wrote to stderr'),
+    gone: (host) => relay.stopAll(host),
+    hostLost: (how, respawnInMs, host) =>
+      log.error({ host: host?.id, how, respawnInMs }, 'host process lost; a new one takes its place'),
+  }
+}

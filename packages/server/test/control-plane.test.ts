@@ -1,0 +1,184 @@
+import { mkdirSync } from 'node:fs'
+import { request as requestHttp, type IncomingMessage } from 'node:http'
+import { join } from 'node:path'
+import { json } from 'node:stream/consumers'
+import { CarpoolError, type InvocationRequest, type LogLine } from '@carpool/core'
+import t from 'tap'
+import { problemOf, startControlPlane, TOKEN } from './support/control-plane.ts'
+
+const DEPLOY = { code: 'code', sourceMap: '{}' }
+const INVOKE = { method: 'GET', path: '/', headers: [['a', '1']], bodyBase64: '' }
+const PROBLEM = 'application/problem+json; charset=utf-8'
+
+const LINE: LogLine = {
+  time: '2026-01-01T00:00:00.000Z',
+  level: 'info',
+  stream: 'console',
+  function: 'f',
+  revision: '0',
+  msg: 'm',
+}
+
+t.test('a deploy is taken as it is sent', async (t) => {
+  const { post, deploys, send } = await startControlPlane(t)
+  const request = { ...DEPLOY, limits: { memoryMb: 64 }, env: { A_1: 'x', constructor: 'y' } }
+  const response = await post('/v1/functions/f/revisions', request)
+  t.equal(response.status, 201)
+  t.strictSame(deploys, [request])
+  t.match(await (await send('/v1/functions/f')).json(), { name: 'f', limits: { memoryMb: 64 } })
+  t.equal((await send('/v1/functions/f', { method: 'DELETE' })).status, 204)
+  t.equal((await send('/v1/functions/f')).status, 404)
+})
+
+t.test('a body that is not right is refused, never repaired, and the message names the key', async (t) => {
+  const { post, deploys } = await startControlPlane(t)
+  const deploys400: Array<[body: unknown, detail: string | RegExp]> = [
+    [{ ...DEPLOY, limits: { memoryMB: 64 } }, 'body.limits may not have the key "memoryMB".'],
+    [{ ...DEPLOY, limits: { memoryMb: '64' } }, 'body.limits.memoryMb must be integer.'],
+    [{ ...DEPLOY, limits: { memoryMb: 64.5 } }, 'body.limits.memoryMb must be integer.'],
+    [{ ...DEPLOY, limits: { memoryMb: null } }, 'body.limits.memoryMb must be integer.'],
+    [{ ...DEPLOY, limits: [] }, 'body.limits must be object.'],
+    [{ ...DEPLOY, Env: {} }, 'body may not have the key "Env".'],
+    [{ ...DEPLOY, env: { '1A': 'x' } }, 'body.env may not have the key "1A".'],
+    [{ ...DEPLOY, env: { 'A=B': 'x' } }, 'body.env may not have the key "A=B".'],
+    [{ ...DEPLOY, env: { A: 1 } }, 'body.env.A must be string.'],
+    [{ ...DEPLOY, code: 1 }, 'body.code must be string.'],
+    [{ ...DEPLOY, code: ['code'] }, 'body.code must be string.'],
+    [{ code: 'code' }, /body must have required property 'sourceMap'/],
+    [[DEPLOY], 'body must be object.'],
+    [null, 'body must be object.'],
+  ]
+  for (const [body, detail] of deploys400) {
+    const problem = await problemOf(await post('/v1/functions/f/revisions', body))
+    t.match(problem, { status: 400, code: 'bad-request', detail, contentType: PROBLEM }, JSON.stringify(body))
+  }
+  t.strictSame(deploys, [])
+
+  const invocations400: Array<[body: unknown, detail: string | RegExp]> = [
+    [{ ...INVOKE, Headers: [] }, 'body may not have the key "Headers".'],
+    [{ ...INVOKE, method: 'get' }, /^body\.method must match pattern/],
+    [{ ...INVOKE, path: 'a' }, /^body\.path must match pattern/],
+    [{ ...INVOKE, headers: [['a', 1]] }, 'body.headers.0.1 must be string.'],
+    [{ ...INVOKE, headers: 'a' }, 'body.headers must be array.'],
+  ]
+  for (const [body, detail] of invocations400) {
+    const problem = await problemOf(await post('/v1/functions/f/invocations', body))
+    t.match(problem, { status: 400, code: 'bad-request', detail, contentType: PROBLEM }, JSON.stringify(body))
+  }
+})
+
+t.test('what is no JSON is answered with a problem document', async (t) => {
+  const { url, send, post, faults } = await startControlPlane(t)
+  const path = '/v1/functions/f/revisions'
+  const asJson = { 'content-type': 'application/json' }
+  const cases: Array<[init: RequestInit, detail: string | RegExp]> = [
+    [{ body: '{"code":', headers: asJson }, 'The body is not valid JSON.'],
+    [{ body: '{"code":"","sourceMap":"","env":{"__proto__":"x"}}', headers: asJson }, 'The body is not valid JSON.'],
+    [{ body: '', headers: asJson }, 'The body is empty.'],
+    [{ body: JSON.stringify(DEPLOY), headers: { 'content-type': 'text/plain' } }, /application\/json/],
+    [{ body: 'a=b', headers: { 'content-type': 'application/x-www-form-urlencoded' } }, /application\/json/],
+    [{}, 'body must be object.'],
+  ]
+  for (const [init, detail] of cases) {
+    const problem = await problemOf(await send(path, { method: 'POST', ...init }))
+    t.match(problem, { status: 400, code: 'bad-request', detail, contentType: PROBLEM }, JSON.stringify(init))
+  }
+  t.match(await problemOf(await send('/v1/functions/%ff')), { status: 400, code: 'bad-request', contentType: PROBLEM })
+  t.match(await problemOf(await send('/v1/nothing')), { status: 404, code: 'route-not-found', contentType: PROBLEM })
+
+  const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>()
+  const headers = { ...asJson, 'authorization': `Bearer ${TOKEN}`, 'content-length': 100_000_000 }
+  const large = requestHttp(url + path, { method: 'POST', headers })
+    .on('response', resolve)
+    .on('error', reject)
+  large.flushHeaders()
+  const tooLarge = await promise
+  t.equal(tooLarge.headers['content-type'], PROBLEM)
+  t.match(await json(tooLarge), { status: 413, code: 'body-too-large', detail: /\d+ bytes/ })
+  large.destroy()
+
+  const body = { ...INVOKE, bodyBase64: Buffer.alloc(100_001).toString('base64') }
+  t.match(await problemOf(await post('/v1/functions/f/invocations', body)), { status: 413, detail: /100000 bytes/ })
+  t.strictSame(faults, [])
+})
+
+t.test('the parameters of logs are read, and a wrong one is refused by name', async (t) => {
+  const { send, post, logs } = await startControlPlane(t)
+  await post('/v1/functions/f/revisions', DEPLOY)
+  for (const msg of ['a', 'b', 'c']) logs.append({ ...LINE, msg })
+  const read = async (query: string): Promise<string[]> => {
+    const lines = (await (await send(`/v1/logs${query}`)).text()).split('\n').slice(0, -1)
+    return lines.map((line) => (JSON.parse(line) as LogLine).msg)
+  }
+  t.strictSame(await read(''), ['a', 'b', 'c'])
+  t.strictSame(await read('?limit=2&function=f&follow=false'), ['b', 'c'])
+  t.strictSame(await read('?limit=0'), [])
+  const cases: Array<[query: string, detail: RegExp]> = [
+    ['limit=-1', /limit must be a whole number from 0 to 10000, not "-1"/],
+    ['limit=10001', /limit/],
+    ['limit=', /limit/],
+    ['limit=1.5', /limit/],
+    ['limit=1&limit=2', /limit may be given only once/],
+    ['follow=1', /follow must be true or false, not "1"/],
+    ['lines=5', /no parameter "lines"/],
+    ['constructor=5', /no parameter "constructor"/],
+  ]
+  for (const [query, detail] of cases) {
+    const problem = await problemOf(await send(`/v1/logs?${query}`))
+    t.match(problem, { status: 400, code: 'bad-request', detail, contentType: PROBLEM }, query)
+  }
+  t.match(await problemOf(await send('/v1/logs?function=g')), { status: 404, code: 'not-found' })
+})
+
+t.test('who follows a log gets the past and what comes, and is forgotten on leaving', async (t) => {
+  const { send, logs } = await startControlPlane(t)
+  logs.append({ ...LINE, msg: 'past' })
+  const controller = new AbortController()
+  const response = await send('/v1/logs?follow=true', { signal: controller.signal })
+  const reader = response.body!.pipeThrough(new TextDecoderStream()).getReader()
+  t.match(await reader.read(), { value: /"past"/ })
+  t.equal(logs.followers, 1)
+  logs.append({ ...LINE, msg: 'now' })
+  t.match(await reader.read(), { value: /"now"/ })
+  controller.abort()
+  await t.rejects(reader.read())
+  while (logs.followers > 0) await new Promise(setImmediate)
+})
+
+t.test('a log that cannot be read is a fault, and nobody goes on following it', async (t) => {
+  const { dataDir, send, post, logs, faults } = await startControlPlane(t)
+  await post('/v1/functions/f/revisions', DEPLOY)
+  logs.append(LINE)
+  await logs.tail({ functionName: 'f', limit: 1 })
+  mkdirSync(join(dataDir, 'logs', 'f.1.ndjson'))
+  const response = await send('/v1/logs?function=f&follow=true')
+  t.match(await problemOf(response), { status: 500, code: 'internal', contentType: PROBLEM })
+  t.equal(logs.followers, 0)
+  t.equal(faults.length, 1)
+})
+
+t.test('an invocation is canceled when its client leaves, and not when it is answered', async (t) => {
+  const started = Promise.withResolvers<InvocationRequest>()
+  const canceled = Promise.withResolvers<void>()
+  const answered: InvocationRequest[] = []
+  const { post } = await startControlPlane(t, async (request) => {
+    if (request.functionName === 'quick') {
+      answered.push(request)
+      throw new CarpoolError('not-found', 'There is none.')
+    }
+    request.cancellation.onCancel(canceled.resolve)
+    started.resolve(request)
+    await canceled.promise
+    return { id: '1', result: { outcome: 'canceled', start: 'warm', detail: 'The client left.' } }
+  })
+  t.equal((await post('/v1/functions/quick/invocations', INVOKE)).status, 404)
+  const controller = new AbortController()
+  const call = post('/v1/functions/slow/invocations', INVOKE, { signal: controller.signal })
+  const { cancellation } = await started.promise
+  t.notOk(cancellation.canceled)
+  controller.abort()
+  await t.rejects(call)
+  await canceled.promise
+  t.ok(cancellation.canceled)
+  t.notOk(answered[0]?.cancellation.canceled)
+})

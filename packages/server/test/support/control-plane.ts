@@ -1,0 +1,76 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { resolveLimits, type CarpoolError, type DeployRequest, type Invoke, type Problem } from '@carpool/core'
+import { FunctionLogs } from '@carpool/function-logs'
+import { Meter } from '@carpool/metering'
+import { openRegistry } from '@carpool/registry'
+import type { Test } from 'tap'
+import { createControlPlane } from '../../src/control-plane/control-plane.ts'
+
+export const TOKEN = 'a-token'
+const MAX_BYTES = 100_000
+
+/** Logs that tell how many follow them. */
+export class CountedLogs extends FunctionLogs {
+  followers = 0
+
+  override follow(...args: Parameters<FunctionLogs['follow']>): () => void {
+    const unfollow = super.follow(...args)
+    this.followers++
+    let isFollowing = true
+    return () => {
+      if (isFollowing) this.followers--
+      isFollowing = false
+      unfollow()
+    }
+  }
+}
+
+/** A control plane that listens, with a registry and logs on disk. There are no hosts: a deploy is published untried. */
+export async function startControlPlane(t: Test, invoke: Invoke = () => Promise.reject(new Error('not called'))) {
+  const dataDir = mkdtempSync(join(tmpdir(), 'carpool-test-'))
+  const registry = openRegistry(dataDir, { codeCacheKey: 'none', maxBundleBytes: MAX_BYTES })
+  const logs = new CountedLogs(dataDir)
+  const deploys: DeployRequest[] = []
+  const faults: CarpoolError[] = []
+  const app = createControlPlane({
+    token: TOKEN,
+    registry,
+    meter: new Meter(),
+    logs,
+    invoke,
+    deploy: async (functionName, request) => {
+      deploys.push(request)
+      const { code, sourceMap, limits = {}, env = {} } = request
+      const config = { limits: resolveLimits(limits), env }
+      const staged = await registry.stage({ functionName, owner: 'default', code, sourceMap, config })
+      return registry.publish(staged, { form: 'fetch' })
+    },
+    remove: async (functionName) => registry.remove(functionName),
+    serverInfo: () => ({ version: '0', url: '', adminUrl: '', hosts: [] }),
+    isReady: () => true,
+    dataUrl: () => 'http://127.0.0.1:1',
+    maxBodyBytes: MAX_BYTES,
+    maxBundleBytes: MAX_BYTES,
+    onFault: (error) => faults.push(error),
+  })
+  await app.listen({ host: '127.0.0.1', port: 0 })
+  t.teardown(async () => {
+    await app.close()
+    await logs.close()
+    registry.close()
+    rmSync(dataDir, { recursive: true, force: true })
+  })
+  const url = `http://127.0.0.1:${(app.server.address() as AddressInfo).port}`
+  const send = (path: string, init: RequestInit = {}): Promise<Response> =>
+    fetch(url + path, { ...init, headers: { authorization: `Bearer ${TOKEN}`, ...(init.headers as Record<string, string>) } })
+  const post = (path: string, body: unknown, init: RequestInit = {}): Promise<Response> =>
+    send(path, { ...init, method: 'POST', body: JSON.stringify(body), headers: { 'content-type': 'application/json' } })
+  return { url, dataDir, registry, logs, deploys, faults, send, post }
+}
+
+export async function problemOf(response: Response): Promise<Problem & { readonly contentType: string | null }> {
+  return { ...((await response.json()) as Problem), contentType: response.headers.get('content-type') }
+}
