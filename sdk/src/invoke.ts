@@ -1,5 +1,5 @@
 import type { Env, FetchHandler, FunctionContext } from './fetch-handler.ts'
-import type { LambdaCallback, LambdaContext, LambdaHandler, LambdaResult } from './lambda-handler.ts'
+import type { LambdaCallback, LambdaContext, LambdaHandler } from './lambda-handler.ts'
 import { toLambdaEvent } from './lambda-event.ts'
 import { toResponse } from './lambda-response.ts'
 
@@ -45,9 +45,14 @@ export async function invoke<E = Env>(
 ): Promise<Response> {
   const { env = {} as E, functionName = 'test', timeoutMs = 30_000 } = options
   const call: Call = { invocationId: crypto.randomUUID(), functionName, startedMs: Date.now(), timeoutMs }
-  const sent = typeof request === 'string' ? new Request(new URL(request, 'http://localhost')) : request
+  const sent = typeof request === 'string' ? new Request(urlOf(request)) : request
   const found = findHandler(target)
   return found.form === 'fetch' ? callFetch(found.handler, sent, env, call) : callLambda(found.handler, sent, call)
+}
+
+/** A path is never a host, even if it begins with two slashes. */
+function urlOf(text: string): URL {
+  return text.startsWith('/') ? new URL(`http://localhost${text}`) : new URL(text, 'http://localhost')
 }
 
 type Found<E> =
@@ -56,10 +61,13 @@ type Found<E> =
 
 function findHandler<E>(target: Invocable<E>): Found<E> {
   if (typeof target === 'function') return { form: 'lambda', handler: target }
-  const { default: main, fetch, handler } = target as { default?: unknown; fetch?: unknown; handler?: unknown }
-  if (typeof main === 'function') return { form: 'fetch', handler: { fetch: main as FetchHandler<E>['fetch'] } }
+  const main = (target as { default?: unknown }).default ?? target
   if (hasFetch<E>(main)) return { form: 'fetch', handler: main }
-  if (typeof fetch === 'function') return { form: 'fetch', handler: target as FetchHandler<E> }
+  if (typeof main === 'function') {
+    const callee = main as FetchHandler<E>['fetch']
+    return { form: 'fetch', handler: { fetch: (request, env, context) => callee(request, env, context) } }
+  }
+  const { handler } = target as { handler?: unknown }
   if (typeof handler === 'function') return { form: 'lambda', handler: handler as LambdaHandler }
   throw new TypeError('There is no handler: expected an object with a fetch method, a function, or a module that exports one.')
 }
@@ -85,6 +93,8 @@ async function callFetch<E>(handler: FetchHandler<E>, request: Request, env: E, 
   }
   if (!(response instanceof Response))
     throw new TypeError(`The handler returned ${kindOf(response)}: a fetch handler must return a Response.`)
+  if (response.type === 'error') throw new TypeError('The handler returned Response.error().')
+  if (response.bodyUsed) throw new TypeError('The body of the response was read already.')
   return response
 }
 
@@ -101,13 +111,15 @@ async function callLambda(handler: LambdaHandler, request: Request, call: Call):
     callbackWaitsForEmptyEventLoop: true,
     getRemainingTimeInMillis: () => remainingMs(call),
   }
-  const result = await new Promise<unknown>((resolve, reject) => {
+  // In an object, as a promise given to the callback is a value like any other.
+  const { result } = await new Promise<{ result: unknown }>((resolve, reject) => {
     const callback: LambdaCallback = (error, value) => {
-      if (error === undefined || error === null) resolve(value)
+      if (error === undefined || error === null) resolve({ result: value })
       else reject(error)
     }
-    const returned: LambdaResult | Promise<LambdaResult> = handler(event, context, callback)
-    if (isThenable(returned) || handler.length < CALLBACK_PARAMETERS) resolve(returned)
+    const returned: unknown = handler(event, context, callback)
+    if (isThenable(returned)) returned.then((value) => resolve({ result: value }), reject)
+    else if (handler.length < CALLBACK_PARAMETERS) resolve({ result: returned })
   })
   return toResponse(result)
 }
@@ -116,8 +128,11 @@ function remainingMs({ startedMs, timeoutMs }: Call): number {
   return Math.max(0, startedMs + timeoutMs - Date.now())
 }
 
-function isThenable(value: unknown): boolean {
-  return typeof value === 'object' && value !== null && typeof (value as { then?: unknown }).then === 'function'
+function isThenable(value: unknown): value is PromiseLike<unknown> {
+  return (
+    ((typeof value === 'object' && value !== null) || typeof value === 'function') &&
+    typeof (value as { then?: unknown }).then === 'function'
+  )
 }
 
 function kindOf(value: unknown): string {

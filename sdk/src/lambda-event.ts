@@ -8,7 +8,10 @@ interface EventOrigin {
   readonly startedMs: number
 }
 
-/** The request as an event of API Gateway's HTTP APIs, payload format 2.0, as the host writes it. Reads the body. */
+/**
+ * The request as an event of API Gateway's HTTP APIs, payload format 2.0, as the host writes it; only
+ * headers that the way over HTTP adds are missing, such as `content-length` and `x-forwarded-prefix`. Reads the body.
+ */
 export async function toLambdaEvent(request: Request, origin: EventOrigin): Promise<LambdaEvent> {
   const url = new URL(request.url)
   const bytes = await request.arrayBuffer()

@@ -1,11 +1,14 @@
 const NULL_BODY_STATUSES = new Set([204, 205, 304])
-
-type HeaderValue = string | number | boolean | null | undefined
+const MAX_HEADERS = 200
+/** Speak of the connection, or belong to Carpool: the host passes none of them on. */
+const NOT_PASSED_ON =
+  /^(?:connection|content-length|keep-alive|proxy-connection|te|trailer|transfer-encoding|upgrade|x-carpool-.*)$/i
+const SHOWN_CHARS = 100
 
 interface UncheckedResponse {
   readonly statusCode: unknown
-  readonly headers?: Record<string, HeaderValue> | null
-  readonly multiValueHeaders?: Record<string, HeaderValue | readonly HeaderValue[]> | null
+  readonly headers?: Record<string, unknown> | null
+  readonly multiValueHeaders?: Record<string, unknown> | null
   readonly cookies?: unknown
   readonly body?: unknown
   readonly isBase64Encoded?: unknown
@@ -26,30 +29,50 @@ export function toResponse(result: unknown): Response {
 }
 
 function fromLambdaResponse(response: UncheckedResponse): Response {
-  const { body } = response
   const status = typeof response.statusCode === 'string' ? Number(response.statusCode) : response.statusCode
   if (typeof status !== 'number' || !Number.isInteger(status) || status < 200 || status > 599) {
-    throw new TypeError(`statusCode must be a whole number from 200 to 599, not ${JSON.stringify(response.statusCode)}.`)
+    throw new TypeError(`statusCode must be a whole number from 200 to 599, not ${shown(response.statusCode)}.`)
   }
+  const { body } = response
   if (body !== undefined && body !== null && typeof body !== 'string') {
-    throw new TypeError(`The body of a Lambda response must be a string, not a ${typeof body}: use JSON.stringify.`)
+    throw new TypeError(`The body of a Lambda response must be a string, not ${shown(body)}: use JSON.stringify.`)
   }
   const headers = headersOf(response)
+  const bytes = response.isBase64Encoded === true && typeof body === 'string' ? bytesOfBase64(body) : undefined
   if (NULL_BODY_STATUSES.has(status) || body === undefined || body === null) return new Response(null, { status, headers })
   if (!headers.has('content-type')) headers.set('content-type', 'application/json')
-  return new Response(response.isBase64Encoded === true ? Buffer.from(body, 'base64') : body, { status, headers })
+  return new Response(bytes ?? body, { status, headers })
 }
 
 /** Of a name that stands in both, the multi-value form counts. */
 function headersOf({ headers: single, multiValueHeaders, cookies }: UncheckedResponse): Headers {
-  const headers = new Headers()
+  const pairs: Array<[name: string, value: unknown]> = []
   for (const [name, values] of Object.entries(multiValueHeaders ?? {})) {
-    for (const value of Array.isArray(values) ? values : [values]) headers.append(name, String(value))
+    for (const value of Array.isArray(values) ? (values as unknown[]) : [values]) pairs.push([name, value])
   }
-  const given = new Set(headers.keys())
+  const given = new Set(pairs.map(([name]) => name.toLowerCase()))
   for (const [name, value] of Object.entries(single ?? {})) {
-    if (value !== undefined && value !== null && !given.has(name.toLowerCase())) headers.append(name, String(value))
+    if (value !== undefined && value !== null && !given.has(name.toLowerCase())) pairs.push([name, value])
   }
-  if (Array.isArray(cookies)) for (const cookie of cookies) headers.append('set-cookie', String(cookie))
+  if (Array.isArray(cookies)) for (const cookie of cookies as unknown[]) pairs.push(['set-cookie', cookie])
+  if (pairs.length > MAX_HEADERS) throw new TypeError(`A response may have up to ${MAX_HEADERS} headers.`)
+
+  const headers = new Headers()
+  for (const [name, value] of pairs) headers.append(name, value as string)
+  for (const [name] of pairs) if (NOT_PASSED_ON.test(name)) headers.delete(name)
   return headers
+}
+
+/** @throws TypeError; `Buffer.from` would leave out what is no base64 */
+function bytesOfBase64(text: string): Uint8Array<ArrayBuffer> {
+  try {
+    return Uint8Array.from(atob(text), (character) => character.charCodeAt(0))
+  } catch (cause) {
+    throw new TypeError('The body is not valid base64.', { cause })
+  }
+}
+
+function shown(value: unknown): string {
+  if (typeof value === 'string') return JSON.stringify(value.slice(0, SHOWN_CHARS))
+  return typeof value === 'number' ? String(value) : `a value of type ${typeof value}`
 }

@@ -44,6 +44,7 @@ t.test('a request can be given as a path or a URL', async (t) => {
   const fn = defineFunction({ fetch: (request) => new Response(request.url) })
   t.equal(await (await invoke(fn, '/a?b=1')).text(), 'http://localhost/a?b=1')
   t.equal(await (await invoke(fn, 'https://x/y')).text(), 'https://x/y')
+  t.equal(await (await invoke(fn, '//x/y')).text(), 'http://localhost//x/y')
 })
 
 t.test('a module is called by the rules of the host', async (t) => {
@@ -99,6 +100,13 @@ t.test('what a handler throws is thrown, and what is no response is a TypeError'
     name: 'TypeError',
     message: /must return a Response/,
   })
+  await t.rejects(invoke({ fetch: () => Response.error() }, '/'), { name: 'TypeError', message: /Response\.error/ })
+  const read = async (): Promise<Response> => {
+    const response = new Response('a')
+    await response.text()
+    return response
+  }
+  await t.rejects(invoke({ fetch: read }, '/'), { name: 'TypeError', message: /was read already/ })
 })
 
 t.test('a Lambda handler gets an event of payload format 2.0', async (t) => {
@@ -180,6 +188,8 @@ t.test('a Lambda result that is no response is a TypeError', async (t) => {
   await reject({ statusCode: 99 }, /from 200 to 599, not 99/)
   await reject({ statusCode: 'abc' }, /from 200 to 599, not "abc"/)
   await reject({ statusCode: 200, body: { a: 1 } }, /must be a string, not a object|must be a string/)
+  await reject({ statusCode: 200, body: '!', isBase64Encoded: true }, /not valid base64/)
+  await reject({ statusCode: 200, cookies: Array(201).fill('a=1') }, /up to 200 headers/)
   await reject(() => {}, /cannot be written as JSON/)
 })
 

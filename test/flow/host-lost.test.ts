@@ -66,3 +66,14 @@ function isAlive(pid: number): boolean {
     return false
   }
 }
+
+t.test('a host that stops answering is ended, and its calls are answered', async (t) => {
+  const server = await startServer(t)
+  await server.deploy('waiting', { 'index.js': WAITING, 'carpool.config.json': '{"timeoutMs": 500}' })
+  const [host] = (await server.info()).hosts
+  process.kill(host?.pid ?? 0, 'SIGSTOP')
+  const response = await server.get('/waiting/')
+  t.equal(response.status, 502)
+  t.match(await response.json(), { code: 'host-lost' })
+  t.equal((await server.get('/waiting/calls')).status, 200)
+})

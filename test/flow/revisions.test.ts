@@ -74,3 +74,17 @@ t.test('a deleted function is gone at once', async (t) => {
   t.match(await response.json(), { code: 'not-found' })
   t.strictSame(await server.json('list'), [])
 })
+
+t.test('of deploys at the same time the last one stays, and a delete during a deploy wins', async (t) => {
+  const server = await startServer(t)
+  await Promise.all([1, 2, 3, 4].map((n) => server.deploy('app', numbered(n))))
+  const [first] = (await (await server.get('/app/')).json()) as number[]
+  for (let again = 0; again < 5; again++) t.strictSame(await (await server.get('/app/')).json(), [first, first, first])
+  const [listed] = await server.json<Array<{ revision: string }>>('list')
+  t.match(listed, { name: 'app' })
+
+  await Promise.all([server.deploy('app', numbered(5)), server.carpool('delete', 'app')])
+  const { status } = await server.get('/app/')
+  const isListed = (await server.json<unknown[]>('list')).length === 1
+  t.equal(status, isListed ? 200 : 404, 'what is listed is what answers')
+})
