@@ -5,7 +5,7 @@ import { text } from 'node:stream/consumers'
 import t, { type Test } from 'tap'
 import { outputUntil, startNode } from './support/start-node.ts'
 
-const SCRIPT = join(import.meta.dirname, '../../scripts/start.ts')
+const SCRIPT = join(import.meta.dirname, '../serve/start.ts')
 
 t.test('npm start serves the examples, and what it says to try works', async (t) => {
   const folder = t.testdir()

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Test } from 'tap'
-import { deployExample } from '../../../scripts/deploy-example.ts'
+import { deployExample } from '../../serve/deploy-example.ts'
 import { outputUntil, startNode } from './start-node.ts'
 
 const CARPOOL = join(import.meta.dirname, '../../../packages/cli/bin/carpool.js')

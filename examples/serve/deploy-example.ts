@@ -14,7 +14,7 @@ export async function deployExample(
   name: string,
   env: Record<string, string> = {},
 ): Promise<void> {
-  const folder = join(import.meta.dirname, '../examples', name)
+  const folder = join(import.meta.dirname, '..', name)
   const variables = Object.entries(env).flatMap(([key, value]) => ['--env', `${key}=${value}`])
   const stderr = new PassThrough()
   const said = text(stderr)

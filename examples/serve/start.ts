@@ -5,7 +5,7 @@
 import { resolveSettings, startServer, type RunningServer } from '@carpool/server'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import { startUpstream } from '../examples/weather/upstream.ts'
+import { startUpstream } from '../weather/upstream.ts'
 import { deployExample } from './deploy-example.ts'
 import { untilStopped } from './until-stopped.ts'
 import { curlLine, TOUR } from './tour.ts'
@@ -40,7 +40,7 @@ function readSettings() {
   const { values } = parseArgs({
     options: { 'port': { type: 'string' }, 'admin-port': { type: 'string' }, 'data': { type: 'string' } },
   })
-  const defaults = { CARPOOL_DATA: join(import.meta.dirname, '../.carpool'), CARPOOL_LOG_LEVEL: 'warn' }
+  const defaults = { CARPOOL_DATA: join(import.meta.dirname, '../../.carpool'), CARPOOL_LOG_LEVEL: 'warn' }
   const flags = { port: values.port, adminPort: values['admin-port'], data: values.data }
   const settings = resolveSettings(flags, { ...defaults, ...process.env })
   // The weather upstream is on loopback, which functions may not fetch from otherwise.
