@@ -8,16 +8,20 @@ import type { Cancellation } from '@carpool/core'
 export class Departures {
   readonly #waiting = new WeakMap<Socket, Set<Cancellation>>()
 
-  /** The cancellation is told when the connection closes; at once if it has. */
-  watch(socket: Socket, cancellation: Cancellation): void {
-    if (socket.destroyed) return cancellation.cancel()
+  /**
+   * The cancellation is told when the connection closes; at once if it has.
+   * @returns how many are watched on the connection, with this one
+   */
+  watch(socket: Socket, cancellation: Cancellation): number {
+    if (socket.destroyed) cancellation.cancel()
     const waiting = this.#waiting.get(socket)
-    if (waiting !== undefined) return void waiting.add(cancellation)
+    if (waiting !== undefined) return waiting.add(cancellation).size
     const first = new Set([cancellation])
     this.#waiting.set(socket, first)
     socket.once('close', () => {
       for (const one of first) one.cancel()
     })
+    return first.size
   }
 
   /** The answer is on its way: nobody waits for the invocation any more. */

@@ -1,3 +1,4 @@
+import { STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
 import { Cancellation, CarpoolError, PROBLEM_CONTENT_TYPE, problemOfError, type Invoke } from '@carpool/core'
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
@@ -16,6 +17,9 @@ export interface GatewayOptions {
   readonly onFault: (error: CarpoolError) => void
 }
 
+/** Requests of one connection that may wait at the same time: their answers are held in memory until the client has read them. */
+const MAX_PIPELINED = 32
+
 /** The data plane: HTTP in, an invocation, HTTP out. It decides nothing. */
 export function createGateway({ invoke, maxBodyBytes, isDraining, onFault }: GatewayOptions): FastifyInstance {
   const gateway = Fastify({
@@ -25,7 +29,8 @@ export function createGateway({ invoke, maxBodyBytes, isDraining, onFault }: Gat
     return503OnClosing: false,
     clientErrorHandler: answerClientError,
     frameworkErrors: (cause, _request, reply) => refuse(reply, cause),
-    routerOptions: { ignoreTrailingSlash: false },
+    // The path belongs to the function from its name on, so the router has nothing to find in it, nor to refuse.
+    rewriteUrl: () => '/',
   })
 
   const refuse = (reply: FastifyReply, cause: unknown): void => {
@@ -41,13 +46,16 @@ export function createGateway({ invoke, maxBodyBytes, isDraining, onFault }: Gat
     reply.hijack()
     void answer(request, reply)
   }
-  const answer = async ({ raw: incoming, body }: FastifyRequest, reply: FastifyReply): Promise<void> => {
+  const answer = async ({ raw: incoming, originalUrl, body }: FastifyRequest, reply: FastifyReply): Promise<void> => {
     const { socket } = incoming
     const cancellation = new Cancellation()
-    departures.watch(socket, cancellation)
+    const onConnection = departures.watch(socket, cancellation)
     try {
+      if (onConnection > MAX_PIPELINED) {
+        throw new CarpoolError('too-many-requests', `A connection may have ${MAX_PIPELINED} requests waiting, not more.`)
+      }
       if (isDraining()) throw new CarpoolError('draining', 'The server is shutting down; another one may take its place.')
-      const { functionName, request } = decodeRequest(incoming, body as Buffer | undefined)
+      const { functionName, request } = decodeRequest(incoming, originalUrl, body as Buffer | undefined)
       if (functionName === '') throw nothingHere()
       const finished = await invoke({ functionName, trigger: 'http', request, cancellation })
       if (!socket.destroyed) writeFinished(reply.raw, finished)
@@ -63,7 +71,7 @@ export function createGateway({ invoke, maxBodyBytes, isDraining, onFault }: Gat
   gateway.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body))
   gateway.setErrorHandler((cause, _request, reply) => refuse(reply, cause))
   gateway.setNotFoundHandler((_request, reply) => refuse(reply, nothingHere()))
-  gateway.all('/*', handle)
+  gateway.all('/', handle)
   return gateway
 }
 
@@ -80,6 +88,6 @@ export function answerClientError(cause: Error & { code?: string }, socket: Sock
       : new CarpoolError('bad-request', 'The request is not valid HTTP.')
   const body = JSON.stringify(problemOfError(error))
   socket.end(
-    `HTTP/1.1 ${error.status} ${error.code}\r\ncontent-type: ${PROBLEM_CONTENT_TYPE}\r\ncontent-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n${body}`,
+    `HTTP/1.1 ${error.status} ${STATUS_CODES[error.status]}\r\nx-carpool-error: ${error.code}\r\ncontent-type: ${PROBLEM_CONTENT_TYPE}\r\ncontent-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n${body}`,
   )
 }

@@ -164,7 +164,6 @@ t.test('a body over the limit is refused with the limit', async (t) => {
 t.test('what is no function is refused as a problem document', async (t) => {
   const { url, port } = await gatewayWith(t, () => ok('unreached'))
   t.match(await (await fetch(url)).json(), { status: 404, code: 'route-not-found' })
-  t.match(await raw(port, 'GET /%zz/ HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n'), /400 [^]*"code":"bad-request"/)
   t.match(await raw(port, 'nonsense\r\n\r\n'), /^HTTP\/1\.1 400 [^]*"code":"bad-request"/)
   t.match(
     await raw(port, `GET /f/ HTTP/1.1\r\nhost: x\r\nx-big: ${'x'.repeat(17_000)}\r\n\r\n`),
@@ -217,4 +216,52 @@ t.test('a prefix that a client made up is not passed on', async (t) => {
   )
   const response = await fetch(`${url}/f/`, { headers: { 'x-forwarded-prefix': '/forged' } })
   t.strictSame(await response.json(), [['x-forwarded-prefix', '/f']])
+})
+
+t.test('a host that could pass for a path is refused', async (t) => {
+  const { port } = await gatewayWith(t, ({ request }) => ok(request.url))
+  for (const host of ['a b@c', 'a/other/?', 'a@b', '', '[::1', 'a:b']) {
+    t.match(
+      await raw(port, `GET /f/ HTTP/1.1\r\nhost: ${host}\r\nconnection: close\r\n\r\n`),
+      /^HTTP\/1\.1 400 /,
+      JSON.stringify(host),
+    )
+  }
+  for (const host of ['a', 'a.b:8080', '127.0.0.1', '[::1]:80', 'a_b', 'xn--bcher-kva.example']) {
+    t.match(await raw(port, `GET /f/x HTTP/1.1\r\nhost: ${host}\r\nconnection: close\r\n\r\n`), `http://${host}/x`)
+  }
+})
+
+t.test('a whole URL as target, as proxies send it, reaches the function', async (t) => {
+  const { port } = await gatewayWith(t, ({ functionName, request }) => ok(`${functionName} ${request.url}`))
+  const answer = await raw(port, 'GET http://shop.example:81/f/x?y=1 HTTP/1.1\r\nhost: other\r\nconnection: close\r\n\r\n')
+  t.match(answer, /f http:\/\/shop\.example:81\/x\?y=1$/)
+})
+
+t.test('a path below the name is passed on as it is', async (t) => {
+  const { port } = await gatewayWith(t, ({ request }) => ok(request.url))
+  t.match(await raw(port, 'GET /f/%zz/..%2f HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n'), 'http://x/%zz/..%2f')
+})
+
+t.test('one connection cannot have any number of requests wait', async (t) => {
+  const release: Array<() => void> = []
+  const { port } = await gatewayWith(t, () => new Promise((resolve) => release.push(() => resolve(ok('late')))))
+  const socket = connect(port, '127.0.0.1')
+  t.teardown(() => socket.destroy())
+  socket.write('GET /f/ HTTP/1.1\r\nhost: x\r\n\r\n'.repeat(40))
+  let text = ''
+  socket.on('data', (chunk) => (text += String(chunk)))
+  await new Promise<void>((resolve) => {
+    const check = setInterval(() => {
+      if (release.length < 32) return
+      clearInterval(check)
+      resolve()
+    }, 5)
+  })
+  for (const go of release) go()
+  await new Promise<void>((resolve) => {
+    socket.on('data', () => (text.match(/HTTP\/1\.1 /g)?.length === 40 ? resolve() : undefined))
+  })
+  t.equal(text.match(/HTTP\/1\.1 200/g)?.length, 32)
+  t.equal(text.match(/HTTP\/1\.1 429/g)?.length, 8)
 })

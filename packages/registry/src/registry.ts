@@ -16,6 +16,8 @@ export class Registry {
   readonly #table: RevisionTable
   readonly #blobs: BlobStore
   readonly #routes = new Map<string, Revision>()
+  /** Live revisions that were found without a sound bundle. */
+  readonly #damaged = new Map<string, Revision>()
   readonly #listeners = new Set<(change: RouteChange) => void>()
   readonly #claims = new BlobClaims()
   readonly #staged = new Map<StagedRevision, readonly BlobName[]>()
@@ -31,16 +33,18 @@ export class Registry {
       if (blobs.has({ kind: 'js', hash: revision.codeHash }, revision.codeBytes)) {
         this.#routes.set(revision.functionName, revision)
       } else {
+        this.#damaged.set(revision.functionName, revision)
         this.#report(revision, 'The bundle is missing or damaged: the function does not answer until it is deployed again.')
       }
     }
   }
 
-  /** The live revision of a function. Does no I/O. @throws CarpoolError `not-found` */
+  /** The live revision of a function. Does no I/O. @throws CarpoolError `not-found`, `data-unusable` */
   route(name: string): Revision {
     const revision = this.#routes.get(name)
-    if (revision === undefined) throw notFound(name)
-    return revision
+    if (revision !== undefined) return revision
+    const unusable = this.#damaged.get(name)
+    throw unusable === undefined ? notFound(name) : damaged('bundle', unusable)
   }
 
   find(name: string): Revision | undefined {
@@ -114,6 +118,7 @@ export class Registry {
     if (unreferenced === undefined) throw notFound(name)
     const previous = this.#routes.get(name)
     this.#routes.delete(name)
+    this.#damaged.delete(name)
     if (previous !== undefined) this.#emit({ functionName: name, previous })
     this.#collect(unreferenced)
   }
@@ -174,6 +179,7 @@ export class Registry {
       this.#options.historyLimit ?? 10,
     )
     this.#routes.set(revision.functionName, revision)
+    this.#damaged.delete(revision.functionName)
     this.#release(staged)
     if (!isLive) this.#emit({ functionName: revision.functionName, current: revision, ...(previous && { previous }) })
     this.#collect(unreferenced)

@@ -1,14 +1,14 @@
 import { mkdirSync, readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { Admission } from '@carpool/admission'
-import { LIMIT_RANGES, type CarpoolError } from '@carpool/core'
+import { CarpoolError, LIMIT_RANGES } from '@carpool/core'
 import { announceServer } from '@carpool/discovery'
 import { createEgress } from '@carpool/egress'
 import { Fleet } from '@carpool/fleet'
 import { FunctionLogs } from '@carpool/function-logs'
 import { createGateway } from '@carpool/gateway'
 import { Meter } from '@carpool/metering'
-import { openRegistry } from '@carpool/registry'
+import { openRegistry, type Registry, type RegistryOptions } from '@carpool/registry'
 import { bundleRuntime } from '@carpool/runtime'
 import { pino } from 'pino'
 import { loadAdminToken } from './admin-token.ts'
@@ -59,9 +59,7 @@ export async function startServer(settings: ServerSettings): Promise<RunningServ
   const program = hostProgram(settings, await bundleRuntime())
 
   const dataDir = resolve(settings.data)
-  mkdirSync(dataDir, { recursive: true, mode: 0o700 })
-  const token = loadAdminToken(dataDir)
-  const registry = openRegistry(dataDir, {
+  const { token, registry } = openData(dataDir, {
     codeCacheKey: `${process.versions.v8}-${process.arch}`,
     maxBundleBytes: settings.maxBundleBytes,
     onProblem: (problem) => log.warn(problem, 'stored data is not sound'),
@@ -135,5 +133,17 @@ export async function startServer(settings: ServerSettings): Promise<RunningServ
       announcement.withdraw()
       await close()
     },
+  }
+}
+
+/** @throws CarpoolError `data-unusable` if the folder cannot be made, read and written to */
+function openData(dataDir: string, options: RegistryOptions): { token: string; registry: Registry } {
+  try {
+    mkdirSync(dataDir, { recursive: true, mode: 0o700 })
+    return { token: loadAdminToken(dataDir), registry: openRegistry(dataDir, options) }
+  } catch (cause) {
+    const { code } = cause as NodeJS.ErrnoException
+    if (cause instanceof CarpoolError || code === undefined) throw cause
+    throw new CarpoolError('data-unusable', `The data folder ${dataDir} (--data) cannot be used: ${code}.`, { cause })
   }
 }

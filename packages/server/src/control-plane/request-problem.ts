@@ -8,9 +8,15 @@ interface SchemaFault {
   readonly params: Readonly<Record<string, unknown>>
 }
 
-/** Turns what Fastify refuses into an error of ours: bodies that are no JSON, among others. */
+/** Primary result code of SQLite for a database or disk that is full. */
+const SQLITE_FULL = 13
+
+/** Turns what Fastify refuses, or the disk, into an error of ours: bodies that are no JSON, among others. */
 export function errorOfRequest(cause: unknown, bodyLimitBytes: number): CarpoolError {
-  const { code } = cause as { code?: string }
+  const { code, errcode } = cause as { code?: string; errcode?: number }
+  if (code === 'ENOSPC' || errcode === SQLITE_FULL) {
+    return new CarpoolError('data-unusable', 'The disk of the data folder is full; nothing was changed.', { cause })
+  }
   if (code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE') {
     return new CarpoolError('bad-request', 'The body must be JSON, sent as "content-type: application/json".', { cause })
   }
