@@ -5,6 +5,8 @@ import type { FastifyInstance } from 'fastify'
 /** Connections that may wait to be accepted: a burst above it loses a second each, until TCP tries again. The kernel may allow less. */
 const BACKLOG = 4096
 
+const IDLE_SWEEP_MS = 50
+
 /** @throws CarpoolError `invalid-setting` if the address cannot be had; `flag` is the setting it came from */
 export async function listen(app: FastifyInstance, host: string, port: number, flag: string): Promise<void> {
   try {
@@ -27,6 +29,9 @@ export function urlOf(app: FastifyInstance): string {
 /** Stops listening, and waits for what is under way, but no longer than the limit; then connections are cut. */
 export async function closeWithin(limitMs: number, app: FastifyInstance): Promise<void> {
   const cut = setTimeout(() => app.server.closeAllConnections(), limitMs)
+  // Connections that were busy when it began are kept alive by their clients once they are answered.
+  const sweep = setInterval(() => app.server.closeIdleConnections(), IDLE_SWEEP_MS)
   await app.close()
   clearTimeout(cut)
+  clearInterval(sweep)
 }
