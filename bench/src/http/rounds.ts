@@ -1,5 +1,5 @@
 import { runClosedLoop, type LoadResult } from '../lib/closed-loop.ts'
-import { watchProcesses } from '../lib/process-watch.ts'
+import { SELDOM_MS, watchProcesses } from '../lib/process-watch.ts'
 import { median } from '../lib/statistics.ts'
 import type { TreeUsage } from '../lib/tree-account.ts'
 import type { HelloServer, ServerName } from './servers.ts'
@@ -26,7 +26,7 @@ export function orderOf<T>(servers: readonly T[], round: number): T[] {
 export async function runRound(servers: readonly HelloServer[], round: number, shape: LoadShape): Promise<Run[]> {
   const runs: Run[] = []
   for (const { name, url, pid } of orderOf(servers, round)) {
-    const watch = await watchProcesses([pid])
+    const watch = await watchProcesses([pid], SELDOM_MS)
     const load = await runClosedLoop({ url, ...shape })
     runs.push({ round, server: name, ...load, usage: await watch.stop() })
   }
