@@ -1,20 +1,10 @@
 import type { IncomingMessage } from 'node:http'
 import { CarpoolError, type HeaderList, type HttpRequest } from '@carpool/core'
+import { isReserved } from './reserved-headers.ts'
 
 const NO_BYTES = new Uint8Array(0)
 
-/** Headers that speak of the connection to the gateway, not of the request, and those that only Carpool may set. */
-const NOT_FORWARDED = new Set([
-  'connection',
-  'keep-alive',
-  'proxy-connection',
-  'te',
-  'trailer',
-  'transfer-encoding',
-  'upgrade',
-  'x-forwarded-prefix',
-])
-const OWN_PREFIX = 'x-carpool-'
+const PREFIX_HEADER = 'x-forwarded-prefix'
 
 export interface DecodedRequest {
   readonly functionName: string
@@ -64,10 +54,10 @@ function endOfName(target: string): number {
 function forwardedHeaders(raw: IncomingMessage, functionName: string): HeaderList {
   const headers: Array<readonly [string, string]> = []
   for (const [name, value] of Object.entries(raw.headers)) {
-    if (value === undefined || NOT_FORWARDED.has(name) || name.startsWith(OWN_PREFIX)) continue
+    if (value === undefined || isReserved(name) || name === PREFIX_HEADER) continue
     if (typeof value === 'string') headers.push([name, value])
     else for (const one of value) headers.push([name, one])
   }
-  headers.push(['x-forwarded-prefix', `/${functionName}`])
+  headers.push([PREFIX_HEADER, `/${functionName}`])
   return headers
 }

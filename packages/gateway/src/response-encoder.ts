@@ -9,19 +9,8 @@ import {
   type HttpResponse,
   type Problem,
 } from '@carpool/core'
+import { isReserved } from './reserved-headers.ts'
 
-/** Response headers that only the gateway may set: they follow from the connection and the body. */
-const NOT_PASSED_ON = new Set([
-  'connection',
-  'content-length',
-  'keep-alive',
-  'proxy-connection',
-  'te',
-  'trailer',
-  'transfer-encoding',
-  'upgrade',
-])
-const OWN_PREFIX = 'x-carpool-'
 const INVOCATION_HEADER = 'x-carpool-invocation'
 /** Up to this size, copying a body into one buffer with the head costs less than a second buffer to write. */
 const MAX_JOINED_BYTES = 16 * 1024
@@ -37,7 +26,8 @@ export function writeFinished(raw: ServerResponse, { id, result }: FinishedInvoc
 function writeResponse(raw: ServerResponse, { status, headers, body }: HttpResponse, id: string): void {
   const flat = [INVOCATION_HEADER, id]
   for (const [name, value] of headers) {
-    if (!NOT_PASSED_ON.has(name) && !name.startsWith(OWN_PREFIX)) flat.push(name, value)
+    // The length follows from the body.
+    if (!isReserved(name) && name !== 'content-length') flat.push(name, value)
   }
   if (status !== 204 && status !== 304) flat.push('content-length', String(body.length))
   raw.writeHead(status, flat)
