@@ -109,7 +109,7 @@ export class Host implements GuestListener {
       return guest.settleFetch(guestFetch, JSON.stringify({ ok: false, message }), 'none', '')
     }
     const fetch = this.#fetches.add(guest, guestFetch, number)
-    this.#orphanCheck ??= setInterval(() => this.#failOrphans(), ORPHAN_CHECK_MS)
+    this.#watchForOrphans()
     const id = this.#idOf(guest, number)
     this.#send({ type: 'fetch', fetch, revision: guest.revision, ...(id !== undefined && { id }) }, head, bytes)
   }
@@ -154,8 +154,7 @@ export class Host implements GuestListener {
       lease.release()
       this.#send({ type: 'started', revision, result: { ok: true, form } })
     } catch (cause) {
-      const failure = asLoadFailure(cause)
-      const { code, message, guestStack: stack } = failure
+      const { code, message, guestStack: stack } = asLoadFailure(cause)
       this.#send({ type: 'started', revision, result: { ok: false, code, message, stack } })
     }
   }
@@ -175,7 +174,7 @@ export class Host implements GuestListener {
       wallLimit: setTimeout(() => this.#timeOut(invocation), limits.wallMs),
     }
     this.#invocations.add(invocation)
-    this.#orphanCheck ??= setInterval(() => this.#failOrphans(), ORPHAN_CHECK_MS)
+    this.#watchForOrphans()
     const warm = this.#pool.acquireWarm(revision)
     if (warm !== undefined) return this.#enter(invocation, warm, head, body)
     invocation.start = 'isolate-cold'
@@ -239,6 +238,10 @@ export class Host implements GuestListener {
   #settleFetch(number: number, result: string, body: Uint8Array): void {
     const fetch = this.#fetches.take(number)
     if (fetch !== undefined) fetch.guest.settleFetch(fetch.guestFetch, result, ...encodeBody(body))
+  }
+
+  #watchForOrphans(): void {
+    this.#orphanCheck ??= setInterval(() => this.#failOrphans(), ORPHAN_CHECK_MS)
   }
 
   #failOrphans(): void {

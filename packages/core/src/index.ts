@@ -7,5 +7,6 @@ export type { HeaderList, HttpRequest, HttpResponse, RequestHead, ResponseHead }
 export type { FinishedInvocation, InvocationRequest, InvocationResult, Invoke, StartKind, Trigger } from './invocation.ts'
 export { LIMIT_RANGES, resolveLimits, type FunctionLimits } from './limits.ts'
 export type { LogLevel, LogLine } from './log-line.ts'
+export type { FailedFetch, FetchedHead, FetchHead, FetchResult } from './outbound-fetch.ts'
 export { OUTCOMES, type FailedOutcome, type Outcome } from './outcome.ts'
 export { PROBLEM_CONTENT_TYPE, problemOfError, problemOfOutcome, type Problem } from './problem.ts'

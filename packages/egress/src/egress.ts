@@ -1,4 +1,4 @@
-import type { HeaderList } from '@carpool/core'
+import type { FailedFetch, FetchedHead, FetchHead, HeaderList } from '@carpool/core'
 import { Agent } from 'undici'
 import { createAddressPolicy } from './address-policy.ts'
 import { decompress } from './decompress.ts'
@@ -27,32 +27,12 @@ export interface EgressOptions {
   readonly resolve?: Resolve
 }
 
-export interface EgressRequest {
-  readonly method: string
-  readonly url: string
-  readonly headers: HeaderList
-  /** What to do with a redirect: follow it, fail, or give the redirecting response itself. */
-  readonly redirect: 'follow' | 'error' | 'manual'
+export interface EgressRequest extends FetchHead {
   /** Empty: none. */
   readonly body: Uint8Array
 }
 
-export type EgressResult =
-  | {
-      readonly ok: true
-      readonly status: number
-      readonly statusText: string
-      readonly headers: HeaderList
-      /** The URL that answered, without its fragment. */
-      readonly url: string
-      readonly redirected: boolean
-      readonly body: Uint8Array
-    }
-  | {
-      readonly ok: false
-      /** For the function: holds nothing of this machine. */
-      readonly message: string
-    }
+export type EgressResult = (FetchedHead & { readonly body: Uint8Array }) | FailedFetch
 
 /** Fetches for functions, under policy. */
 export interface Egress {

@@ -39,25 +39,6 @@ export interface GuestFailure {
   readonly stack: string
 }
 
-export interface FetchHead {
-  readonly method: string
-  readonly url: string
-  readonly headers: HeaderList
-  readonly redirect: 'follow' | 'error' | 'manual'
-}
-
-export type FetchResult =
-  | {
-      readonly ok: true
-      readonly status: number
-      readonly statusText: string
-      readonly headers: HeaderList
-      /** The final URL. */
-      readonly url: string
-      readonly redirected: boolean
-    }
-  | { readonly ok: false; readonly message: string }
-
 /** Calls into the guest. Each is one entry of the isolate; `invocation` is the host's number for the invocation. */
 export interface GuestEntries {
   /**

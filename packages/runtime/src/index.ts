@@ -2,8 +2,6 @@ export {
   ENTROPY_BYTES,
   NO_INVOCATION,
   type BodyKind,
-  type FetchHead,
-  type FetchResult,
   type GuestBridge,
   type GuestEntries,
   type GuestFailure,

@@ -1,5 +1,4 @@
-import type { HeaderList } from '@carpool/core'
-import type { FetchHead } from '@carpool/runtime/bridge'
+import type { FetchHead, HeaderList } from '@carpool/core'
 
 /** Longest head, in UTF-16 units: far above what servers take. */
 const MAX_HEAD_LENGTH = 1024 * 1024

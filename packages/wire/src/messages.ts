@@ -56,7 +56,7 @@ export interface Cancel {
   readonly invocation: number
 }
 
-/** text: JSON of the runtime's FetchResult; body: the response's body. */
+/** text: JSON of the core's FetchResult; body: the response's body. */
 export interface FetchSettled {
   readonly type: 'fetch-settled'
   readonly fetch: number
@@ -113,7 +113,7 @@ export interface Log {
   readonly id?: string
 }
 
-/** A function fetches. text: JSON of the runtime's FetchHead; body: the request's body. */
+/** A function fetches. text: JSON of the core's FetchHead; body: the request's body. */
 export interface Fetch {
   readonly type: 'fetch'
   /** Number of the fetch on this connection. */

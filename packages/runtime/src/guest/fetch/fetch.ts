@@ -1,4 +1,5 @@
-import type { BodyKind, FetchResult } from '../../bridge.ts'
+import type { FetchResult } from '@carpool/core'
+import type { BodyKind } from '../../bridge.ts'
 import { current, enter } from '../current.ts'
 import { followSignal } from '../events/abort-signal.ts'
 import { bridge } from '../port.ts'
