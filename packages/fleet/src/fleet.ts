@@ -72,7 +72,7 @@ export class Fleet {
 
   /**
    * Finds a place for an invocation of a revision: at once if a host has its code, else when one has, waiting for one that is starting.
-   * @throws CarpoolError `no-host` if none gets ready in time
+   * @throws CarpoolError `no-host` if none gets ready in time, `draining` if the fleet is closed meanwhile
    */
   place(revision: Revision): Slot | Promise<Slot> {
     const host = this.#choose(revision)
@@ -165,8 +165,8 @@ export class Fleet {
     const deadline = performance.now() + placeTimeoutMs
     for (;;) {
       const leftMs = deadline - performance.now()
-      if (this.#closing || leftMs <= 0)
-        throw new CarpoolError('no-host', `No host process was ready within ${placeTimeoutMs} ms.`)
+      if (this.#closing) throw new CarpoolError('draining', 'The server is shutting down.')
+      if (leftMs <= 0) throw new CarpoolError('no-host', `No host process was ready within ${placeTimeoutMs} ms.`)
       await new Promise<void>((resolve) => {
         const timer = setTimeout(resolve, leftMs)
         this.#waiting.push(() => {
