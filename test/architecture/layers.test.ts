@@ -8,6 +8,7 @@ const LAYERS: ReadonlyArray<readonly string[]> = [
   ['packages/core'],
   [
     'packages/admission',
+    'packages/billing',
     'packages/bundler',
     'packages/discovery',
     'packages/egress',
@@ -15,7 +16,9 @@ const LAYERS: ReadonlyArray<readonly string[]> = [
     'packages/gateway',
     'packages/isolate',
     'packages/isolate-pool',
+    'packages/ledger',
     'packages/metering',
+    'packages/metrics',
     'packages/registry',
     'packages/runtime',
     'packages/wire',

@@ -34,6 +34,7 @@ export const ERRORS = {
   'too-many-requests': entry(429, 'The function is at its concurrency limit', 'caller', true),
   'saturated': entry(503, 'The server is at its concurrency limit', 'carpool', true),
   'no-host': entry(503, 'No host process is ready', 'carpool', true),
+  'ledger-unavailable': entry(503, 'Usage cannot be recorded', 'carpool', true),
   'draining': entry(503, 'The server is shutting down', 'carpool', true),
   'unreachable': entry(503, 'The server does not answer', 'carpool', true),
   'data-unusable': entry(500, 'Stored data cannot be used', 'carpool'),

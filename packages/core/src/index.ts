@@ -4,9 +4,28 @@ export type { DeployRequest, FunctionInfo, HostInfo, InvokeRequest, InvokeRespon
 export { CarpoolError, ERRORS, isErrorCode, type ErrorCode, type Fault } from './errors.ts'
 export { checkFunctionName, type HandlerForm, type Revision, type RevisionConfig } from './function.ts'
 export type { HeaderList, HttpRequest, HttpResponse, RequestHead, ResponseHead } from './http.ts'
-export type { FinishedInvocation, InvocationRequest, InvocationResult, Invoke, StartKind, Trigger } from './invocation.ts'
+export {
+  START_KINDS,
+  type FinishedInvocation,
+  type InvocationRequest,
+  type InvocationResult,
+  type Invoke,
+  type StartKind,
+  type Trigger,
+} from './invocation.ts'
+export { execUs, type InvocationRecord } from './invocation-record.ts'
 export { LIMIT_RANGES, resolveLimits, type FunctionLimits } from './limits.ts'
 export type { LogLevel, LogLine } from './log-line.ts'
 export type { FailedFetch, FetchedHead, FetchHead, FetchResult } from './outbound-fetch.ts'
 export { OUTCOMES, type FailedOutcome, type Outcome } from './outcome.ts'
 export { PROBLEM_CONTENT_TYPE, problemOfError, problemOfOutcome, type Problem } from './problem.ts'
+export { NO_USAGE, type BackgroundUsage, type InvocationUsage } from './usage.ts'
+export {
+  INSTANCE_CONCURRENCY,
+  USAGE_GROUPS,
+  type InvocationQuery,
+  type UsageGroup,
+  type UsageQuery,
+  type UsageRow,
+  type UsageTotals,
+} from './usage-totals.ts'

@@ -1,11 +1,15 @@
 import type { Cancellation } from './cancellation.ts'
 import type { HttpRequest, HttpResponse } from './http.ts'
+import type { InvocationRecord } from './invocation-record.ts'
 import type { FailedOutcome } from './outcome.ts'
+import type { InvocationUsage } from './usage.ts'
 
 export type Trigger = 'http' | 'cli'
 
 /** One call, before it is known whether its function exists. */
 export interface InvocationRequest {
+  /** UUID, version 7. */
+  readonly id: string
   readonly functionName: string
   readonly trigger: Trigger
   readonly request: HttpRequest
@@ -13,25 +17,37 @@ export interface InvocationRequest {
   readonly cancellation: Cancellation
 }
 
-/** How the isolate that ran an invocation came to be: it was there (`warm`), or was made for this call. */
-export type StartKind = 'warm' | 'isolate-cold'
+/**
+ * What an invocation found when it came:
+ *
+ * - `warm`: an isolate with its function loaded.
+ * - `isolate-cold`: a host in which its revision had run, but no isolate.
+ * - `host-cold`: a host in which its revision had not run yet.
+ * - `function-cold`: the same, and the revision had never run anywhere.
+ */
+export const START_KINDS = ['warm', 'isolate-cold', 'host-cold', 'function-cold'] as const
+export type StartKind = (typeof START_KINDS)[number]
 
 /** How user code ended, with its response if it gave one. */
-export type InvocationResult =
-  | { readonly outcome: 'ok'; readonly start: StartKind; readonly response: HttpResponse }
+export type InvocationResult = (
+  | { readonly outcome: 'ok'; readonly response: HttpResponse }
   | {
       readonly outcome: FailedOutcome
-      readonly start: StartKind
       /** For the caller: what happened, with the limit that was passed. */
       readonly detail: string
       /** For the function's log: message and stack, in positions of the bundle. */
       readonly stack?: string
     }
+) & {
+  readonly start: StartKind
+  readonly usage: InvocationUsage
+}
 
 /** What came of an invocation that was admitted. */
 export interface FinishedInvocation {
-  readonly id: string
   readonly result: InvocationResult
+  /** As it stands in the ledger. */
+  readonly record: InvocationRecord
 }
 
 /** Runs one invocation from routing to metering. @throws CarpoolError if it is refused before user code could run. */

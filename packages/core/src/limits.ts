@@ -4,6 +4,8 @@ import { CarpoolError } from './errors.ts'
 export interface FunctionLimits {
   /** Heap limit of the function's isolate, in MiB. Not a reservation: an isolate takes what its code uses. */
   readonly memoryMb: number
+  /** Most CPU time of one invocation, in ms. What it leaves behind in timers and promises has the same limit for each entry. */
+  readonly cpuMs: number
   /** Longest time from the start of an invocation to its answer, in ms. */
   readonly wallMs: number
   /** Most invocations of the function at the same time. */
@@ -20,6 +22,7 @@ interface LimitRange {
 /** Defaults and accepted ranges. 8 MiB is the least that isolated-vm accepts. */
 export const LIMIT_RANGES: { readonly [K in keyof FunctionLimits]: LimitRange } = {
   memoryMb: { default: 256, min: 8, max: 4096, unit: 'MiB' },
+  cpuMs: { default: 1_000, min: 5, max: 900_000, unit: 'ms' },
   wallMs: { default: 30_000, min: 10, max: 900_000, unit: 'ms' },
   concurrency: { default: 10_000, min: 1, max: 100_000, unit: 'invocations' },
 }
@@ -37,5 +40,10 @@ export function resolveLimits(given: Partial<FunctionLimits>): FunctionLimits {
     }
     return value
   }
-  return { memoryMb: resolve('memoryMb'), wallMs: resolve('wallMs'), concurrency: resolve('concurrency') }
+  return {
+    memoryMb: resolve('memoryMb'),
+    cpuMs: resolve('cpuMs'),
+    wallMs: resolve('wallMs'),
+    concurrency: resolve('concurrency'),
+  }
 }

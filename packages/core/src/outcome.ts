@@ -12,6 +12,7 @@ interface OutcomeEntry {
  * - `load-failed`: the module scope threw, so the handler never ran.
  * - `invalid-response`: the handler returned something that is no response.
  * - `timeout`: the wall limit passed before an answer.
+ * - `cpu-exceeded`: the invocation passed its CPU limit, and its isolate was disposed.
  * - `memory-exceeded`: the isolate passed its memory limit and was disposed.
  * - `isolate-lost`: the isolate was disposed for what another invocation of the same function did.
  * - `canceled`: the client left before the answer.
@@ -23,6 +24,7 @@ export const OUTCOMES = {
   'load-failed': { status: 500, title: 'The function failed to load' },
   'invalid-response': { status: 502, title: 'The function returned no valid response' },
   'timeout': { status: 504, title: 'The function did not answer within its wall limit' },
+  'cpu-exceeded': { status: 502, title: 'The function passed its CPU limit' },
   'memory-exceeded': { status: 502, title: 'The function passed its memory limit' },
   'isolate-lost': { status: 502, title: 'The isolate of the function was ended by another of its invocations' },
   'canceled': { status: 499, title: 'The client left before the answer' },

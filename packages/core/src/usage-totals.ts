@@ -1,0 +1,71 @@
+/**
+ * Sums over the records of many invocations: all that a rate card needs. The products with memory are kept beside the sums, for the
+ * functions of one row may have different memory limits.
+ */
+export interface UsageTotals {
+  /** Invocations that had an outcome; those refused are not among them. */
+  readonly invocations: number
+  /** Those whose outcome was not `ok`. */
+  readonly failures: number
+  readonly refused: number
+  /** Those whose start was not `warm`. */
+  readonly coldStarts: number
+  readonly cpuUs: number
+  readonly initCpuUs: number
+  /** CPU time while nobody waited. */
+  readonly backgroundCpuUs: number
+  readonly wallUs: number
+  readonly queueUs: number
+  readonly initUs: number
+  /** Each invocation's exec time rounded up to 1 ms, and times its memory limit in MiB. */
+  readonly exec1Ms: number
+  readonly exec1MbMs: number
+  /** The same, rounded up to 100 ms. */
+  readonly exec100Ms: number
+  readonly exec100MbMs: number
+  /** Each invocation's init time rounded up to 1 ms, and times its memory limit in MiB. */
+  readonly init1Ms: number
+  readonly init1MbMs: number
+  /** Time in which an instance of the function was in use: one for every {@link INSTANCE_CONCURRENCY} invocations or part of it. */
+  readonly instanceUs: number
+  readonly instanceMbMs: number
+  readonly bytesIn: number
+  readonly bytesOut: number
+  readonly egressBytesIn: number
+  readonly egressBytesOut: number
+  /** The largest of all. */
+  readonly memoryPeakKb: number
+}
+
+/** Invocations that share one instance where a platform lets them: the default of Cloud Run. */
+export const INSTANCE_CONCURRENCY = 80
+
+export const USAGE_GROUPS = ['function', 'owner', 'hour'] as const
+export type UsageGroup = (typeof USAGE_GROUPS)[number]
+
+/** The totals of one function, owner or hour. */
+export interface UsageRow extends UsageTotals {
+  /** The function's or the owner's name, or the beginning of the hour as ISO 8601 in UTC. */
+  readonly key: string
+}
+
+/** `GET /v1/usage` */
+export interface UsageQuery {
+  readonly by: UsageGroup
+  /** Only hours that end after this, in ms of the epoch: totals are kept by the hour. Absent: all. */
+  readonly sinceMs?: number
+  /** Only this function. */
+  readonly functionName?: string
+}
+
+/** `GET /v1/invocations`: newest first, or slowest first. */
+export interface InvocationQuery {
+  readonly functionName?: string
+  readonly sinceMs?: number
+  /** Only those that were refused, or whose outcome was not `ok`. */
+  readonly failed?: boolean
+  /** Ordered by exec time, the longest first. */
+  readonly slow?: boolean
+  /** Most records to give. */
+  readonly limit: number
+}
