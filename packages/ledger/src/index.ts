@@ -1,0 +1,2 @@
+export { openLedger } from './ledger.ts'
+export type { Ledger, LedgerOptions, LedgerProblem } from './ledger-types.ts'

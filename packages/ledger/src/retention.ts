@@ -1,0 +1,69 @@
+import type { DatabaseSync, StatementSync } from 'node:sqlite'
+import { transact } from './database.ts'
+import { HOUR_MS } from './totals-columns.ts'
+
+/** Sequences looked at in one step: a millisecond or less. */
+const CHUNK_ROWS = 500
+
+interface OldHour {
+  readonly hour: number
+  readonly last: number
+  /** The next sequence to look at. */
+  next: number
+}
+
+/**
+ * Deletes the rows of hours that are over the age, in small steps. The totals know in which range of sequences the rows of an hour are, so
+ * that nothing is searched; other rows in that range stay. Rows that the totals do not hold yet are in no such range.
+ */
+export class Retention {
+  readonly #database: DatabaseSync
+  readonly #oldestHour: StatementSync
+  readonly #nextRow: StatementSync
+  readonly #delete: readonly StatementSync[]
+  readonly #forget: StatementSync
+  #beforeMs = 0
+  #current: OldHour | undefined
+
+  constructor(database: DatabaseSync) {
+    this.#database = database
+    this.#oldestHour = database.prepare(`
+      SELECT hour, min(first_sequence) AS next, max(last_sequence) AS last FROM totals
+      WHERE hour < ? AND first_sequence IS NOT NULL GROUP BY hour ORDER BY hour LIMIT 1`)
+    this.#nextRow = database.prepare(`
+      SELECT min(coalesce((SELECT min(sequence) FROM invocations WHERE sequence >= :from), :last + 1),
+        coalesce((SELECT min(sequence) FROM background WHERE sequence >= :from), :last + 1)) AS next`)
+    this.#delete = [
+      database.prepare('DELETE FROM invocations WHERE sequence BETWEEN ? AND ? AND started_at_ms < ?'),
+      database.prepare('DELETE FROM background WHERE sequence BETWEEN ? AND ? AND at_ms < ?'),
+    ]
+    this.#forget = database.prepare(
+      'UPDATE totals SET first_sequence = NULL, last_sequence = NULL WHERE hour = ? AND last_sequence <= ?',
+    )
+  }
+
+  /** Whole hours that ended before this are to go. */
+  set beforeMs(beforeMs: number) {
+    this.#beforeMs = beforeMs
+  }
+
+  /** Takes one step. Gives false if there is nothing left to delete. Throws what SQLite says. */
+  step(): boolean {
+    const hours = Math.floor(this.#beforeMs / HOUR_MS)
+    this.#current ??= this.#oldestHour.get(hours) as unknown as OldHour | undefined
+    const current = this.#current
+    if (current === undefined) return false
+    const endMs = (current.hour + 1) * HOUR_MS
+    const next = transact(this.#database, () => {
+      const from = Number(this.#nextRow.get({ from: current.next, last: current.last })?.['next'])
+      const to = Math.min(from + CHUNK_ROWS - 1, current.last)
+      for (const statement of this.#delete) statement.run(from, to, endMs)
+      // Rows of that hour that came in the meantime have given it a range that ends later.
+      if (to === current.last) this.#forget.run(current.hour, current.last)
+      return to + 1
+    })
+    current.next = next
+    if (next > current.last) this.#current = undefined
+    return true
+  }
+}

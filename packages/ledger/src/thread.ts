@@ -1,0 +1,28 @@
+import { Worker } from 'node:worker_threads'
+
+export interface ThreadEvents<Message> {
+  readonly onMessage: (message: Message) => void
+  /** Called once, after the last message. `cause` is absent if the thread ended by itself. */
+  readonly onEnd: (cause: unknown) => void
+}
+
+export interface Thread<Message> {
+  post(message: Message): void
+  /** Ends it where it is. */
+  terminate(): void
+}
+
+/** Starts a thread of this package that runs the named file. */
+export function startThread<To, From>(file: string, workerData: unknown, { onMessage, onEnd }: ThreadEvents<From>): Thread<To> {
+  let failure: unknown
+  // No flags of this process: a test runner's hooks have no business in it.
+  const worker = new Worker(new URL(file, import.meta.url), { workerData, execArgv: [], name: 'carpool-ledger' })
+  worker.on('message', onMessage)
+  worker.on('error', (cause) => (failure = cause))
+  worker.on('exit', (code) => onEnd(failure ?? (code === 0 ? undefined : new Error(`The thread ended with code ${code}.`))))
+  return {
+    // oxlint-disable-next-line unicorn/require-post-message-target-origin -- that is for windows
+    post: (message) => worker.postMessage(message),
+    terminate: () => void worker.terminate(),
+  }
+}
