@@ -1,3 +1,4 @@
+import type { Account } from '@carpool/metering'
 import type { Guest } from './guest.ts'
 
 /** What the table needs of a guest. */
@@ -11,6 +12,8 @@ export interface OpenFetch<G extends FetchingGuest = Guest> {
   readonly guestFetch: number
   /** On whose behalf the guest says that it fetches. */
   readonly invocation: number
+  /** Whose it is. */
+  readonly account: Account
 }
 
 /** The open fetches of one guest. */
@@ -29,8 +32,8 @@ export class FetchTable<G extends FetchingGuest = Guest> {
     return this.#open.size
   }
 
-  add(guest: G, guestFetch: number, invocation: number): number {
-    const fetch = { number: ++this.#last, guest, guestFetch, invocation }
+  add(guest: G, guestFetch: number, invocation: number, account: Account): number {
+    const fetch = { number: ++this.#last, guest, guestFetch, invocation, account }
     this.#open.set(fetch.number, fetch)
     let fetches = this.#byGuest.get(guest)
     if (fetches === undefined) this.#byGuest.set(guest, (fetches = { byGuestFetch: new Map(), byInvocation: new Map() }))

@@ -1,19 +1,23 @@
 import { randomBytes } from 'node:crypto'
-import type { HandlerForm, LogLevel } from '@carpool/core'
+import { resolveLimits, type FunctionLimits, type HandlerForm, type LogLevel } from '@carpool/core'
 import { GuestIsolate, type Bootstrap, type GuestCallback, type GuestCode, type Primitive } from '@carpool/isolate'
 import type { Pooled } from '@carpool/isolate-pool'
+import { Account } from '@carpool/metering'
 import {
   ENTROPY_BYTES,
   type BodyKind,
+  NO_INVOCATION,
   type GuestBridge,
   type GuestEntries,
   type GuestOptions,
   type LoadReport,
-  NO_INVOCATION,
 } from '@carpool/runtime/bridge'
+import { EntryQueue } from './entry-queue.ts'
 import { LoadFailure } from './load-failure.ts'
 import { LogThrottle } from './log-throttle.ts'
 import { LoopWatch } from './loop-watch.ts'
+import { MemoryWatch } from './memory-watch.ts'
+import type { Stay } from './stay.ts'
 import { TimerTable } from './timer-table.ts'
 
 /** What a guest tells its host. Numbers and texts come from the guest: trust neither. */
@@ -25,30 +29,54 @@ export interface GuestListener {
   /** The guest got round to a `cancel`: what the invocation waits for was told before. */
   canceled(guest: Guest, invocation: number): void
   logged(guest: Guest, invocation: number, level: LogLevel, text: string): void
+  /** Whose an invocation's work is; undefined if the guest runs no invocation of that number (any more). */
+  accountOf(guest: Guest, invocation: number): Account | undefined
+  stayBegan(guest: Guest, stay: Stay): void
+  stayEnded(guest: Guest, stay: Stay, cpuNs: number): void
+  /** The isolate is gone, in the middle of this stay: V8 ended it, or we did. */
+  stayLost(guest: Guest, stay: Stay): void
   /** V8 gave up on the isolate: the process must end. */
   catastrophe(reason: string): void
 }
 
-const ENTRY_NAMES = ['load', 'invoke', 'cancel', 'fireTimer', 'settleFetch'] as const satisfies ReadonlyArray<keyof GuestEntries>
+const ENTRY_NAMES = ['load', 'invoke', 'cancel', 'fireTimer', 'settleFetch', 'spans'] as const satisfies ReadonlyArray<
+  keyof GuestEntries
+>
 
 /** An isolate with the guest runtime in it: first blank, then, once loaded, one revision of a function. */
 export class Guest implements Pooled {
-  /** Monotonic time of the first entry that was queued since the guest last called the host, in ms; undefined if none was. */
-  silentSinceMs: number | undefined
+  /** What of its work nobody waits for. */
+  readonly background = new Account()
+  /** Its start, until it is loaded. */
+  readonly start = new Account()
   /** Fetches that the guest waits for; the fetch table counts them. */
   openFetches = 0
   readonly #isolate: GuestIsolate
   readonly #timers: TimerTable
   readonly #logs: LogThrottle
   readonly #relay: Relay
+  readonly #listener: GuestListener
+  readonly #queue: EntryQueue
+  readonly #memory = new MemoryWatch()
   #revision = ''
+  #isLoaded = false
+  #endLoad: ((failure: LoadFailure) => void) | undefined
   #form: HandlerForm = 'fetch'
-  #wallMs = 0
+  #limits = resolveLimits({})
 
   private constructor(isolate: GuestIsolate, relay: Relay, listener: GuestListener) {
     this.#isolate = isolate
     this.#relay = relay
-    this.#timers = new TimerTable((timer) => this.#enter('fireTimer', timer))
+    this.#listener = listener
+    this.#timers = new TimerTable((timer, account) => this.#enter(account, 'fireTimer', timer))
+    this.#queue = new EntryQueue(isolate, {
+      stayBegan: (stay) => listener.stayBegan(this, stay),
+      stayEnded: (stay, cpuNs) => {
+        listener.stayEnded(this, stay, cpuNs)
+        if (this.#memory.isDue(cpuNs, performance.now())) this.#measureMemory()
+      },
+      stayLost: (stay) => listener.stayLost(this, stay),
+    })
     this.#logs = new LogThrottle((report) => listener.logged(this, NO_INVOCATION, 'warn', report))
   }
 
@@ -79,9 +107,37 @@ export class Guest implements Pooled {
     return this.#isolate.disposed
   }
 
-  /** Wall limit of the revision, in ms. */
-  get wallMs(): number {
-    return this.#wallMs
+  /** Whether its module scope has run. */
+  get isLoaded(): boolean {
+    return this.#isLoaded
+  }
+
+  get limits(): FunctionLimits {
+    return this.#limits
+  }
+
+  /** CPU time of the isolate since it was made, as of the last time that it was at rest, in ns. */
+  get cpuNs(): number {
+    return this.#isolate.restedCpuNs
+  }
+
+  /** CPU time of looking at the memory, in ns. */
+  get memoryWatchNs(): number {
+    return this.#memory.account.cpuNs
+  }
+
+  /** Largest heap that was seen, in KiB. */
+  get memoryPeakKb(): number {
+    return this.#memory.peakKb
+  }
+
+  /** The stay that is under way. */
+  get stay(): Stay | undefined {
+    return this.#queue.stay
+  }
+
+  get queue(): EntryQueue {
+    return this.#queue
   }
 
   get hasBackgroundWork(): boolean {
@@ -103,27 +159,49 @@ export class Guest implements Pooled {
    */
   async load(code: GuestCode, options: GuestOptions): Promise<void> {
     this.#revision = options.revision
-    this.#wallMs = options.limits.wallMs
-    const report = await this.#untilLoaded(code, options)
-    if (!report.ok) throw new LoadFailure(report.message, { code: report.code, guestStack: report.stack })
-    this.#form = report.form
+    this.#limits = options.limits
+    try {
+      const report = await this.#untilLoaded(code, options)
+      await new Promise<void>((resolve) => this.#queue.whenCharged(resolve))
+      if (!report.ok) throw new LoadFailure(report.message, { code: report.code, guestStack: report.stack })
+      this.#form = report.form
+      this.#isLoaded = true
+      this.#measureMemory()
+    } catch (cause) {
+      this.#queue.chargeEarly()
+      this.dispose()
+      throw cause
+    } finally {
+      this.#relay.onLoaded = undefined
+      this.#endLoad = undefined
+    }
   }
 
-  invoke(invocation: number, head: string, kind: BodyKind, body: string): void {
-    this.#enter('invoke', invocation, head, kind, body)
+  reachedMemoryLimit(): void {
+    this.#memory.saw(this.#limits.memoryMb * 1024 * 1024, performance.now())
   }
 
+  /** Gives up on a module scope that is still running, or has lost its isolate. */
+  endLoad(failure: LoadFailure): void {
+    this.#endLoad?.(failure)
+  }
+
+  invoke(account: Account, invocation: number, head: string, kind: BodyKind, body: string): void {
+    this.#enter(account, 'invoke', invocation, head, kind, body)
+  }
+
+  /** The invocation has ended, so what its end brings about is nobody's. */
   cancel(invocation: number): void {
-    this.#enter('cancel', invocation)
+    this.#enter(this.background, 'cancel', invocation)
   }
 
-  /** Has the guest call the host, with nothing to say, when it gets round to it. */
-  ping(): void {
-    this.cancel(NO_INVOCATION)
+  settleFetch(account: Account, fetch: number, result: string, kind: BodyKind, body: string): void {
+    this.#enter(account, 'settleFetch', fetch, result, kind, body)
   }
 
-  settleFetch(fetch: number, result: string, kind: BodyKind, body: string): void {
-    this.#enter('settleFetch', fetch, result, kind, body)
+  /** Whose the work of an invocation is, or of the module scope. */
+  accountOf(invocation: number): Account {
+    return this.#listener.accountOf(this, invocation) ?? (this.#isLoaded ? this.background : this.start)
   }
 
   dispose(): void {
@@ -132,52 +210,42 @@ export class Guest implements Pooled {
     this.#isolate.dispose()
   }
 
-  #enter(entry: (typeof ENTRY_NAMES)[number], ...args: Primitive[]): void {
-    this.silentSinceMs ??= performance.now()
-    this.#isolate.enter(entry, ...args)
+  #enter(account: Account, name: (typeof ENTRY_NAMES)[number], ...args: Primitive[]): void {
+    this.#queue.push({ account, name, args })
+  }
+
+  #measureMemory(): void {
+    this.#queue
+      .alone(this.#memory.account, () => this.#isolate.heapBytes())
+      .then(
+        (bytes) => this.#memory.saw(bytes, performance.now()),
+        // The isolate is gone.
+        () => {},
+      )
   }
 
   #untilLoaded(code: GuestCode, options: GuestOptions): Promise<LoadReport> {
     return new Promise((resolve, reject) => {
       const { wallMs } = options.limits
-      const fail = (failure: LoadFailure): void => {
-        settle()
-        this.dispose()
-        reject(failure)
-      }
       const limit = setTimeout(
-        () => fail(new LoadFailure(`The module scope did not finish within ${wallMs} ms.`, { outcome: 'timeout' })),
+        () => this.endLoad(new LoadFailure(`The module scope did not finish within ${wallMs} ms.`, { outcome: 'timeout' })),
         wallMs,
       )
-      // An isolate that V8 disposed tells nobody.
-      const watch = setInterval(() => {
-        if (!this.disposed) return
-        fail(
-          new LoadFailure(`The module scope passed the memory limit of ${options.limits.memoryMb} MiB.`, {
-            outcome: 'memory-exceeded',
-          }),
-        )
-      }, DISPOSED_CHECK_MS)
-      const settle = (): void => {
-        clearTimeout(limit)
-        clearInterval(watch)
-        this.#relay.onLoaded = undefined
-      }
       this.#relay.onLoaded = (report) => {
-        settle()
-        if (!report.ok) this.dispose()
+        clearTimeout(limit)
         resolve(report)
       }
-      this.#isolate.enterCode('load', JSON.stringify(options), code).catch((cause: unknown) => {
-        // A memory failure while compiling also ends here; the watch has the better reason for it.
-        if (this.disposed) return
-        fail(new LoadFailure(cause instanceof Error ? cause.message : 'The code does not compile.'))
+      this.#endLoad = (failure) => {
+        clearTimeout(limit)
+        reject(failure)
+      }
+      const enterCode = (): Promise<void> => this.#isolate.enterCode('load', JSON.stringify(options), code)
+      this.#queue.alone(this.start, enterCode).catch((cause: unknown) => {
+        this.endLoad(new LoadFailure(cause instanceof Error ? cause.message : 'The code does not compile.'))
       })
     })
   }
 }
-
-const DISPOSED_CHECK_MS = 10
 
 /** Ties the callbacks, which an isolate needs before it exists, to the guest around it. */
 interface Relay {
@@ -196,20 +264,18 @@ function bridgeOf(relay: Relay, listener: GuestListener): Record<keyof GuestBrid
       return undefined
     },
   })
-  // Only these end the silence of a guest: all else can come from a loop that never gets round to the next entry.
-  const signOfLife = (call: (guest: Guest, ...args: never[]) => void): GuestCallback =>
-    relayed((guest, ...args) => {
-      guest.silentSinceMs = undefined
-      call(guest, ...args)
-    })
   return {
-    loaded: signOfLife((_guest, report: string) => relay.onLoaded?.(JSON.parse(report) as LoadReport)),
-    answer: signOfLife((guest, invocation: number, head: string, kind: BodyKind, body: string) =>
+    loaded: relayed((_guest, report: string) => relay.onLoaded?.(JSON.parse(report) as LoadReport)),
+    answer: relayed((guest, invocation: number, head: string, kind: BodyKind, body: string) =>
       listener.answered(guest, invocation, head, kind, body),
     ),
-    fail: signOfLife((guest, invocation: number, failure: string) => listener.failed(guest, invocation, failure)),
-    canceled: signOfLife((guest, invocation: number) => listener.canceled(guest, invocation)),
-    startTimer: relayed((guest, timer: number, delayMs: number) => guest.timers.start(timer, delayMs)),
+    fail: relayed((guest, invocation: number, failure: string) => listener.failed(guest, invocation, failure)),
+    canceled: relayed((guest, invocation: number) => listener.canceled(guest, invocation)),
+    startTimer: relayed((guest, invocation: number, timer: number, delayMs: number) => {
+      const account = guest.accountOf(invocation)
+      guest.stay?.reached(account)
+      guest.timers.start(timer, delayMs, account)
+    }),
     stopTimer: relayed((guest, timer: number) => guest.timers.stop(timer)),
     startFetch: relayed((guest, invocation: number, fetch: number, head: string, kind: BodyKind, body: string) => {
       listener.fetchStarted(guest, invocation, fetch, head, kind, body)

@@ -1,18 +1,20 @@
-import { LIMIT_RANGES, type FailedOutcome, type LogLevel } from '@carpool/core'
+import { LIMIT_RANGES, type LogLevel } from '@carpool/core'
 import { Bootstrap, compileToCache } from '@carpool/isolate'
-import { IsolatePool, Prewarmer, type IsolateLease } from '@carpool/isolate-pool'
+import { IsolatePool, Prewarmer } from '@carpool/isolate-pool'
+import type { Account } from '@carpool/metering'
 import { NO_INVOCATION, type BodyKind, type GuestFailure } from '@carpool/runtime/bridge'
-import { NO_BODY, type Frame, type Invoke, type Setup, type ToHost, type ToServer } from '@carpool/wire'
+import { NO_BODY, type Frame, type Setup, type ToHost } from '@carpool/wire'
 import { decodeBody, encodeBody } from './body-codec.ts'
 import { CodeStore } from './code-store.ts'
-import { FetchTable } from './fetch-table.ts'
+import { EnteredWatch } from './entered-watch.ts'
+import { Fetches } from './fetches.ts'
 import { Guest, type GuestListener } from './guest.ts'
-import { InvocationTable, type ActiveInvocation } from './invocation-table.ts'
-import { LoadFailure } from './load-failure.ts'
-import { StallWatch } from './stall-watch.ts'
-
-/** Sends a message to the server. */
-export type Send = (message: ToServer, text?: string, body?: Uint8Array) => void
+import { Invocations } from './invocations.ts'
+import { asLoadFailure } from './load-failure.ts'
+import type { Send } from './send.ts'
+import type { Stay } from './stay.ts'
+import { StayEnder } from './stay-ender.ts'
+import { UsageReport } from './usage-report.ts'
 
 export interface HostOptions {
   readonly setup: Setup
@@ -23,12 +25,10 @@ export interface HostOptions {
   readonly onCatastrophe: (reason: string) => void
 }
 
-/** How often to look for isolates that V8 disposed, which tell nobody, in ms. */
-const ORPHAN_CHECK_MS = 25
-/** What a fetch of an ended invocation gives, as a FetchResult. */
-const INVOCATION_ENDED = JSON.stringify({ ok: false, message: 'The invocation has ended.' })
 /** How long a retired isolate may go on with work that nobody waits for, in ms. */
 const LINGER_MS = 30_000
+/** How often the server is told what was used, in ms. */
+const REPORT_MS = 250
 
 /** Runs invocations in isolates, as the server's messages say. */
 export class Host implements GuestListener {
@@ -38,22 +38,50 @@ export class Host implements GuestListener {
   readonly #prewarmer: Prewarmer<Guest>
   readonly #pool: IsolatePool<Guest>
   readonly #codes = new CodeStore()
-  readonly #invocations = new InvocationTable()
-  readonly #fetches = new FetchTable()
-  readonly #stallWatch = new StallWatch<Guest>((guest) => this.#endStuck(guest))
-  #orphanCheck: NodeJS.Timeout | undefined
+  readonly #fetches: Fetches
+  readonly #invocations: Invocations
+  readonly #usage: UsageReport
+  readonly #stayEnder: StayEnder
+  readonly #watch: EnteredWatch
 
   constructor({ setup, runtime, send, onCatastrophe }: HostOptions) {
     this.#send = send
     this.#maxBodyBytes = setup.maxBodyBytes
     this.#onCatastrophe = onCatastrophe
     const bootstrap = new Bootstrap(runtime)
-    this.#prewarmer = new Prewarmer((memoryLimitMb) => Guest.blank(bootstrap, memoryLimitMb, this), setup.prewarm)
+    this.#usage = new UsageReport({ send, underWay: () => this.#invocations.underWay })
+    const makeBlank = async (memoryLimitMb: number): Promise<Guest> => {
+      const guest = await Guest.blank(bootstrap, memoryLimitMb, this)
+      this.#usage.made(guest)
+      return guest
+    }
+    this.#prewarmer = new Prewarmer(makeBlank, setup.prewarm)
     this.#pool = new IsolatePool({
       load: (revision) => this.#load(revision),
       maxIsolates: setup.maxIsolates,
       lingerMs: LINGER_MS,
     })
+    this.#fetches = new Fetches(send, setup.maxBodyBytes)
+    this.#invocations = new Invocations({
+      send,
+      codes: this.#codes,
+      pool: this.#pool,
+      fetches: this.#fetches,
+      endStuck: (guest) => this.#stayEnder.end(guest, 'stuck'),
+    })
+    this.#stayEnder = new StayEnder({
+      invocations: this.#invocations,
+      updateEstimates: () => this.#watch.update(),
+      onLost: (estimateNs) => {
+        this.#usage.lost(estimateNs)
+        this.#fetches.stopOrphans()
+      },
+    })
+    this.#watch = new EnteredWatch((guest, stay) => this.#stayEnder.look(guest, stay))
+    setInterval(() => {
+      this.#usage.tell()
+      this.#fetches.stopOrphans()
+    }, REPORT_MS).unref()
   }
 
   /** Gets the first blank isolates ready. */
@@ -73,12 +101,14 @@ export class Host implements GuestListener {
       case 'retire':
         this.#pool.retire(message.revision)
         return this.#codes.delete(message.revision)
-      case 'invoke':
-        return this.#invoke(message, text, body)
+      case 'invoke': {
+        const [kind, requestBody] = encodeBody(body)
+        return this.#invocations.begin(message, { head: text, kind, body: requestBody })
+      }
       case 'cancel':
-        return this.#cancel(message.invocation)
+        return this.#invocations.cancel(message.invocation)
       case 'fetch-settled':
-        return this.#settleFetch(message.fetch, text, body)
+        return this.#fetches.settle(message.fetch, text, body)
     }
   }
 
@@ -86,12 +116,9 @@ export class Host implements GuestListener {
     const invocation = this.#invocations.of(guest, number)
     if (invocation === undefined) return
     const bytes = decodeBody(kind, body)
-    if (bytes.length > this.#maxBodyBytes) {
-      const detail = `The response body has ${bytes.length} bytes; the limit is ${this.#maxBodyBytes}.`
-      return this.#fail(invocation, 'invalid-response', detail, detail)
-    }
-    if (this.#invocations.end(invocation))
-      this.#send({ type: 'answer', invocation: number, start: invocation.start }, head, bytes)
+    if (bytes.length <= this.#maxBodyBytes) return this.#invocations.answer(invocation, head, bytes)
+    const detail = `The response body has ${bytes.length} bytes; the limit is ${this.#maxBodyBytes}.`
+    this.#invocations.fail(invocation, 'invalid-response', detail, detail)
   }
 
   failed(guest: Guest, number: number, text: string): void {
@@ -99,46 +126,69 @@ export class Host implements GuestListener {
     if (invocation === undefined) return
     const failure = JSON.parse(text) as GuestFailure
     const detail = failure.outcome === 'exception' ? 'The function threw an error; its log has the stack.' : failure.message
-    this.#fail(invocation, failure.outcome, detail, failure.stack || failure.message)
+    this.#invocations.fail(invocation, failure.outcome, detail, failure.stack || failure.message)
   }
 
   fetchStarted(guest: Guest, number: number, guestFetch: number, head: string, kind: BodyKind, body: string): void {
-    const bytes = decodeBody(kind, body)
-    if (bytes.length > this.#maxBodyBytes) {
-      const message = `The request body has ${bytes.length} bytes; the limit is ${this.#maxBodyBytes}.`
-      return guest.settleFetch(guestFetch, JSON.stringify({ ok: false, message }), 'none', '')
-    }
-    const fetch = this.#fetches.add(guest, guestFetch, number)
-    this.#watchForOrphans()
-    const id = this.#idOf(guest, number)
-    this.#send({ type: 'fetch', fetch, revision: guest.revision, ...(id !== undefined && { id }) }, head, bytes)
+    const id = this.#hadEffect(guest, number)
+    this.#fetches.start(guest, { invocation: number, id, guestFetch }, head, kind, body)
   }
 
   fetchStopped(guest: Guest, guestFetch: number): void {
-    const fetch = this.#fetches.stop(guest, guestFetch)
-    if (fetch !== undefined) this.#send({ type: 'fetch-stop', fetch })
+    this.#fetches.stop(guest, guestFetch)
   }
 
   canceled(guest: Guest, number: number): void {
     // Those that it started while the cancel was on its way to it.
-    if (number !== NO_INVOCATION) this.#stopFetches(guest, number)
+    if (number !== NO_INVOCATION) this.#fetches.stopOf(guest, number)
   }
 
   logged(guest: Guest, number: number, level: LogLevel, text: string): void {
-    const id = this.#idOf(guest, number)
+    const id = this.#hadEffect(guest, number)
     this.#send({ type: 'log', revision: guest.revision, level, ...(id !== undefined && { id }) }, text)
+  }
+
+  accountOf(guest: Guest, number: number): Account | undefined {
+    return this.#invocations.of(guest, number)?.account
+  }
+
+  stayBegan(guest: Guest, stay: Stay): void {
+    this.#watch.began(guest, stay)
+  }
+
+  stayEnded(guest: Guest, stay: Stay, cpuNs: number): void {
+    this.#watch.ended(guest, stay, cpuNs)
+  }
+
+  stayLost(guest: Guest, stay: Stay): void {
+    this.#stayEnder.lost(guest, stay)
+    this.#watch.ended(guest, stay, stay.estimateNs)
   }
 
   catastrophe(reason: string): void {
     this.#onCatastrophe(reason)
   }
 
+  /** The invocation showed itself outside, so it cannot be begun again in secret. @returns its public id, if the guest runs it */
+  #hadEffect(guest: Guest, number: number): string | undefined {
+    const invocation = this.#invocations.of(guest, number)
+    if (invocation === undefined) return undefined
+    invocation.call = undefined
+    guest.stay?.reached(invocation.account)
+    return invocation.id
+  }
+
   async #load(revision: string): Promise<Guest> {
     const { code, options } = this.#codes.get(revision)
     const guest = await this.#prewarmer.take(options.limits.memoryMb)
-    await guest.load(code, options)
-    this.#stallWatch.add(guest)
-    return guest
+    try {
+      await guest.load(code, options)
+      return guest
+    } catch (cause) {
+      const failure = asLoadFailure(cause)
+      failure.charge(guest.start.take().cpuNs)
+      throw failure
+    }
   }
 
   async #compile(revision: string): Promise<void> {
@@ -150,7 +200,8 @@ export class Host implements GuestListener {
   async #start(revision: string): Promise<void> {
     try {
       const lease = await this.#pool.acquire(revision)
-      const { form } = lease.isolate
+      const { form, start, background } = lease.isolate
+      background.charge(start.take().cpuNs)
       lease.release()
       this.#send({ type: 'started', revision, result: { ok: true, form } })
     } catch (cause) {
@@ -158,116 +209,4 @@ export class Host implements GuestListener {
       this.#send({ type: 'started', revision, result: { ok: false, code, message, stack } })
     }
   }
-
-  #invoke({ invocation: number, id, revision }: Invoke, head: string, body: Uint8Array): void {
-    const limits = this.#codes.find(revision)?.options.limits
-    if (limits === undefined) {
-      const detail = 'The revision was taken out of service.'
-      return this.#send({ type: 'failed', invocation: number, start: 'isolate-cold', outcome: 'load-failed', detail })
-    }
-    const invocation: ActiveInvocation = {
-      number,
-      id,
-      limits,
-      start: 'warm',
-      lease: undefined,
-      wallLimit: setTimeout(() => this.#timeOut(invocation), limits.wallMs),
-    }
-    this.#invocations.add(invocation)
-    this.#watchForOrphans()
-    const warm = this.#pool.acquireWarm(revision)
-    if (warm !== undefined) return this.#enter(invocation, warm, head, body)
-    invocation.start = 'isolate-cold'
-    // The body is a view into a chunk of the connection, and now has to outlive the turn.
-    const kept = body.slice()
-    this.#pool.acquire(revision).then(
-      (lease) => this.#enter(invocation, lease, head, kept),
-      (cause: unknown) => {
-        const { outcome, message, guestStack } = asLoadFailure(cause)
-        const detail =
-          outcome === 'load-failed' ? 'The module scope threw an error; the log of the function has the stack.' : message
-        this.#fail(invocation, outcome, detail, guestStack || message)
-      },
-    )
-  }
-
-  #enter(invocation: ActiveInvocation, lease: IsolateLease<Guest>, head: string, body: Uint8Array): void {
-    // While the isolate loaded, the time may have run out or the client may have left.
-    if (this.#invocations.get(invocation.number) !== invocation) return lease.release()
-    this.#invocations.bind(invocation, lease)
-    const [kind, text] = encodeBody(body)
-    lease.isolate.invoke(invocation.number, head, kind, text)
-  }
-
-  #timeOut(invocation: ActiveInvocation): void {
-    const { wallMs } = invocation.limits
-    const guest = invocation.lease?.isolate
-    const detail = `No answer within the wall limit of ${wallMs} ms.`
-    this.#fail(invocation, 'timeout', detail, detail)
-    if (guest !== undefined) this.#cancelIn(guest, invocation.number)
-  }
-
-  /** Ends a guest that is stuck in user code, with the invocations that wait behind what holds it up. */
-  #endStuck(guest: Guest): void {
-    guest.dispose()
-    for (const other of this.#invocations.in(guest)) {
-      const detail = 'Other work of the function held the isolate past the wall limit, so it was ended.'
-      this.#fail(other, 'isolate-lost', detail, detail)
-    }
-  }
-
-  #cancel(number: number): void {
-    const invocation = this.#invocations.get(number)
-    if (invocation === undefined) return
-    this.#fail(invocation, 'canceled', 'The client left before the answer.')
-    if (invocation.lease !== undefined) this.#cancelIn(invocation.lease.isolate, number)
-  }
-
-  #cancelIn(guest: Guest, number: number): void {
-    guest.cancel(number)
-    this.#stopFetches(guest, number)
-  }
-
-  #stopFetches(guest: Guest, invocation: number): void {
-    for (const { number, guestFetch } of this.#fetches.takeOf(guest, invocation)) {
-      this.#send({ type: 'fetch-stop', fetch: number })
-      guest.settleFetch(guestFetch, INVOCATION_ENDED, 'none', '')
-    }
-  }
-
-  #settleFetch(number: number, result: string, body: Uint8Array): void {
-    const fetch = this.#fetches.take(number)
-    if (fetch !== undefined) fetch.guest.settleFetch(fetch.guestFetch, result, ...encodeBody(body))
-  }
-
-  #watchForOrphans(): void {
-    this.#orphanCheck ??= setInterval(() => this.#failOrphans(), ORPHAN_CHECK_MS)
-  }
-
-  #failOrphans(): void {
-    for (const invocation of this.#invocations.orphans()) {
-      const detail = `The isolate passed its memory limit of ${invocation.limits.memoryMb} MiB.`
-      this.#fail(invocation, 'memory-exceeded', detail, detail)
-    }
-    for (const { number } of this.#fetches.takeOrphans()) this.#send({ type: 'fetch-stop', fetch: number })
-    if (this.#invocations.size > 0 || this.#fetches.size > 0) return
-    clearInterval(this.#orphanCheck)
-    this.#orphanCheck = undefined
-  }
-
-  #fail(invocation: ActiveInvocation, outcome: FailedOutcome, detail: string, stack?: string): void {
-    if (!this.#invocations.end(invocation)) return
-    const { number, start } = invocation
-    this.#send({ type: 'failed', invocation: number, start, outcome, detail, ...(stack !== undefined && { stack }) })
-  }
-
-  #idOf(guest: Guest, number: number): string | undefined {
-    return number === NO_INVOCATION ? undefined : this.#invocations.of(guest, number)?.id
-  }
-}
-
-function asLoadFailure(cause: unknown): LoadFailure {
-  return cause instanceof LoadFailure
-    ? cause
-    : new LoadFailure('The function could not be loaded.', { guestStack: String(cause) })
 }

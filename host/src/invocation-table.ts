@@ -1,14 +1,34 @@
-import type { FunctionLimits, StartKind } from '@carpool/core'
+import type { FunctionLimits } from '@carpool/core'
 import type { IsolateLease } from '@carpool/isolate-pool'
+import type { Account } from '@carpool/metering'
+import type { BodyKind } from '@carpool/runtime/bridge'
+import type { HostStart } from '@carpool/wire'
 import type { Guest } from './guest.ts'
+
+/** The request of an invocation as it enters a guest. */
+export interface Call {
+  readonly head: string
+  readonly kind: BodyKind
+  readonly body: string
+}
 
 /** An invocation in this host, from its arrival until its end is told. */
 export interface ActiveInvocation {
   readonly number: number
   readonly id: string
+  readonly revision: string
   readonly limits: FunctionLimits
+  readonly account: Account
   readonly wallLimit: NodeJS.Timeout
-  start: StartKind
+  start: HostStart
+  /** How long it waited for isolates, in µs. */
+  initUs: number
+  /** CPU time of starts that it caused, in ns. */
+  initCpuNs: number
+  /** Isolates in which it was begun. */
+  attempts: number
+  /** Kept as long as it could be begun again elsewhere without anybody noticing. */
+  call: Call | undefined
   /** Absent while the isolate loads. */
   lease: IsolateLease<Guest> | undefined
 }
@@ -22,8 +42,16 @@ export class InvocationTable {
     return this.#active.size
   }
 
+  [Symbol.iterator](): IterableIterator<ActiveInvocation> {
+    return this.#active.values()
+  }
+
   add(invocation: ActiveInvocation): void {
     this.#active.set(invocation.number, invocation)
+  }
+
+  has(invocation: ActiveInvocation): boolean {
+    return this.#active.get(invocation.number) === invocation
   }
 
   /** The invocation has its isolate now. */
@@ -32,6 +60,15 @@ export class InvocationTable {
     const others = this.#byGuest.get(lease.isolate)
     if (others === undefined) this.#byGuest.set(lease.isolate, new Set([invocation]))
     else others.add(invocation)
+  }
+
+  /** The isolate is gone, and the invocation is to be begun again. */
+  unbind(invocation: ActiveInvocation): void {
+    const { lease } = invocation
+    if (lease === undefined) return
+    invocation.lease = undefined
+    this.#forget(invocation, lease.isolate)
+    lease.release()
   }
 
   get(number: number): ActiveInvocation | undefined {
@@ -48,21 +85,19 @@ export class InvocationTable {
     return [...(this.#byGuest.get(guest) ?? [])]
   }
 
-  /** Those whose isolate is gone. */
-  orphans(): ActiveInvocation[] {
-    return [...this.#byGuest].flatMap(([guest, invocations]) => (guest.disposed ? [...invocations] : []))
-  }
-
-  /** Ends an invocation: true for the first caller, who then tells its outcome; false if it had ended. */
+  /**
+   * Ends an invocation: true for the first caller, who then tells its outcome and gives back its lease; false if it had ended.
+   */
   end(invocation: ActiveInvocation): boolean {
     if (!this.#active.delete(invocation.number)) return false
     clearTimeout(invocation.wallLimit)
-    const { lease } = invocation
-    if (lease === undefined) return true
-    const others = this.#byGuest.get(lease.isolate)
-    others?.delete(invocation)
-    if (others?.size === 0) this.#byGuest.delete(lease.isolate)
-    lease.release()
+    if (invocation.lease !== undefined) this.#forget(invocation, invocation.lease.isolate)
     return true
+  }
+
+  #forget(invocation: ActiveInvocation, guest: Guest): void {
+    const others = this.#byGuest.get(guest)
+    others?.delete(invocation)
+    if (others?.size === 0) this.#byGuest.delete(guest)
   }
 }

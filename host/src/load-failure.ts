@@ -7,6 +7,7 @@ export class LoadFailure extends Error {
   readonly code: 'load-failed' | 'no-handler'
   /** Stack of the user's error, in positions of the bundle; empty if there was none. */
   readonly guestStack: string
+  #cpuNs = 0
 
   constructor(
     message: string,
@@ -17,4 +18,22 @@ export class LoadFailure extends Error {
     this.code = options.code ?? 'load-failed'
     this.guestStack = options.guestStack ?? ''
   }
+
+  /** It took so much CPU to fail. */
+  charge(cpuNs: number): void {
+    this.#cpuNs += cpuNs
+  }
+
+  /** What it took, for the first that asks: several may have waited for the one start. */
+  takeCpuNs(): number {
+    const cpuNs = this.#cpuNs
+    this.#cpuNs = 0
+    return cpuNs
+  }
+}
+
+export function asLoadFailure(cause: unknown): LoadFailure {
+  return cause instanceof LoadFailure
+    ? cause
+    : new LoadFailure('The function could not be loaded.', { guestStack: String(cause) })
 }

@@ -1,12 +1,14 @@
+import type { Account } from '@carpool/metering'
+
 /** Longest delay that Node's timers take; a longer one would fire at once. */
 const MAX_DELAY_MS = 2 ** 31 - 1
 
 /** The timers of one guest, kept on the host's clock. */
 export class TimerTable {
-  readonly #fire: (timer: number) => void
+  readonly #fire: (timer: number, account: Account) => void
   readonly #timers = new Map<number, NodeJS.Timeout>()
 
-  constructor(fire: (timer: number) => void) {
+  constructor(fire: (timer: number, account: Account) => void) {
     this.#fire = fire
   }
 
@@ -14,11 +16,12 @@ export class TimerTable {
     return this.#timers.size
   }
 
-  start(timer: number, delayMs: number): void {
+  /** @param account whose time the timer's entry takes */
+  start(timer: number, delayMs: number, account: Account): void {
     const timeout = setTimeout(
       () => {
         this.#timers.delete(timer)
-        this.#fire(timer)
+        this.#fire(timer, account)
       },
       Math.min(Math.max(delayMs, 0), MAX_DELAY_MS),
     )

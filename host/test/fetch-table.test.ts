@@ -1,17 +1,19 @@
+import { Account } from '@carpool/metering'
 import fc from 'fast-check'
 import t from 'tap'
 import { FetchTable } from '../src/fetch-table.ts'
 
 const guest = () => ({ disposed: false, openFetches: 0 })
 type FakeGuest = ReturnType<typeof guest>
+const account = new Account()
 
 t.test('a fetch is found by its number on the connection or by its guest, once', async (t) => {
   const table = new FetchTable<FakeGuest>()
   const [one, two] = [guest(), guest()]
-  const first = table.add(one, 1, 10)
-  const second = table.add(two, 1, 11)
+  const first = table.add(one, 1, 10, account)
+  const second = table.add(two, 1, 11, account)
   t.not(first, second)
-  t.match(table.take(first), { number: first, guestFetch: 1, invocation: 10 })
+  t.match(table.take(first), { number: first, guestFetch: 1, invocation: 10, account })
   t.equal(table.take(first), undefined)
   t.equal(table.stop(one, 1), undefined)
   t.equal(table.stop(two, 1), second)
@@ -22,9 +24,9 @@ t.test('a fetch is found by its number on the connection or by its guest, once',
 t.test('what an invocation waits for is taken out together, and only in the guest that runs it', async (t) => {
   const table = new FetchTable<FakeGuest>()
   const [one, two] = [guest(), guest()]
-  const mine = [table.add(one, 1, 10), table.add(one, 2, 10)]
-  table.add(one, 3, 11)
-  table.add(two, 1, 10)
+  const mine = [table.add(one, 1, 10, account), table.add(one, 2, 10, account)]
+  table.add(one, 3, 11, account)
+  table.add(two, 1, 10, account)
   t.same(
     table.takeOf(one, 10).map(({ number }) => number),
     mine,
@@ -37,8 +39,8 @@ t.test('what an invocation waits for is taken out together, and only in the gues
 t.test('what guests that are gone wait for is taken out', async (t) => {
   const table = new FetchTable<FakeGuest>()
   const [one, two] = [guest(), guest()]
-  const orphans = [table.add(one, 1, 10), table.add(one, 2, 0)]
-  table.add(two, 1, 11)
+  const orphans = [table.add(one, 1, 10, account), table.add(one, 2, 0, account)]
+  table.add(two, 1, 11, account)
   t.same(table.takeOrphans(), [])
   one.disposed = true
   t.same(
@@ -60,7 +62,7 @@ t.test('whatever is taken out in whatever order, each fetch is taken once and th
       for (const [what, who, number, invocation] of steps) {
         const one = guests[who] ?? guest()
         const taken: (number | undefined)[] = []
-        if (what === 'add') expected.set(table.add(one, ++guestFetch, invocation), `${who} ${invocation}`)
+        if (what === 'add') expected.set(table.add(one, ++guestFetch, invocation, account), `${who} ${invocation}`)
         else if (what === 'take') taken.push(table.take(number)?.number)
         else if (what === 'stop') taken.push(table.stop(one, number))
         else if (what === 'of') {

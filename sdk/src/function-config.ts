@@ -8,6 +8,8 @@ export interface FunctionConfig {
   readonly handler?: string
   /** Memory limit in MiB, 8 to 4096. Default: 256. */
   readonly memoryMb?: number
+  /** Most CPU time of one call in ms, 5 to 900000; waiting takes none. Default: 1000. */
+  readonly cpuMs?: number
   /** Longest time to an answer in ms, 10 to 900000. Default: 30000. */
   readonly timeoutMs?: number
   /** Most calls at the same time, 1 to 100000. Default: 10000. */

@@ -109,7 +109,15 @@ const ECHO_CODE = `export const handler = (event, context) => ({ statusCode: 200
 
 /** What the way over HTTP adds. */
 const REQUEST_HEADERS = ['host', 'content-length', 'x-forwarded-prefix']
-const RESPONSE_HEADERS = ['connection', 'content-length', 'date', 'keep-alive', 'transfer-encoding', 'x-carpool-invocation']
+const RESPONSE_HEADERS = [
+  'connection',
+  'content-length',
+  'date',
+  'keep-alive',
+  'server-timing',
+  'transfer-encoding',
+  'x-carpool-invocation',
+]
 
 t.test('requests become the same events, with the same context', async (t) => {
   const server = await startServer(t)

@@ -8,24 +8,31 @@ export interface Permit {
 export interface AdmissionOptions {
   /** Most invocations at the same time, in all. */
   readonly maxInFlight: number
+  /** Why usage cannot be recorded now; undefined if it can. What cannot be billed is not run. */
+  readonly ledgerUnavailable?: () => string | undefined
 }
 
 /** Decides whether an invocation may run now, by how many do already. */
 export class Admission {
   readonly #maxInFlight: number
+  readonly #ledgerUnavailable: () => string | undefined
   readonly #inFlightOf = new Map<string, number>()
   #inFlight = 0
 
-  constructor({ maxInFlight }: AdmissionOptions) {
+  constructor({ maxInFlight, ledgerUnavailable = () => undefined }: AdmissionOptions) {
     this.#maxInFlight = maxInFlight
+    this.#ledgerUnavailable = ledgerUnavailable
   }
 
   get inFlight(): number {
     return this.#inFlight
   }
 
-  /** @throws CarpoolError `too-many-requests` at the function's own limit, `saturated` at the server's */
+  /** @throws CarpoolError `ledger-unavailable` while usage cannot be recorded, `too-many-requests` at the function's own limit, `saturated` at the server's */
   admit(functionName: string, { concurrency }: FunctionLimits): Permit {
+    if (this.#ledgerUnavailable() !== undefined) {
+      throw new CarpoolError('ledger-unavailable', 'Usage cannot be recorded at the moment, so nothing is run.')
+    }
     const running = this.#inFlightOf.get(functionName) ?? 0
     if (running >= concurrency) {
       throw new CarpoolError(

@@ -9,6 +9,7 @@ export interface FunctionConfig {
   /** `src/index.handler`, or only the export. */
   readonly handler?: string
   readonly memoryMb?: number
+  readonly cpuMs?: number
   readonly timeoutMs?: number
   readonly concurrency?: number
   readonly env?: Readonly<Record<string, string>>
@@ -22,6 +23,7 @@ const CHECKS: { readonly [K in keyof Required<FunctionConfig>]: Check } = {
   entry: checkText,
   handler: checkText,
   memoryMb: wholeNumber(LIMIT_RANGES.memoryMb),
+  cpuMs: wholeNumber(LIMIT_RANGES.cpuMs),
   timeoutMs: wholeNumber(LIMIT_RANGES.wallMs),
   concurrency: wholeNumber(LIMIT_RANGES.concurrency),
   env: checkEnv,

@@ -23,6 +23,7 @@ t.test('a whole config passes, without what is undefined', (t) => {
     entry: 'src/a.ts',
     handler: 'a.b',
     memoryMb: 8,
+    cpuMs: 5,
     timeoutMs: 900_000,
     concurrency: 1,
     env: { A_1: '' },
@@ -35,7 +36,7 @@ t.test('a whole config passes, without what is undefined', (t) => {
 t.test('an unknown setting is refused with the nearest known one', (t) => {
   t.equal(complaintAbout({ memory: 64 }), 'carpool.config.ts: there is no setting "memory"; did you mean memoryMb?')
   t.equal(complaintAbout({ timeoutMS: 64 }), 'carpool.config.ts: there is no setting "timeoutMS"; did you mean timeoutMs?')
-  t.match(complaintAbout({ zzzzzz: 1 }), 'there are name, entry, handler, memoryMb, timeoutMs, concurrency, env')
+  t.match(complaintAbout({ zzzzzz: 1 }), 'there are name, entry, handler, memoryMb, cpuMs, timeoutMs, concurrency, env')
   t.match(complaintAbout({ ['__proto__']: 1, constructor: 1 }), 'there is no setting')
   t.end()
 })

@@ -4,10 +4,14 @@ import {
   isErrorCode,
   type DeployRequest,
   type FunctionInfo,
+  type InvocationQuery,
+  type InvocationRecord,
   type InvokeRequest,
   type InvokeResponse,
   type LogLine,
   type Problem,
+  type UsageQuery,
+  type UsageRow,
 } from '@carpool/core'
 import type { IncomingMessage } from 'node:http'
 import { readBody, sendControlRequest, type ControlRequest } from './control-request.ts'
@@ -53,6 +57,31 @@ export class ApiClient {
 
   async invoke(name: string, request: InvokeRequest): Promise<InvokeResponse> {
     return await this.#json('POST', `${functionPath(name)}/invocations`, request)
+  }
+
+  /** Totals of usage, a row for each function, owner or hour. */
+  async usage({ by, sinceMs, functionName }: UsageQuery): Promise<readonly UsageRow[]> {
+    const query = new URLSearchParams({
+      by,
+      ...(sinceMs !== undefined && { since: String(sinceMs) }),
+      ...(functionName !== undefined && { function: checkFunctionName(functionName) }),
+    })
+    const { rows } = await this.#json<{ readonly rows: readonly UsageRow[] }>('GET', `/v1/usage?${query.toString()}`)
+    return rows
+  }
+
+  /** Records of single invocations. */
+  async invocations({ functionName, sinceMs, failed, slow, limit }: InvocationQuery): Promise<readonly InvocationRecord[]> {
+    const query = new URLSearchParams({
+      ...(functionName !== undefined && { function: checkFunctionName(functionName) }),
+      ...(sinceMs !== undefined && { since: String(sinceMs) }),
+      ...(failed && { failed: 'true' }),
+      ...(slow && { slow: 'true' }),
+      limit: String(limit),
+    })
+    const path = `/v1/invocations?${query.toString()}`
+    const { invocations } = await this.#json<{ readonly invocations: readonly InvocationRecord[] }>('GET', path)
+    return invocations
   }
 
   async *logs({ functionName, limit, follow, signal }: LogQuery): AsyncGenerator<LogLine> {

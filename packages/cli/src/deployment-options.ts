@@ -8,16 +8,22 @@ export interface DeploymentOptions {
   readonly handler?: string
   readonly env?: Readonly<Record<string, string>>
   readonly memoryMb?: number
+  readonly cpuMs?: number
   readonly timeoutMs?: number
 }
 
 export function addDeploymentOptions(command: Command): void {
-  const { memoryMb, wallMs } = LIMIT_RANGES
+  const { memoryMb, cpuMs, wallMs } = LIMIT_RANGES
   command
     .option('--name <name>', "name of the function (default: its configuration's, else that of the folder or file)")
     .option('--handler <file.export>', 'where the handler is, as AWS Lambda writes it')
     .option('--env <KEY=value>', 'variable for the function; repeatable', variables)
     .option('--memory-mb <number>', `memory limit in MiB (default: ${memoryMb.default})`, wholeNumber(memoryMb.min, memoryMb.max))
+    .option(
+      '--cpu-ms <number>',
+      `CPU limit of one invocation in ms (default: ${cpuMs.default})`,
+      wholeNumber(cpuMs.min, cpuMs.max),
+    )
     .option(
       '--timeout-ms <number>',
       `wall limit of one invocation in ms (default: ${wallMs.default})`,

@@ -19,8 +19,8 @@ export async function buildDeployment(path: string, options: DeploymentOptions):
     ...(options.handler !== undefined && { handler: options.handler }),
   })
   const { code, sourceMap, handlerExport, suggestedName, config, inputs } = bundle
-  const { memoryMb, timeoutMs: wallMs, concurrency } = { ...config, ...options }
-  const limits = Object.entries({ memoryMb, wallMs, concurrency }).filter(([, limit]) => limit !== undefined)
+  const { memoryMb, cpuMs, timeoutMs: wallMs, concurrency } = { ...config, ...options }
+  const limits = Object.entries({ memoryMb, cpuMs, wallMs, concurrency }).filter(([, limit]) => limit !== undefined)
   return {
     name: checkFunctionName(options.name ?? suggestedName),
     request: {

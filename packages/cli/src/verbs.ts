@@ -40,6 +40,21 @@ export const VERBS: readonly VerbEntry[] = [
     load: async () => (await import('./commands/logs.ts')).logs,
   },
   {
+    usage: 'invocations [name]',
+    summary: 'print what single calls came to and used',
+    load: async () => (await import('./commands/invocations.ts')).invocations,
+  },
+  {
+    usage: 'usage',
+    summary: 'print what functions used: calls, CPU, time, memory, bytes',
+    load: async () => (await import('./commands/usage.ts')).usage,
+  },
+  {
+    usage: 'bill',
+    summary: 'print what the same use would cost under the rate cards of others',
+    load: async () => (await import('./commands/bill.ts')).bill,
+  },
+  {
     usage: 'delete <name>',
     summary: 'take a function down and forget it',
     load: async () => (await import('./commands/delete.ts')).deleteVerb,

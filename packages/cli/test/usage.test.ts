@@ -6,7 +6,8 @@ t.test('help names every verb on stdout and exits with 0', async (t) => {
     const { exitCode, stdout, stderr } = await runCommand(argv)
     t.equal(exitCode, 0)
     t.equal(stderr, '')
-    for (const verb of ['serve', 'dev', 'deploy', 'list', 'invoke', 'logs', 'delete']) t.match(stdout, `\n  ${verb} `)
+    for (const verb of ['serve', 'dev', 'deploy', 'list', 'invoke', 'logs', 'invocations', 'usage', 'bill', 'delete'])
+      t.match(stdout, `\n  ${verb} `)
   }
 })
 
@@ -45,6 +46,12 @@ t.test('a wrong command line is a usage error with one line that says what is wr
     [['invoke', 'f', '-d'], /argument missing/],
     [['invoke', 'f', '-d', '@nothing-here', '--url', 'http://127.0.0.1:9'], /data file "nothing-here" cannot be read/],
     [['logs', '-n', 'many'], /whole number from 0 to/],
+    [['usage', '--by', 'day'], /Allowed choices are function, owner, hour/],
+    [['usage', '--since', 'yesterday'], /such as 90m, 24h or 7d, or an ISO 8601 time such as/],
+    [['usage', 'hello'], /too many arguments/],
+    [['invocations', '--limit', '0'], /whole number from 1 to 1000/],
+    [['invocations', '--since', '2026-02-31'], /ISO 8601 time/],
+    [['bill', '--card', 'azure'], /one of lambda-2018, lambda, cloud-run, active-cpu, workers, or the path of a \.json file/],
     [['deploy', 'x', '--env', 'NOVALUE'], /KEY=value/],
     [['deploy', 'x', '--env', '1A=1'], /KEY=value/],
     [['deploy', 'x', '--memory-mb', '1'], /whole number from 8 to 4096/],

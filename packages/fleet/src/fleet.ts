@@ -14,6 +14,8 @@ import { HEALTHY_AFTER_MS, respawnDelayMs } from './respawn-delay.ts'
 
 /** A place in a host for one invocation. */
 export interface Slot {
+  /** Id of the host process. */
+  readonly host: number
   /** Runs the invocation there. Never rejects. */
   invoke(id: string, request: HttpRequest, cancellation: Cancellation): Promise<InvocationResult>
 }
@@ -119,6 +121,9 @@ export class Fleet {
         ...listener,
         // What the module scope logs while it is tried out comes again at the first call, which somebody asked for.
         logged: () => {},
+        // A deploy is not the function's work.
+        usedInBackground: () => {},
+        usedCpu: () => {},
         gone: (gone, how) => {
           this.#tryOuts.delete(gone)
           listener.gone(gone, how)
@@ -142,6 +147,7 @@ export class Fleet {
     if (!host.has(revision.id)) host.give(revision, await this.#options.codeOf(revision))
     const slot = slotIn(host, revision)
     return {
+      host: slot.host,
       invoke: async (...call) => {
         const result = await slot.invoke(...call)
         // A deploy may have taken its place while the host and the code were waited for; nobody else would retire it then.
@@ -216,5 +222,5 @@ export class Fleet {
 }
 
 function slotIn(host: HostProcess, revision: Revision): Slot {
-  return { invoke: (id, request, cancellation) => host.invoke(id, revision, request, cancellation) }
+  return { host: host.id, invoke: (id, request, cancellation) => host.invoke(id, revision, request, cancellation) }
 }

@@ -11,8 +11,12 @@ import {
 } from '@carpool/core'
 import {
   Connection,
+  unpackUsage,
+  type Background,
   type Fetch,
   type Frame,
+  type HostCpu,
+  type HostStart,
   type Log,
   type Setup,
   type StartResult,
@@ -43,6 +47,10 @@ export interface HostProcessListener {
   /** A function fetches: answer with {@link HostProcess.settleFetch}. */
   fetchStarted(host: HostProcess, fetch: Fetch, head: string, body: Uint8Array): void
   fetchStopped(host: HostProcess, fetch: number): void
+  /** A function used something while nobody waited for it. */
+  usedInBackground(host: HostProcess, background: Background): void
+  /** Where the CPU time of the process went so far. */
+  usedCpu(host: HostProcess, cpu: HostCpu): void
   /** The process wrote to its own standard error: never user output. */
   complained(host: HostProcess, line: string): void
   /** The process is gone and every call in it has been answered. Called once. */
@@ -66,6 +74,8 @@ export class HostProcess {
   readonly #connection: Connection<ToServer, ToHost>
   readonly #listener: HostProcessListener
   readonly #given = new Set<string>()
+  /** Revisions that invocations of were sent. */
+  readonly #ran = new Set<string>()
   readonly #pending = new PendingReplies(performance.now() + PREPARE_MS)
   readonly #heads = new ResponseHeadReader()
   #state: HostInfo['state'] = 'starting'
@@ -175,7 +185,9 @@ export class HostProcess {
     const [invocation, result] = this.#pending.expectAnswer(performance.now() + limits.wallMs + OVERDUE_GRACE_MS)
     this.#connection.send({ type: 'invoke', invocation, id, revision }, JSON.stringify({ invocationId: id, ...head }), body)
     cancellation.onCancel(() => this.#connection.send({ type: 'cancel', invocation }))
-    return result
+    if (this.#ran.has(revision)) return result
+    this.#ran.add(revision)
+    return result.then((first) => (first.start === 'isolate-cold' ? { ...first, start: 'host-cold' } : first))
   }
 
   settleFetch(fetch: number, result: string, body: Uint8Array): void {
@@ -196,19 +208,29 @@ export class HostProcess {
     switch (message.type) {
       case 'answer': {
         const head = this.#heads.read(text)
-        const { invocation, start } = message
+        const { invocation } = message
+        const start = startOf(message.start)
+        const usage = unpackUsage(message.usage)
         if (typeof head === 'string')
-          return this.#pending.answer(invocation, { outcome: 'invalid-response', start, detail: head, stack: head })
+          return this.#pending.answer(invocation, { outcome: 'invalid-response', start, usage, detail: head, stack: head })
         return this.#pending.answer(invocation, {
           outcome: 'ok',
           start,
+          usage,
           response: { status: head.status, headers: head.headers, body },
         })
       }
       case 'failed': {
-        const { invocation, outcome, start, detail, stack } = message
-        return this.#pending.answer(invocation, { outcome, start, detail, ...(stack !== undefined && { stack }) })
+        const { invocation, outcome, detail, stack } = message
+        const start = startOf(message.start)
+        const usage = unpackUsage(message.usage)
+        return this.#pending.answer(invocation, { outcome, start, usage, detail, ...(stack !== undefined && { stack }) })
       }
+      case 'background':
+        return this.#listener.usedInBackground(this, message)
+      case 'pulse':
+        for (const [invocation, usage] of message.underWay) this.#pending.used(invocation, unpackUsage(usage))
+        return this.#listener.usedCpu(this, message.cpu)
       case 'log':
         return this.#listener.logged(message, text)
       case 'fetch':
@@ -250,6 +272,11 @@ export class HostProcess {
     if (this.#child.exitCode !== null || this.#child.signalCode !== null || this.#child.pid === undefined) told()
     else this.#child.once('exit', told)
   }
+}
+
+/** What a host says may be anything. */
+function startOf(start: HostStart): HostStart {
+  return start === 'warm' ? 'warm' : 'isolate-cold'
 }
 
 function spawnHost({ nodePath, nodeArguments }: HostProgram): ChildProcess {

@@ -1,4 +1,4 @@
-import { CarpoolError, type InvocationResult } from '@carpool/core'
+import { CarpoolError, NO_USAGE, type InvocationResult, type InvocationUsage } from '@carpool/core'
 import type { StartResult } from '@carpool/wire'
 
 const LOST_START: StartResult = {
@@ -6,6 +6,11 @@ const LOST_START: StartResult = {
   code: 'load-failed',
   message: 'The host process died while it loaded the function.',
   stack: '',
+}
+
+interface WaitingForAnswer extends Waiting<InvocationResult> {
+  /** As last told. */
+  usage: InvocationUsage
 }
 
 interface Waiting<Reply> {
@@ -16,7 +21,7 @@ interface Waiting<Reply> {
 
 /** What a server waits for from one host process. When the host is lost, everything that waits is answered at once. */
 export class PendingReplies {
-  readonly #answers = new Map<number, Waiting<InvocationResult>>()
+  readonly #answers = new Map<number, WaitingForAnswer>()
   readonly #starts = new Map<string, Array<Waiting<StartResult>>>()
   readonly #compiles = new Map<string, Waiting<Uint8Array | undefined>>()
   readonly #ready = Promise.withResolvers<void>()
@@ -64,8 +69,8 @@ export class PendingReplies {
   expectAnswer(overdueAtMs: number): [invocation: number, result: Promise<InvocationResult>] {
     const invocation = ++this.#lastInvocation
     const result = new Promise<InvocationResult>((resolve) => {
-      if (this.#lost) resolve(hostLost())
-      else this.#answers.set(invocation, { resolve, overdueAtMs })
+      if (this.#lost) resolve(hostLost(NO_USAGE))
+      else this.#answers.set(invocation, { resolve, overdueAtMs, usage: NO_USAGE })
     })
     return [invocation, result]
   }
@@ -76,6 +81,12 @@ export class PendingReplies {
     if (waiting === undefined) return
     this.#answers.delete(invocation)
     waiting.resolve(result)
+  }
+
+  /** What an invocation has used so far, for the case that nothing more is heard of it. */
+  used(invocation: number, usage: InvocationUsage): void {
+    const waiting = this.#answers.get(invocation)
+    if (waiting !== undefined) waiting.usage = usage
   }
 
   expectStarted(revision: string, overdueAtMs: number): Promise<StartResult> {
@@ -109,7 +120,7 @@ export class PendingReplies {
   lose(): void {
     this.#lost = true
     this.#ready.reject(new CarpoolError('no-host', 'The host process died before it was ready.'))
-    for (const { resolve } of this.#answers.values()) resolve(hostLost())
+    for (const { resolve, usage } of this.#answers.values()) resolve(hostLost(usage))
     for (const { resolve } of [...this.#starts.values()].flat()) resolve(LOST_START)
     for (const { resolve } of this.#compiles.values()) resolve(undefined)
     this.#answers.clear()
@@ -118,6 +129,6 @@ export class PendingReplies {
   }
 }
 
-function hostLost(): InvocationResult {
-  return { outcome: 'host-lost', start: 'warm', detail: 'The host process died while it ran the invocation.' }
+function hostLost(usage: InvocationUsage): InvocationResult {
+  return { outcome: 'host-lost', start: 'warm', usage, detail: 'The host process died while it ran the invocation.' }
 }

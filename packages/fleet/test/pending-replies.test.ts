@@ -1,7 +1,13 @@
+import { NO_USAGE } from '@carpool/core'
 import t from 'tap'
 import { PendingReplies } from '../src/pending-replies.ts'
 
-const ok = { outcome: 'ok', start: 'warm', response: { status: 200, headers: [], body: new Uint8Array() } } as const
+const ok = {
+  outcome: 'ok',
+  start: 'warm',
+  usage: NO_USAGE,
+  response: { status: 200, headers: [], body: new Uint8Array() },
+} as const
 
 t.test('an answer goes to the call with its number, once; others are dropped', async (t) => {
   const pending = new PendingReplies(1000)
@@ -9,7 +15,7 @@ t.test('an answer goes to the call with its number, once; others are dropped', a
   const [second] = pending.expectAnswer(50)
   pending.answer(999, ok)
   pending.answer(first, ok)
-  pending.answer(first, { outcome: 'timeout', start: 'warm', detail: 'late' })
+  pending.answer(first, { outcome: 'timeout', start: 'warm', usage: NO_USAGE, detail: 'late' })
   t.equal((await firstResult).outcome, 'ok')
   t.equal(pending.invocations, 1)
   t.not(first, second)

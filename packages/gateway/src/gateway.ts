@@ -1,3 +1,4 @@
+import { randomUUIDv7 } from 'node:crypto'
 import { STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
 import { Cancellation, CarpoolError, PROBLEM_CONTENT_TYPE, problemOfError, type Invoke } from '@carpool/core'
@@ -5,7 +6,7 @@ import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest }
 import { Departures } from './departures.ts'
 import { errorOfFastify } from './fastify-problem.ts'
 import { decodeRequest } from './request-decoder.ts'
-import { writeError, writeFinished } from './response-encoder.ts'
+import { INVOCATION_HEADER, writeError, writeFinished } from './response-encoder.ts'
 
 export interface GatewayOptions {
   readonly invoke: Invoke
@@ -28,17 +29,17 @@ export function createGateway({ invoke, maxBodyBytes, isDraining, onFault }: Gat
     // Refused below, in our own form.
     return503OnClosing: false,
     clientErrorHandler: answerClientError,
-    frameworkErrors: (cause, _request, reply) => refuse(reply, cause),
+    frameworkErrors: (cause, _request, reply) => refuse(reply, cause, randomUUIDv7()),
     // The path belongs to the function from its name on, so the router has nothing to find in it, nor to refuse.
     rewriteUrl: () => '/',
   })
 
-  const refuse = (reply: FastifyReply, cause: unknown): void => {
+  const refuse = (reply: FastifyReply, cause: unknown, id: string): void => {
     const error = errorOfFastify(cause, maxBodyBytes)
     if (error.code === 'internal') onFault(error)
     reply.hijack()
     if (reply.raw.headersSent) return void reply.raw.destroy()
-    if (!reply.raw.destroyed) writeError(reply.raw, error)
+    if (!reply.raw.destroyed) writeError(reply.raw, error, id)
   }
 
   const departures = new Departures()
@@ -48,6 +49,7 @@ export function createGateway({ invoke, maxBodyBytes, isDraining, onFault }: Gat
   }
   const answer = async ({ raw: incoming, originalUrl, body }: FastifyRequest, reply: FastifyReply): Promise<void> => {
     const { socket } = incoming
+    const id = randomUUIDv7()
     const cancellation = new Cancellation()
     const onConnection = departures.watch(socket, cancellation)
     try {
@@ -57,10 +59,10 @@ export function createGateway({ invoke, maxBodyBytes, isDraining, onFault }: Gat
       if (isDraining()) throw new CarpoolError('draining', 'The server is shutting down; another one may take its place.')
       const { functionName, request } = decodeRequest(incoming, originalUrl, body as Buffer | undefined)
       if (functionName === '') throw nothingHere()
-      const finished = await invoke({ functionName, trigger: 'http', request, cancellation })
+      const finished = await invoke({ id, functionName, trigger: 'http', request, cancellation })
       if (!socket.destroyed) writeFinished(reply.raw, finished)
     } catch (cause) {
-      refuse(reply, cause)
+      refuse(reply, cause, id)
     } finally {
       departures.unwatch(socket, cancellation)
     }
@@ -69,8 +71,8 @@ export function createGateway({ invoke, maxBodyBytes, isDraining, onFault }: Gat
   // Bodies belong to the function: every type passes through as bytes.
   gateway.removeAllContentTypeParsers()
   gateway.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body))
-  gateway.setErrorHandler((cause, _request, reply) => refuse(reply, cause))
-  gateway.setNotFoundHandler((_request, reply) => refuse(reply, nothingHere()))
+  gateway.setErrorHandler((cause, _request, reply) => refuse(reply, cause, randomUUIDv7()))
+  gateway.setNotFoundHandler((_request, reply) => refuse(reply, nothingHere(), randomUUIDv7()))
   gateway.all('/', handle)
   return gateway
 }
@@ -88,6 +90,6 @@ export function answerClientError(cause: Error & { code?: string }, socket: Sock
       : new CarpoolError('bad-request', 'The request is not valid HTTP.')
   const body = JSON.stringify(problemOfError(error))
   socket.end(
-    `HTTP/1.1 ${error.status} ${STATUS_CODES[error.status]}\r\nx-carpool-error: ${error.code}\r\ncontent-type: ${PROBLEM_CONTENT_TYPE}\r\ncontent-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n${body}`,
+    `HTTP/1.1 ${error.status} ${STATUS_CODES[error.status]}\r\nx-carpool-error: ${error.code}\r\n${INVOCATION_HEADER}: ${randomUUIDv7()}\r\ncontent-type: ${PROBLEM_CONTENT_TYPE}\r\ncontent-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n${body}`,
   )
 }

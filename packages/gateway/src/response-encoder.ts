@@ -7,24 +7,30 @@ import {
   type CarpoolError,
   type FinishedInvocation,
   type HttpResponse,
+  type InvocationRecord,
   type Problem,
 } from '@carpool/core'
 import { isReserved } from './reserved-headers.ts'
+import { serverTiming } from './server-timing.ts'
 
-const INVOCATION_HEADER = 'x-carpool-invocation'
+export const INVOCATION_HEADER = 'x-carpool-invocation'
+const TIMING_HEADER = 'server-timing'
 /** Up to this size, copying a body into one buffer with the head costs less than a second buffer to write. */
 const MAX_JOINED_BYTES = 16 * 1024
 const RETRY_AFTER_SECONDS = '1'
 
 /** Answers with what came of an invocation. */
-export function writeFinished(raw: ServerResponse, { id, result }: FinishedInvocation): void {
-  if (result.outcome !== 'ok')
-    return writeProblem(raw, problemOfOutcome(result.outcome, result.detail, id), { [INVOCATION_HEADER]: id })
-  writeResponse(raw, result.response, id)
+export function writeFinished(raw: ServerResponse, { result, record }: FinishedInvocation): void {
+  if (result.outcome === 'ok') return writeResponse(raw, result.response, record)
+  writeProblem(raw, problemOfOutcome(result.outcome, result.detail, record.id), {
+    [INVOCATION_HEADER]: record.id,
+    [TIMING_HEADER]: serverTiming(record),
+  })
 }
 
-function writeResponse(raw: ServerResponse, { status, headers, body }: HttpResponse, id: string): void {
-  const flat = [INVOCATION_HEADER, id]
+function writeResponse(raw: ServerResponse, { status, headers, body }: HttpResponse, record: InvocationRecord): void {
+  // What the function says of its own time stands beside what we say.
+  const flat = [INVOCATION_HEADER, record.id, TIMING_HEADER, serverTiming(record)]
   for (const [name, value] of headers) {
     // The length follows from the body.
     if (!isReserved(name) && name !== 'content-length') flat.push(name, value)
@@ -37,8 +43,11 @@ function writeResponse(raw: ServerResponse, { status, headers, body }: HttpRespo
 }
 
 /** Answers with a refusal or a fault of ours. */
-export function writeError(raw: ServerResponse, error: CarpoolError): void {
-  writeProblem(raw, problemOfError(error), ERRORS[error.code].retryable ? { 'retry-after': RETRY_AFTER_SECONDS } : {})
+export function writeError(raw: ServerResponse, error: CarpoolError, id: string): void {
+  writeProblem(raw, problemOfError(error), {
+    [INVOCATION_HEADER]: id,
+    ...(ERRORS[error.code].retryable && { 'retry-after': RETRY_AFTER_SECONDS }),
+  })
 }
 
 function writeProblem(raw: ServerResponse, problem: Problem, headers: OutgoingHttpHeaders): void {

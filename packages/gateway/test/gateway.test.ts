@@ -1,6 +1,13 @@
 import { connect } from 'node:net'
 import type { AddressInfo } from 'node:net'
-import { CarpoolError, type FinishedInvocation, type HeaderList, type InvocationRequest } from '@carpool/core'
+import {
+  CarpoolError,
+  NO_USAGE,
+  type FinishedInvocation,
+  type HeaderList,
+  type InvocationRecord,
+  type InvocationRequest,
+} from '@carpool/core'
 import t, { type Test } from 'tap'
 import { createGateway } from '../src/index.ts'
 
@@ -25,8 +32,15 @@ async function gatewayWith(
   return { url: `http://127.0.0.1:${port}`, port, faults, state }
 }
 
+function recordOf(id: string): InvocationRecord {
+  return { id, queueUs: 1500, initUs: 20, cpuUs: 300, wallUs: 9520 } as InvocationRecord
+}
+
 function ok(body: string, headers: HeaderList = [['content-type', 'text/plain']], status = 200): FinishedInvocation {
-  return { id: 'i-1', result: { outcome: 'ok', start: 'warm', response: { status, headers, body: Buffer.from(body) } } }
+  return {
+    record: recordOf('i-1'),
+    result: { outcome: 'ok', start: 'warm', usage: NO_USAGE, response: { status, headers, body: Buffer.from(body) } },
+  }
 }
 
 /** Sends raw bytes and reads until the server closes or the answer to it is whole. */
@@ -51,6 +65,7 @@ t.test('a request reaches the function with its name taken off the path', async 
   })
   t.equal(await response.text(), 'hi')
   t.equal(response.headers.get('x-carpool-invocation'), 'i-1')
+  t.equal(response.headers.get('server-timing'), 'queue;dur=1.5, init;dur=0.02, cpu;dur=0.3, exec;dur=8')
   const [first] = seen
   if (first === undefined) return t.fail('the request did not arrive')
   const { functionName, request } = first
@@ -111,8 +126,8 @@ t.test('large and binary bodies come back byte for byte', async (t) => {
   const { url } = await gatewayWith(
     t,
     ({ request }) => ({
-      id: 'i',
-      result: { outcome: 'ok', start: 'warm', response: { status: 200, headers: [], body: request.body } },
+      record: recordOf('i'),
+      result: { outcome: 'ok', start: 'warm', usage: NO_USAGE, response: { status: 200, headers: [], body: request.body } },
     }),
     100_000,
   )
@@ -125,8 +140,8 @@ t.test('large and binary bodies come back byte for byte', async (t) => {
 
 t.test('a failed outcome is a problem document', async (t) => {
   const { url } = await gatewayWith(t, () => ({
-    id: 'i-9',
-    result: { outcome: 'timeout', start: 'warm', detail: 'No answer within 5 ms.' },
+    record: recordOf('i-9'),
+    result: { outcome: 'timeout', start: 'warm', usage: NO_USAGE, detail: 'No answer within 5 ms.' },
   }))
   const response = await fetch(`${url}/f/`)
   t.equal(response.status, 504)

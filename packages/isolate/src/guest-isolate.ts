@@ -22,6 +22,16 @@ export interface GuestIsolateOptions {
   readonly onCatastrophe: (reason: string) => void
 }
 
+export interface CpuReading {
+  readonly ns: number
+  /** False while the isolate is entered: the reading then counts time instead of CPU since it was. */
+  readonly isExact: boolean
+}
+
+/** How long a new isolate may take to come to rest, and how often to look, in ms. */
+const REST_MS = 100
+const REST_CHECK_MS = 1
+
 /** The bootstrap script with its code cache, which the first isolate makes and the later ones use. */
 export class Bootstrap {
   readonly source: string
@@ -49,6 +59,7 @@ export class GuestIsolate {
   readonly #isolate: ivm.Isolate
   readonly #context: ivm.Context
   readonly #entries: ReadonlyMap<string, ivm.Reference>
+  #restedCpuNs = 0
 
   private constructor(isolate: ivm.Isolate, context: ivm.Context, entries: ReadonlyMap<string, ivm.Reference>) {
     this.#isolate = isolate
@@ -79,7 +90,9 @@ export class GuestIsolate {
       options.entryNames.map(async (name) => [name, await booted.get(name, { reference: true })] as const),
     )
     for (const handle of [script, boot, booted]) handle.release()
-    return new GuestIsolate(isolate, context, new Map(entries))
+    const made = new GuestIsolate(isolate, context, new Map(entries))
+    await made.atRest(REST_MS)
+    return made
   }
 
   /** Whether the isolate is gone: disposed by us, or by V8 for passing its memory limit. */
@@ -87,20 +100,64 @@ export class GuestIsolate {
     return this.#isolate.isDisposed
   }
 
+  /** CPU time of the isolate's thread since the isolate was made. */
+  get cpu(): CpuReading {
+    if (this.#isolate.isDisposed) return { ns: this.#restedCpuNs, isExact: true }
+    const first = this.#isolate.cpuTime
+    const second = this.#isolate.cpuTime
+    // While the isolate is entered, isolated-vm adds the time of day that passed since, so two readings differ.
+    const isExact = first === second
+    if (isExact) this.#restedCpuNs = Number(second)
+    return { ns: Number(second), isExact }
+  }
+
+  /** A reading once the isolate's thread has left it, which under load may need a core first; after `waitMs` one that is not exact. */
+  async atRest(waitMs: number): Promise<CpuReading> {
+    const fromMs = performance.now()
+    let reading = this.cpu
+    while (!reading.isExact && performance.now() - fromMs < waitMs) {
+      await new Promise((resolve) => setTimeout(resolve, REST_CHECK_MS))
+      reading = this.cpu
+    }
+    return reading
+  }
+
+  /** CPU time as of the last exact reading, in ns. */
+  get restedCpuNs(): number {
+    return this.#restedCpuNs
+  }
+
   /** Queues one entry: a call of an entry function. Entries run in order; what one throws is lost. */
-  enter(entry: string, ...args: Primitive[]): void {
+  enter(entry: string, args: readonly Primitive[]): void {
     if (!this.#isolate.isDisposed) this.#entry(entry).applyIgnored(undefined, args as never[])
   }
 
   /**
-   * Compiles code and queues an entry with `argument` and the code's factory.
+   * Queues one entry. Resolves with what it returned once it has run with its microtasks, and so have all entries before it.
+   * @throws Error if it throws, or the isolate is gone or ended meanwhile
+   */
+  async run(entry: string, args: readonly Primitive[]): Promise<Primitive> {
+    return (await this.#entry(entry).apply(undefined, args as never[])) as Primitive
+  }
+
+  /**
+   * What the heap holds now, with what it keeps outside, in bytes. It enters the isolate, behind the entries that wait.
+   * @throws Error if the isolate is gone or ended meanwhile
+   */
+  async heapBytes(): Promise<number> {
+    const { used_heap_size, externally_allocated_size } = await this.#isolate.getHeapStatistics()
+    return used_heap_size + externally_allocated_size
+  }
+
+  /**
+   * Compiles code and runs an entry with `argument` and the code's factory. Resolves once the entry has run.
    * @throws Error if the code does not compile; its message names the position
    */
   async enterCode(entry: string, argument: string, code: GuestCode): Promise<void> {
     const script = await compile(this.#isolate, code)
     const factory = await script.run(this.#context, { reference: true })
-    this.#entry(entry).applyIgnored(undefined, [argument, factory.derefInto({ release: true })])
     script.release()
+    await this.#entry(entry).apply(undefined, [argument, factory.derefInto({ release: true })])
   }
 
   /** Ends the isolate now, also in the middle of an entry. Harmless if it is gone. */

@@ -2,6 +2,7 @@ export {
   Bootstrap,
   compileToCache,
   GuestIsolate,
+  type CpuReading,
   type GuestCallback,
   type GuestCode,
   type GuestIsolateOptions,

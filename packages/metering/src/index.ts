@@ -1,1 +1,7 @@
-export { Meter, type FunctionUsage } from './meter.ts'
+export { Account } from './account.ts'
+export { estimateRunning, type RunningStay } from './estimate-running.ts'
+export { InstanceTime } from './instance-time.ts'
+export { IsolateMeter } from './isolate-meter.ts'
+export { splitCpu } from './split-cpu.ts'
+export { StaySize } from './stay-size.ts'
+export { Meter, Metering, type FunctionCounts, type MeteredCall, type MeterOptions } from './meter.ts'

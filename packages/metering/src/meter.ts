@@ -1,28 +1,160 @@
-import type { Outcome } from '@carpool/core'
+import {
+  OUTCOMES,
+  NO_USAGE,
+  CarpoolError,
+  type Clock,
+  type HttpRequest,
+  type InvocationRecord,
+  type InvocationResult,
+  type Revision,
+  type Trigger,
+} from '@carpool/core'
+import { InstanceTime } from './instance-time.ts'
 
 /** What a function did since the server started. */
-export interface FunctionUsage {
-  /** Admitted invocations that have ended. */
+export interface FunctionCounts {
+  /** Invocations that had an outcome. */
   readonly invocations: number
   /** Those whose outcome was not `ok`. */
   readonly failures: number
 }
 
-/** Counts what every admitted invocation came to. */
+export interface MeterOptions {
+  /** Resolves when the record is where it survives the end of this process. @throws CarpoolError `ledger-unavailable` */
+  readonly write: (record: InvocationRecord, instanceUs: number) => Promise<void>
+  /** Whether a revision has ever run. */
+  readonly hasRun: (revision: string) => boolean
+  readonly clock: Clock
+  /** The time of day, in ms of the epoch. */
+  readonly now: () => number
+}
+
+export interface MeteredCall {
+  readonly id: string
+  readonly revision: Revision
+  readonly trigger: Trigger
+  readonly request: HttpRequest
+}
+
+/** Makes the one record of every invocation. */
 export class Meter {
-  readonly #usage = new Map<string, { invocations: number; failures: number }>()
+  readonly #options: MeterOptions
+  readonly #instances: InstanceTime
+  readonly #counts = new Map<string, { invocations: number; failures: number }>()
 
-  record(functionName: string, outcome: Outcome): void {
-    const usage = this.#usage.get(functionName)
-    if (usage === undefined) {
-      this.#usage.set(functionName, { invocations: 1, failures: outcome === 'ok' ? 0 : 1 })
-      return
+  constructor(options: MeterOptions) {
+    this.#options = options
+    this.#instances = new InstanceTime(options.clock)
+  }
+
+  /** A call of a function has come. It ends with {@link Metering.finish} or {@link Metering.refuse}. */
+  begin(call: MeteredCall): Metering {
+    return new Metering(this.#options, this.#instances, call, (record) => this.#count(record))
+  }
+
+  countsOf(functionName: string): FunctionCounts {
+    return { invocations: 0, failures: 0, ...this.#counts.get(functionName) }
+  }
+
+  #count({ functionName, outcome }: InvocationRecord): void {
+    if (outcome === 'refused') return
+    const counts = this.#counts.get(functionName) ?? { invocations: 0, failures: 0 }
+    counts.invocations++
+    if (outcome !== 'ok') counts.failures++
+    this.#counts.set(functionName, counts)
+  }
+}
+
+/** One call on its way to its record. */
+export class Metering {
+  readonly #options: MeterOptions
+  readonly #instances: InstanceTime
+  readonly #call: MeteredCall
+  readonly #onRecord: (record: InvocationRecord) => void
+  readonly #startedAtMs: number
+  readonly #beganMs: number
+  #host = 0
+  #placedMs: number | undefined
+  #isRecorded = false
+
+  constructor(options: MeterOptions, instances: InstanceTime, call: MeteredCall, onRecord: (record: InvocationRecord) => void) {
+    this.#options = options
+    this.#instances = instances
+    this.#call = call
+    this.#onRecord = onRecord
+    this.#startedAtMs = options.now()
+    this.#beganMs = options.clock()
+  }
+
+  /** A host takes it. */
+  placed(host: number): void {
+    this.#host = host
+    this.#placedMs = this.#options.clock()
+    this.#instances.began(this.#call.revision.functionName)
+  }
+
+  /** It has an outcome. Resolves when the record is written. @throws CarpoolError `ledger-unavailable` */
+  async finish(result: InvocationResult): Promise<InvocationRecord> {
+    const { revision } = this.#call
+    const isFirstEver = result.start === 'host-cold' && !this.#options.hasRun(revision.id)
+    const record: InvocationRecord = {
+      ...this.#common(),
+      ...result.usage,
+      start: isFirstEver ? 'function-cold' : result.start,
+      outcome: result.outcome,
+      status: result.outcome === 'ok' ? result.response.status : OUTCOMES[result.outcome].status,
+      bytesOut: result.outcome === 'ok' ? result.response.body.length : 0,
     }
-    usage.invocations++
-    if (outcome !== 'ok') usage.failures++
+    await this.#write(record, this.#instances.ended(revision.functionName))
+    return record
   }
 
-  usageOf(functionName: string): FunctionUsage {
-    return { invocations: 0, failures: 0, ...this.#usage.get(functionName) }
+  /**
+   * It ends without an outcome: refused, or for a fault of ours. Resolves with what to throw once the record is written; there is none for
+   * what could not have been recorded.
+   */
+  async refuse(cause: unknown): Promise<CarpoolError> {
+    const error = CarpoolError.from(cause)
+    if (this.#isRecorded || error.code === 'ledger-unavailable') return error
+    const instanceUs = this.#placedMs === undefined ? 0 : this.#instances.ended(this.#call.revision.functionName)
+    const { code, status } = error
+    const common = this.#common()
+    try {
+      await this.#write(
+        { ...common, ...NO_USAGE, queueUs: common.wallUs, start: 'warm', outcome: 'refused', error: code, status, bytesOut: 0 },
+        instanceUs,
+      )
+      return error
+    } catch (unwritten) {
+      return CarpoolError.from(unwritten)
+    }
   }
+
+  #common(): Omit<InvocationRecord, keyof typeof NO_USAGE | 'start' | 'outcome' | 'status' | 'bytesOut'> {
+    const { id, revision, trigger, request } = this.#call
+    const endedMs = this.#options.clock()
+    return {
+      id,
+      functionName: revision.functionName,
+      revision: revision.id,
+      owner: revision.owner,
+      trigger,
+      startedAtMs: this.#startedAtMs,
+      host: this.#host,
+      queueUs: microseconds((this.#placedMs ?? endedMs) - this.#beganMs),
+      wallUs: microseconds(endedMs - this.#beganMs),
+      memoryMb: revision.limits.memoryMb,
+      bytesIn: request.body.length,
+    }
+  }
+
+  async #write(record: InvocationRecord, instanceUs: number): Promise<void> {
+    this.#isRecorded = true
+    this.#onRecord(record)
+    await this.#options.write(record, instanceUs)
+  }
+}
+
+function microseconds(ms: number): number {
+  return Math.max(0, Math.round(ms * 1000))
 }

@@ -1,5 +1,5 @@
 import type { DatabaseSync, SQLOutputValue } from 'node:sqlite'
-import type { HandlerForm, Revision, RevisionConfig } from '@carpool/core'
+import { resolveLimits, type HandlerForm, type Revision, type RevisionConfig } from '@carpool/core'
 import type { BlobKind, BlobName } from './blob-store.ts'
 import { transact } from './database.ts'
 
@@ -139,7 +139,9 @@ const REFERENCE_QUERIES: Record<BlobKind, string> = {
 }
 
 function storedRevision(row: Record<string, SQLOutputValue>): StoredRevision {
-  const config = JSON.parse(row['config'] as string) as RevisionConfig
+  const stored = JSON.parse(row['config'] as string) as RevisionConfig
+  // A revision from before a limit existed has the limit's default.
+  const config = { ...stored, limits: resolveLimits(stored.limits) }
   const revision: Revision = Object.freeze({
     ...config,
     id: row['id'] as string,

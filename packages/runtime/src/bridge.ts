@@ -51,6 +51,11 @@ export interface GuestEntries {
   cancel(invocation: number): void
   fireTimer(timer: number): void
   settleFetch(fetch: number, result: string, bodyKind: BodyKind, body: string): void
+  /**
+   * How long each of the last `count` entries took, in ns, between commas; what is left over of one counts to it until the next begins.
+   * Empty if that was not measured: the first time that it is asked for.
+   */
+  spans(count: number): string
 }
 
 /** Calls out of the guest. All return at once and give nothing back, but for `entropy` and `drain`. */
@@ -60,7 +65,7 @@ export interface GuestBridge {
   fail(invocation: number, failure: string): void
   /** Confirms a `cancel`, whether or not the invocation is still known: the isolate gets round to its entries. */
   canceled(invocation: number): void
-  startTimer(timer: number, delayMs: number): void
+  startTimer(invocation: number, timer: number, delayMs: number): void
   stopTimer(timer: number): void
   /** `invocation` is {@link NO_INVOCATION} for what the module scope does. */
   startFetch(invocation: number, fetch: number, head: string, bodyKind: BodyKind, body: string): void

@@ -3,16 +3,18 @@ import type { Logger } from 'pino'
 import type { EgressRelay } from './egress-relay.ts'
 import type { FunctionJournal } from './function-journal.ts'
 import type { KnownRevisions } from './known-revisions.ts'
+import type { UsageJournal } from './usage-journal.ts'
 
 export interface HostListenerParts {
   readonly revisions: KnownRevisions
   readonly journal: FunctionJournal
   readonly relay: EgressRelay
+  readonly usage: UsageJournal
   readonly log: Logger
 }
 
 /** Takes what host processes tell besides answers to where it belongs. */
-export function createHostListener({ revisions, journal, relay, log }: HostListenerParts): FleetOptions['listener'] {
+export function createHostListener({ revisions, journal, relay, usage, log }: HostListenerParts): FleetOptions['listener'] {
   return {
     logged: ({ revision: id, level, id: invocationId }, text) => {
       const revision = revisions.find(id)
@@ -20,6 +22,8 @@ export function createHostListener({ revisions, journal, relay, log }: HostListe
     },
     fetchStarted: (host, fetch, head, body) => void relay.start(host, fetch, head, body),
     fetchStopped: (host, fetch) => relay.stop(host, fetch),
+    usedInBackground: (host, background) => usage.usedInBackground(host, background),
+    usedCpu: (host, cpu) => usage.usedCpu(host, cpu),
     complained: (host, line) => log.warn({ host: host.id, line }, 'host process wrote to stderr'),
     gone: (host) => relay.stopAll(host),
     hostLost: (how, respawnInMs, host) =>

@@ -1,6 +1,5 @@
-import { randomUUID } from 'node:crypto'
-import type { Invoke } from '@carpool/core'
 import type { Admission } from '@carpool/admission'
+import type { Invoke } from '@carpool/core'
 import type { Fleet } from '@carpool/fleet'
 import type { Meter } from '@carpool/metering'
 import type { Registry } from '@carpool/registry'
@@ -16,18 +15,23 @@ export interface InvokeParts {
 
 /** The life of one invocation. Each step may refuse it with an error whose code names the step; from `invoke` on it has an outcome. */
 export function createInvoke({ registry, admission, fleet, meter, journal }: InvokeParts): Invoke {
-  return async ({ functionName, request, cancellation }) => {
+  return async ({ id, functionName, trigger, request, cancellation }) => {
     const revision = registry.route(functionName) // route
-    const permit = admission.admit(functionName, revision.limits) // admit
+    const metering = meter.begin({ id, revision, trigger, request })
     try {
-      const id = randomUUID()
-      const slot = await fleet.place(revision) // place
-      const result = await slot.invoke(id, request, cancellation) // invoke
-      meter.record(functionName, result.outcome) // meter
-      if (result.outcome !== 'ok') journal.failed(revision, id, result)
-      return { id, result } // respond: the caller's part
-    } finally {
-      permit.release()
+      const permit = admission.admit(functionName, revision.limits) // admit
+      try {
+        const slot = await fleet.place(revision) // place
+        metering.placed(slot.host)
+        const result = await slot.invoke(id, request, cancellation) // invoke
+        if (result.outcome !== 'ok') journal.failed(revision, id, result)
+        const record = await metering.finish(result) // meter
+        return { result, record } // respond: the caller's part
+      } finally {
+        permit.release()
+      }
+    } catch (cause) {
+      throw await metering.refuse(cause) // meter
     }
   }
 }

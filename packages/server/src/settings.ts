@@ -50,7 +50,7 @@ export const SETTINGS = {
     unit: 'port',
     help: 'port of the control plane, on loopback; 0 picks a free one',
   },
-  data: { type: 'text', flag: 'data', default: '.carpool', help: 'folder for bundles, metadata and logs' },
+  data: { type: 'text', flag: 'data', default: '.carpool', help: 'folder for bundles, metadata, logs and the ledger' },
   hosts: { type: 'number', flag: 'hosts', default: 1, min: 1, max: 64, unit: 'processes', help: 'number of host processes' },
   maxIsolates: {
     type: 'number',
@@ -96,6 +96,15 @@ export const SETTINGS = {
     max: 64 * 1024 * 1024,
     unit: 'bytes',
     help: 'largest bundle that a deploy may send',
+  },
+  retentionDays: {
+    type: 'number',
+    flag: 'retention-days',
+    default: 30,
+    min: 1,
+    max: 3_650,
+    unit: 'days',
+    help: 'how long the records of single invocations are kept; hourly totals stay',
   },
   allowEgress: {
     type: 'list',

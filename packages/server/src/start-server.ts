@@ -1,13 +1,15 @@
 import { mkdirSync, readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { Admission } from '@carpool/admission'
-import { CarpoolError, LIMIT_RANGES } from '@carpool/core'
+import { CarpoolError, LIMIT_RANGES, monotonicClock } from '@carpool/core'
 import { announceServer } from '@carpool/discovery'
 import { createEgress } from '@carpool/egress'
 import { Fleet } from '@carpool/fleet'
 import { FunctionLogs } from '@carpool/function-logs'
 import { createGateway } from '@carpool/gateway'
+import { openLedger } from '@carpool/ledger'
 import { Meter } from '@carpool/metering'
+import { ServerMetrics } from '@carpool/metrics'
 import { openRegistry, type Registry, type RegistryOptions } from '@carpool/registry'
 import { bundleRuntime } from '@carpool/runtime'
 import { pino } from 'pino'
@@ -23,6 +25,7 @@ import { KnownRevisions } from './known-revisions.ts'
 import { closeWithin, listen, urlOf } from './listening.ts'
 import type { ServerSettings } from './settings.ts'
 import { SourceMapper } from './source-mapper.ts'
+import { UsageJournal } from './usage-journal.ts'
 
 export interface RunningServer {
   /** Address of the data plane, without a slash at the end. */
@@ -66,16 +69,34 @@ export async function startServer(settings: ServerSettings): Promise<RunningServ
   })
   const logs = new FunctionLogs(dataDir, { onProblem: (problem) => log.warn(problem, 'log lines were dropped') })
   const journal = new FunctionJournal(logs, new SourceMapper((revision) => registry.sourceMap(revision)))
-  const admission = new Admission({ maxInFlight: settings.maxInFlight })
-  const meter = new Meter()
+  const ledger = await openLedger(dataDir, {
+    retentionDays: settings.retentionDays,
+    onProblem: ({ message, cause, lost }) => log.error({ err: cause, lost }, message),
+  }).catch((cause: unknown) => {
+    registry.close()
+    throw cause
+  })
+  const metrics = new ServerMetrics()
+  const meter = new Meter({
+    write: (record, instanceUs) => {
+      metrics.recorded(record)
+      return ledger.write(record, instanceUs)
+    },
+    hasRun: (revision) => ledger.hasRun(revision),
+    clock: monotonicClock,
+    now: Date.now,
+  })
+  const admission = new Admission({ maxInFlight: settings.maxInFlight, ledgerUnavailable: () => ledger.unavailable })
   const relay = new EgressRelay(egress)
+  const revisions = new KnownRevisions(registry)
+  const usage = new UsageJournal({ revisions, ledger, metrics, now: Date.now })
   const fleet = new Fleet({
     program,
     hosts: settings.hosts,
     placeTimeoutMs: PLACE_TIMEOUT_MS,
     codeOf: (revision) => registry.code(revision),
     isLive: ({ functionName, id }) => registry.find(functionName)?.id === id,
-    listener: createHostListener({ revisions: new KnownRevisions(registry), journal, relay, log }),
+    listener: createHostListener({ revisions, journal, relay, usage, log }),
   })
   registry.onRouteChange(({ functionName, previous, current }) => {
     if (previous !== undefined) fleet.retire(previous.id)
@@ -92,11 +113,13 @@ export async function startServer(settings: ServerSettings): Promise<RunningServ
     registry,
     meter,
     logs,
+    ledger,
+    metrics,
     invoke,
     deploy: (functionName, request) => deployer.deploy(functionName, OWNER, request),
     remove: (functionName) => deployer.remove(functionName),
     serverInfo: () => ({ version: VERSION, url: urlOf(gateway), adminUrl: urlOf(controlPlane), hosts: fleet.hosts }),
-    isReady: () => !draining && fleet.hosts.some(({ state }) => state === 'ready'),
+    isReady: () => !draining && ledger.unavailable === undefined && fleet.hosts.some(({ state }) => state === 'ready'),
     dataUrl: () => urlOf(gateway),
     maxBodyBytes: settings.maxBodyBytes,
     maxBundleBytes: settings.maxBundleBytes,
@@ -110,6 +133,7 @@ export async function startServer(settings: ServerSettings): Promise<RunningServ
     await egress.close()
     await journal.settled()
     await logs.close()
+    await ledger.close()
     registry.close()
   }
 

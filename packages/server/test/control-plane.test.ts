@@ -2,7 +2,7 @@ import { mkdirSync } from 'node:fs'
 import { request as requestHttp, type IncomingMessage } from 'node:http'
 import { join } from 'node:path'
 import { json } from 'node:stream/consumers'
-import { CarpoolError, type InvocationRequest, type LogLine } from '@carpool/core'
+import { CarpoolError, NO_USAGE, type InvocationRecord, type InvocationRequest, type LogLine } from '@carpool/core'
 import t from 'tap'
 import { problemOf, startControlPlane, TOKEN } from './support/control-plane.ts'
 
@@ -169,7 +169,10 @@ t.test('an invocation is canceled when its client leaves, and not when it is ans
     request.cancellation.onCancel(canceled.resolve)
     started.resolve(request)
     await canceled.promise
-    return { id: '1', result: { outcome: 'canceled', start: 'warm', detail: 'The client left.' } }
+    return {
+      record: { id: '1' } as InvocationRecord,
+      result: { outcome: 'canceled', start: 'warm', usage: NO_USAGE, detail: 'The client left.' },
+    }
   })
   t.equal((await post('/v1/functions/quick/invocations', INVOKE)).status, 404)
   const controller = new AbortController()

@@ -1,4 +1,4 @@
-import type { LogLine, Revision } from '@carpool/core'
+import { NO_USAGE, type LogLine, type Revision } from '@carpool/core'
 import { FunctionLogs } from '@carpool/function-logs'
 import t, { type Test } from 'tap'
 import { FunctionJournal } from '../src/function-journal.ts'
@@ -18,7 +18,13 @@ function startJournal(t: Test, read: () => Promise<string>) {
 t.test('a failure is logged in positions of the author, with the time at which it was told', async (t) => {
   const map = Promise.withResolvers<string>()
   const { journal, lines } = startJournal(t, () => map.promise)
-  journal.failed(REVISION, 'one', { outcome: 'exception', start: 'warm', detail: 'd', stack: 'Error: x\n    at shop.js:3:5' })
+  journal.failed(REVISION, 'one', {
+    outcome: 'exception',
+    start: 'warm',
+    usage: NO_USAGE,
+    detail: 'd',
+    stack: 'Error: x\n    at shop.js:3:5',
+  })
   const told = new Date().toISOString()
   t.strictSame(await lines(), [])
   while (new Date().toISOString() === told) await new Promise(setImmediate)
@@ -32,7 +38,8 @@ t.test('a failure is logged in positions of the author, with the time at which i
 t.test('settled waits for every failure, and is at once there if there is none', async (t) => {
   const { journal, lines } = startJournal(t, async () => MAP)
   await journal.settled()
-  for (const id of ['a', 'b', 'c']) journal.failed(REVISION, id, { outcome: 'timeout', start: 'warm', detail: 'late' })
+  for (const id of ['a', 'b', 'c'])
+    journal.failed(REVISION, id, { outcome: 'timeout', start: 'warm', usage: NO_USAGE, detail: 'late' })
   await journal.settled()
   t.strictSame(
     (await lines()).map(({ invocationId, msg }) => [invocationId, msg]),
@@ -44,7 +51,7 @@ t.test('neither a stack that is no text nor a map that cannot be read keeps a fa
   const { journal, lines } = startJournal(t, () => {
     throw new Error('no')
   })
-  const failed = { outcome: 'exception', start: 'warm', detail: 'detail' } as const
+  const failed = { outcome: 'exception', start: 'warm', usage: NO_USAGE, detail: 'detail' } as const
   for (const stack of [{ a: 1 }, null, 7] as unknown as string[]) journal.failed(REVISION, 'x', { ...failed, stack })
   journal.failed(REVISION, 'x', { ...failed, detail: 7 as unknown as string })
   await journal.settled()
@@ -56,13 +63,18 @@ t.test('neither a stack that is no text nor a map that cannot be read keeps a fa
 
 t.test('a failure of a name that no log takes is lost without a fault', async (t) => {
   const { journal } = startJournal(t, async () => MAP)
-  journal.failed({ ...REVISION, functionName: '../x' }, 'x', { outcome: 'timeout', start: 'warm', detail: 'late' })
+  journal.failed({ ...REVISION, functionName: '../x' }, 'x', {
+    outcome: 'timeout',
+    start: 'warm',
+    usage: NO_USAGE,
+    detail: 'late',
+  })
   await t.resolves(journal.settled())
 })
 
 t.test('what the client has left is not logged', async (t) => {
   const { journal, lines } = startJournal(t, async () => MAP)
-  journal.failed(REVISION, 'x', { outcome: 'canceled', start: 'warm', detail: 'left' })
+  journal.failed(REVISION, 'x', { outcome: 'canceled', start: 'warm', usage: NO_USAGE, detail: 'left' })
   await journal.settled()
   t.strictSame(await lines(), [])
 })

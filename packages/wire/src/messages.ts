@@ -2,7 +2,8 @@
  * Every message between the server and a host process. A message travels in a {@link Frame} with two attachments, `text` and `body`,
  * which pass through untouched; the comment on a message says what they hold. An attachment that is not named is empty.
  */
-import type { FailedOutcome, FunctionLimits, HandlerForm, LogLevel, StartKind } from '@carpool/core'
+import type { FailedOutcome, FunctionLimits, HandlerForm, LogLevel } from '@carpool/core'
+import type { PackedUsage } from './usage.ts'
 
 /** First message to a host. text: the guest runtime's script. */
 export interface Setup {
@@ -90,13 +91,18 @@ export type StartResult =
 export interface Answer {
   readonly type: 'answer'
   readonly invocation: number
-  readonly start: StartKind
+  readonly start: HostStart
+  readonly usage: PackedUsage
 }
+
+/** What an invocation found in the host. */
+export type HostStart = 'warm' | 'isolate-cold'
 
 export interface Failed {
   readonly type: 'failed'
   readonly invocation: number
-  readonly start: StartKind
+  readonly start: HostStart
+  readonly usage: PackedUsage
   readonly outcome: FailedOutcome
   /** For the caller. */
   readonly detail: string
@@ -127,4 +133,35 @@ export interface FetchStop {
   readonly fetch: number
 }
 
-export type ToServer = Ready | Compiled | Started | Answer | Failed | Log | Fetch | FetchStop
+/** What a revision used while nobody waited for it, since this was last told. */
+export interface Background {
+  readonly type: 'background'
+  readonly revision: string
+  readonly cpuUs: number
+  readonly egressBytesOut: number
+  readonly egressBytesIn: number
+}
+
+/** Where the CPU time of a host process went since it started, in µs. */
+export interface HostCpu {
+  /** All of it. */
+  readonly processUs: number
+  /** Of that, the event loop's, which runs no function code. */
+  readonly loopUs: number
+  /** Of that, the isolates', as their own clocks have it. */
+  readonly isolatesUs: number
+  /** Of the isolates': making them, up to the point where a function can be loaded. */
+  readonly blanksUs: number
+  /** Of the isolates': looking at their memory. */
+  readonly memoryWatchUs: number
+}
+
+/** Now and then while there is work: what invocations under way have used so far, for the case that the host is lost. */
+export interface Pulse {
+  readonly type: 'pulse'
+  readonly cpu: HostCpu
+  /** Those that used something since the pulse before. */
+  readonly underWay: ReadonlyArray<readonly [invocation: number, usage: PackedUsage]>
+}
+
+export type ToServer = Ready | Compiled | Started | Answer | Failed | Log | Fetch | FetchStop | Background | Pulse

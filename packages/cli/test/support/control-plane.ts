@@ -4,9 +4,11 @@ import {
   resolveLimits,
   type DeployRequest,
   type FunctionInfo,
+  type InvocationRecord,
   type InvokeRequest,
   type InvokeResponse,
   type LogLine,
+  type UsageRow,
 } from '@carpool/core'
 import { EventEmitter, once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
@@ -25,6 +27,11 @@ export async function startControlPlane(t: Test) {
     answer: { outcome: 'ok', status: 200, headers: [], bodyBase64: '' } as Omit<InvokeResponse, 'invocationId'>,
     log: [] as LogLine[],
     logQueries: [] as string[],
+    /** Rows of usage, by what a row stands for. */
+    usage: {} as Readonly<Record<string, readonly UsageRow[]>>,
+    records: [] as readonly InvocationRecord[],
+    /** Query strings of the requests for usage and for records. */
+    usageQueries: [] as string[],
     /** Answers the next deploy instead. */
     refusal: undefined as CarpoolError | undefined,
     events: new EventEmitter<{ deploy: [] }>(),
@@ -70,6 +77,12 @@ export async function startControlPlane(t: Test) {
         if (!url.searchParams.has('follow')) response.end()
         else response.flushHeaders()
         return
+      case 'GET usage':
+        state.usageQueries.push(url.search)
+        return send(200, { rows: state.usage[url.searchParams.get('by') ?? ''] ?? [] })
+      case 'GET invocations':
+        state.usageQueries.push(url.search)
+        return send(200, { invocations: state.records })
       default:
         throw new CarpoolError('route-not-found', `There is nothing at ${url.pathname}.`)
     }

@@ -6,6 +6,7 @@ import { fillProcess } from './globals.ts'
 import { findHandler, type Handler } from './handlers/find-handler.ts'
 import { cancelInvocation, Invocation } from './invocation.ts'
 import { bridge } from './port.ts'
+import { markEntry, spans } from './spans.ts'
 import { apply, jsonParse, jsonStringify, SafePromise } from './primordials.ts'
 import { fireTimer } from './timers.ts'
 
@@ -58,14 +59,16 @@ function reportJson(report: LoadReport): string {
 }
 
 function invoke(invocation: number, head: string, bodyKind: BodyKind, body: string): void {
+  markEntry()
   enter(invocation)
   handler(new Invocation(invocation, head, bodyKind, body))
 }
 
 function cancel(invocation: number): void {
+  markEntry()
   enter(invocation)
   cancelInvocation(invocation)
   bridge.canceled(invocation)
 }
 
-export const entries: GuestEntries = { load, invoke, cancel, fireTimer, settleFetch }
+export const entries: GuestEntries = { load, invoke, cancel, fireTimer, settleFetch, spans }

@@ -30,9 +30,9 @@ function withCredits(host: GuestBridge): GuestBridge {
       host.fail(invocation, failure)
     },
     canceled: (invocation) => host.canceled(invocation),
-    startTimer: (timer, delayMs) => {
+    startTimer: (invocation, timer, delayMs) => {
       spendCall(0)
-      host.startTimer(timer, delayMs)
+      host.startTimer(invocation, timer, delayMs)
     },
     stopTimer: (timer) => {
       spendCall(0)

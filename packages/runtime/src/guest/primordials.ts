@@ -12,7 +12,7 @@ export const uncurryThis = bind.bind(call) as <T, A extends unknown[], R>(
 ) => (self: T, ...args: A) => R
 
 /** The getter of a property that built-in objects of the kind have; it throws for anything else. */
-function getterOf<R>(prototype: object, name: PropertyKey): (self: unknown) => R {
+export function getterOf<R>(prototype: object, name: PropertyKey): (self: unknown) => R {
   return uncurryThis(Reflect.getOwnPropertyDescriptor(prototype, name)!.get as (this: unknown) => R)
 }
 
@@ -47,6 +47,7 @@ export const regExpExec = uncurryThis(RegExp.prototype.exec)
 
 export const { parse: jsonParse, stringify: jsonStringify } = JSON
 export const { min, max, trunc } = Math
+export const SafeNumber = Number
 export const { isInteger, isNaN: numberIsNaN } = Number
 export const numberToString = uncurryThis(Number.prototype.toString)
 
@@ -62,6 +63,7 @@ export const SafeRangeError = RangeError
 export const captureStackTrace = (Error as unknown as { captureStackTrace(target: object): void }).captureStackTrace
 export const isError = Error.isError
 
+export const SafeFloat64Array = Float64Array
 export const SafeUint8Array = Uint8Array
 const TypedArray = Object.getPrototypeOf(Uint8Array.prototype) as object
 export const bytesSet = uncurryThis(Uint8Array.prototype.set) as (

@@ -1,6 +1,7 @@
 import { current, enter } from './current.ts'
 import { reportUncaught } from './errors/report-uncaught.ts'
 import { bridge } from './port.ts'
+import { markEntry } from './spans.ts'
 import { apply, SafeMap, SafeRangeError, SafeTypeError } from './primordials.ts'
 import { toNumber } from './to-text.ts'
 
@@ -28,7 +29,7 @@ function start(callback: unknown, delay: unknown, args: unknown[], repeats: bool
   const delayMs = ms > 0 && ms <= DELAY_MAX_MS ? ms : 0
   const id = ++last
   timers.set(id, { invocation: current, callback: callback as Timer['callback'], args, delayMs, repeats })
-  bridge.startTimer(id, delayMs)
+  bridge.startTimer(current, id, delayMs)
   return id
 }
 
@@ -39,6 +40,7 @@ function stop(id: unknown): void {
 
 /** Entry: the time of a timer has come. It runs on behalf of the invocation that started it. */
 export function fireTimer(id: number): void {
+  markEntry()
   const timer = timers.get(id)
   if (timer === undefined) return
   enter(timer.invocation)
@@ -48,7 +50,7 @@ export function fireTimer(id: number): void {
   } catch (error) {
     reportUncaught(error, 'error in a timer')
   }
-  if (timer.repeats && timers.has(id)) bridge.startTimer(id, timer.delayMs)
+  if (timer.repeats && timers.has(id)) bridge.startTimer(timer.invocation, id, timer.delayMs)
 }
 
 export function setTimeout(callback: unknown, delay?: unknown, ...args: unknown[]): number {

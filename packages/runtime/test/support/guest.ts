@@ -83,7 +83,7 @@ export class Guest {
     const given: GuestOptions = {
       functionName: 'sample',
       revision: '0123456789abcdef',
-      limits: { memoryMb: 128, wallMs: 30_000, concurrency: 100 },
+      limits: { memoryMb: 128, cpuMs: 1_000, wallMs: 30_000, concurrency: 100 },
       env: {},
       ...options,
     }
@@ -167,7 +167,7 @@ export class Guest {
       canceled: (invocation: number) => {
         this.canceled.push(invocation)
       },
-      startTimer: (timer: number, delayMs: number) => {
+      startTimer: (_invocation: number, timer: number, delayMs: number) => {
         this.timers.set(timer, delayMs)
       },
       stopTimer: (timer: number) => {

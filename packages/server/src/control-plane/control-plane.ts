@@ -8,20 +8,25 @@ import {
   type ServerInfo,
 } from '@carpool/core'
 import type { FunctionLogs } from '@carpool/function-logs'
+import type { Ledger } from '@carpool/ledger'
 import { answerClientError } from '@carpool/gateway'
 import type { Meter } from '@carpool/metering'
+import type { ServerMetrics } from '@carpool/metrics'
 import type { Registry } from '@carpool/registry'
 import Fastify, { type FastifyInstance, type FastifyReply } from 'fastify'
 import { authorize } from './authorize.ts'
 import { functionRoutes } from './function-routes.ts'
 import { logRoutes } from './log-routes.ts'
 import { describeSchemaFault, errorOfRequest } from './request-problem.ts'
+import { usageRoutes } from './usage-routes.ts'
 
 export interface ControlPlaneOptions {
   readonly token: string
   readonly registry: Registry
   readonly meter: Meter
   readonly logs: FunctionLogs
+  readonly ledger: Ledger
+  readonly metrics: ServerMetrics
   readonly deploy: (functionName: string, request: DeployRequest) => Promise<Revision>
   /** Takes a function out of service. @throws CarpoolError `not-found` */
   readonly remove: (functionName: string) => Promise<void>
@@ -66,11 +71,13 @@ export function createControlPlane(options: ControlPlaneOptions): FastifyInstanc
     const ready = options.isReady()
     return reply.code(ready ? 200 : 503).send({ status: ready ? 'ready' : 'not ready' })
   })
+  app.get('/metrics', async (_request, reply) => reply.type(options.metrics.contentType).send(await options.metrics.render()))
   app.register((guarded, _options, done) => {
     guarded.addHook('onRequest', async (request) => authorize(request, options.token))
     guarded.get('/v1/server', () => options.serverInfo())
     functionRoutes(guarded, options)
     logRoutes(guarded, options)
+    usageRoutes(guarded, options)
     done()
   })
   return app

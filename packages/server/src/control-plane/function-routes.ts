@@ -1,3 +1,4 @@
+import { randomUUIDv7 } from 'node:crypto'
 import { CarpoolError, Cancellation, checkFunctionName, problemOfOutcome } from '@carpool/core'
 import type { DeployRequest, FunctionInfo, InvokeRequest, InvokeResponse, Revision } from '@carpool/core'
 import type { FastifyInstance, FastifyReply } from 'fastify'
@@ -15,7 +16,7 @@ export function functionRoutes(
 ): void {
   const info = (revision: Revision): FunctionInfo => {
     const { functionName, id, form, createdAt, codeBytes, limits } = revision
-    const { invocations, failures } = meter.usageOf(functionName)
+    const { invocations, failures } = meter.countsOf(functionName)
     const url = `${dataUrl()}/${functionName}/`
     return { name: functionName, revision: id, form, url, deployedAt: createdAt, codeBytes, limits, invocations, failures }
   }
@@ -51,6 +52,7 @@ export function functionRoutes(
       const { cancellation, release } = cancelOnLeave(reply)
       try {
         const finished = await invoke({
+          id: randomUUIDv7(),
           functionName,
           trigger: 'cli',
           request: { method, url, headers, body, clientIp: request.ip },
@@ -74,7 +76,7 @@ function cancelOnLeave({ raw }: FastifyReply): { cancellation: Cancellation; rel
   return { cancellation, release: () => raw.off('close', leave) }
 }
 
-function invokeResponse({ id, result }: Awaited<ReturnType<ControlPlaneOptions['invoke']>>): InvokeResponse {
+function invokeResponse({ record: { id }, result }: Awaited<ReturnType<ControlPlaneOptions['invoke']>>): InvokeResponse {
   if (result.outcome === 'ok') {
     const { status, headers, body } = result.response
     return { invocationId: id, outcome: 'ok', status, headers, bodyBase64: Buffer.from(body).toString('base64') }

@@ -1,4 +1,4 @@
-import { CarpoolError } from '@carpool/core'
+import { oneOf, readQuery, wholeNumber } from './query-string.ts'
 
 export interface LogQuery {
   /** Absent: all functions. */
@@ -8,26 +8,15 @@ export interface LogQuery {
   readonly follow: boolean
 }
 
-const KEYS = ['function', 'limit', 'follow']
 const MAX_LIMIT = 10_000
 const DEFAULT_LIMIT = 100
 
 /** Reads the query string of `/v1/logs`. @throws CarpoolError `bad-request`, naming the parameter */
 export function parseLogQuery(query: Readonly<Record<string, unknown>>): LogQuery {
-  for (const [key, value] of Object.entries(query)) {
-    if (!KEYS.includes(key)) throw refusal(`There is no parameter ${JSON.stringify(key)}: there are ${KEYS.join(', ')}.`)
-    if (typeof value !== 'string') throw refusal(`The parameter ${key} may be given only once.`)
+  const given = readQuery(query, ['function', 'limit', 'follow'])
+  return {
+    limit: wholeNumber('limit', given.limit ?? String(DEFAULT_LIMIT), MAX_LIMIT),
+    follow: oneOf('follow', given.follow ?? 'false', ['true', 'false']) === 'true',
+    ...(given.function !== undefined && { functionName: given.function }),
   }
-  const { function: functionName, limit = String(DEFAULT_LIMIT), follow = 'false' } = query as Record<string, string>
-  if (!/^\d{1,5}$/.test(limit) || Number(limit) > MAX_LIMIT) {
-    throw refusal(`The parameter limit must be a whole number from 0 to ${MAX_LIMIT}, not ${JSON.stringify(limit)}.`)
-  }
-  if (follow !== 'true' && follow !== 'false') {
-    throw refusal(`The parameter follow must be true or false, not ${JSON.stringify(follow)}.`)
-  }
-  return { limit: Number(limit), follow: follow === 'true', ...(functionName !== undefined && { functionName }) }
-}
-
-function refusal(detail: string): CarpoolError {
-  return new CarpoolError('bad-request', detail)
 }

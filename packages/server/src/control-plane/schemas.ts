@@ -9,6 +9,7 @@ export const DEPLOY_BODY = Type.Object(
       Type.Object(
         {
           memoryMb: Type.Optional(Type.Integer()),
+          cpuMs: Type.Optional(Type.Integer()),
           wallMs: Type.Optional(Type.Integer()),
           concurrency: Type.Optional(Type.Integer()),
         },

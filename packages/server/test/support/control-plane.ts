@@ -2,9 +2,11 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { resolveLimits, type CarpoolError, type DeployRequest, type Invoke, type Problem } from '@carpool/core'
+import { monotonicClock, resolveLimits, type CarpoolError, type DeployRequest, type Invoke, type Problem } from '@carpool/core'
 import { FunctionLogs } from '@carpool/function-logs'
+import { openLedger } from '@carpool/ledger'
 import { Meter } from '@carpool/metering'
+import { ServerMetrics } from '@carpool/metrics'
 import { openRegistry } from '@carpool/registry'
 import type { Test } from 'tap'
 import { createControlPlane } from '../../src/control-plane/control-plane.ts'
@@ -33,13 +35,21 @@ export async function startControlPlane(t: Test, invoke: Invoke = () => Promise.
   const dataDir = mkdtempSync(join(tmpdir(), 'carpool-test-'))
   const registry = openRegistry(dataDir, { codeCacheKey: 'none', maxBundleBytes: MAX_BYTES })
   const logs = new CountedLogs(dataDir)
+  const ledger = await openLedger(dataDir, { retentionDays: 1, onProblem: ({ message }) => t.fail(message) })
   const deploys: DeployRequest[] = []
   const faults: CarpoolError[] = []
   const app = createControlPlane({
     token: TOKEN,
     registry,
-    meter: new Meter(),
+    meter: new Meter({
+      write: (record, instanceUs) => ledger.write(record, instanceUs),
+      hasRun: () => true,
+      clock: monotonicClock,
+      now: Date.now,
+    }),
     logs,
+    ledger,
+    metrics: new ServerMetrics(),
     invoke,
     deploy: async (functionName, request) => {
       deploys.push(request)
@@ -60,6 +70,7 @@ export async function startControlPlane(t: Test, invoke: Invoke = () => Promise.
   t.teardown(async () => {
     await app.close()
     await logs.close()
+    await ledger.close()
     registry.close()
     rmSync(dataDir, { recursive: true, force: true })
   })
@@ -68,7 +79,7 @@ export async function startControlPlane(t: Test, invoke: Invoke = () => Promise.
     fetch(url + path, { ...init, headers: { authorization: `Bearer ${TOKEN}`, ...(init.headers as Record<string, string>) } })
   const post = (path: string, body: unknown, init: RequestInit = {}): Promise<Response> =>
     send(path, { ...init, method: 'POST', body: JSON.stringify(body), headers: { 'content-type': 'application/json' } })
-  return { url, dataDir, registry, logs, deploys, faults, send, post }
+  return { url, dataDir, registry, logs, ledger, deploys, faults, send, post }
 }
 
 export async function problemOf(response: Response): Promise<Problem & { readonly contentType: string | null }> {

@@ -4,6 +4,7 @@ import { current, enter } from '../current.ts'
 import { followSignal } from '../events/abort-signal.ts'
 import { bridge } from '../port.ts'
 import { jsonParse, SafeMap, SafePromise, SafeTypeError } from '../primordials.ts'
+import { markEntry } from '../spans.ts'
 import { type BridgeBody, bodyForBridge, bodyFromBridge } from './body.ts'
 import { bodyOfRequest, fetchHeadJson, releaseSignal, Request, type RequestInit, signalOfRequest } from './request.ts'
 import { isNullBodyStatus, type Response, responseOfFetch } from './response.ts'
@@ -62,6 +63,7 @@ async function sendLater(
 
 /** Entry: a fetch has ended. */
 export function settleFetch(id: number, resultText: string, bodyKind: BodyKind, body: string): void {
+  markEntry()
   const waiting = pending.get(id)
   if (waiting === undefined) return
   pending.delete(id)

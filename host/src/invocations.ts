@@ -1,0 +1,210 @@
+import { NO_USAGE, type FailedOutcome } from '@carpool/core'
+import type { IsolateLease, IsolatePool } from '@carpool/isolate-pool'
+import { Account } from '@carpool/metering'
+import { packUsage, type Invoke, type PackedUsage } from '@carpool/wire'
+import type { CodeStore } from './code-store.ts'
+import type { Fetches } from './fetches.ts'
+import type { Guest } from './guest.ts'
+import { InvocationTable, type ActiveInvocation, type Call } from './invocation-table.ts'
+import { WALL_GRACE_MS } from './judge-stay.ts'
+import { asLoadFailure } from './load-failure.ts'
+import type { Send } from './send.ts'
+
+/** A call with a longer body is not kept, to be begun again, in UTF-16 units. */
+const MAX_KEPT_BODY = 64 * 1024
+/** Isolates that an invocation may go into. */
+const MAX_ATTEMPTS = 2
+
+export interface InvocationsParts {
+  readonly send: Send
+  readonly codes: CodeStore
+  readonly pool: IsolatePool<Guest>
+  readonly fetches: Fetches
+  /** Ends a guest whose entry goes on though its invocation is over. */
+  readonly endStuck: (guest: Guest) => void
+}
+
+/** The life of invocations in this host: from their arrival, in an isolate or while one is made, to their one end. */
+export class Invocations {
+  readonly #parts: InvocationsParts
+  readonly #table = new InvocationTable()
+
+  constructor(parts: InvocationsParts) {
+    this.#parts = parts
+  }
+
+  /** @param call the request, which must outlive the turn */
+  begin({ invocation: number, id, revision }: Invoke, call: Call): void {
+    const limits = this.#parts.codes.find(revision)?.options.limits
+    if (limits === undefined) {
+      const detail = 'The revision was taken out of service.'
+      const usage = packUsage(NO_USAGE)
+      return this.#parts.send({
+        type: 'failed',
+        invocation: number,
+        start: 'isolate-cold',
+        usage,
+        outcome: 'load-failed',
+        detail,
+      })
+    }
+    const invocation: ActiveInvocation = {
+      number,
+      id,
+      revision,
+      limits,
+      account: new Account(),
+      wallLimit: setTimeout(() => this.#timeOut(invocation), limits.wallMs),
+      start: 'warm',
+      initUs: 0,
+      initCpuNs: 0,
+      attempts: 0,
+      call,
+      lease: undefined,
+    }
+    this.#table.add(invocation)
+    this.#place(invocation, call)
+  }
+
+  /** The invocation of that number if it runs in that guest. */
+  of(guest: Guest, number: number): ActiveInvocation | undefined {
+    return this.#table.of(guest, number)
+  }
+
+  get underWay(): Iterable<ActiveInvocation> {
+    return this.#table
+  }
+
+  get count(): number {
+    return this.#table.size
+  }
+
+  /** The function answered. The answer leaves when the entry that gave it is charged. */
+  answer(invocation: ActiveInvocation, head: string, body: Uint8Array): void {
+    this.#end(invocation, (usage) => {
+      this.#parts.send({ type: 'answer', invocation: invocation.number, start: invocation.start, usage }, head, body)
+    })
+  }
+
+  fail(invocation: ActiveInvocation, outcome: FailedOutcome, detail: string, stack?: string): void {
+    this.#end(invocation, (usage) => {
+      const { number, start } = invocation
+      const failed = { type: 'failed', invocation: number, start, usage, outcome, detail } as const
+      this.#parts.send({ ...failed, ...(stack !== undefined && { stack }) })
+    })
+  }
+
+  /** The client left. */
+  cancel(number: number): void {
+    const invocation = this.#table.get(number)
+    if (invocation === undefined) return
+    const guest = invocation.lease?.isolate
+    this.fail(invocation, 'canceled', 'The client left before the answer.')
+    if (guest !== undefined) this.#cancelIn(guest, number)
+  }
+
+  /**
+   * A guest is gone. Whoever's entry it died of fails with the reason. Those that had not gone in yet go to a new isolate; so do those
+   * that had, once, if nobody outside can have noticed. The others are lost.
+   * @param culprit whose entry ran
+   */
+  lost(guest: Guest, culprit: Account, outcome: FailedOutcome, detailOf: (invocation: ActiveInvocation) => string): void {
+    const unbegun = guest.queue.waitingFor('invoke')
+    for (const invocation of this.#table.in(guest)) {
+      if (unbegun.has(invocation.account)) invocation.attempts--
+      if (invocation.account === culprit) {
+        const detail = detailOf(invocation)
+        this.fail(invocation, outcome, detail, detail)
+      } else if (invocation.call !== undefined && invocation.attempts < MAX_ATTEMPTS) {
+        this.#table.unbind(invocation)
+        this.#place(invocation, invocation.call)
+      } else {
+        const detail = 'Another invocation of the function brought the isolate down.'
+        this.fail(invocation, 'isolate-lost', detail, detail)
+      }
+    }
+  }
+
+  #place(invocation: ActiveInvocation, call: Call): void {
+    const { pool } = this.#parts
+    const warm = pool.acquireWarm(invocation.revision)
+    if (warm !== undefined) return this.#enter(invocation, warm, call)
+    invocation.start = 'isolate-cold'
+    const askedMs = performance.now()
+    const waited = (): number => (invocation.initUs += Math.round((performance.now() - askedMs) * 1000))
+    pool.acquire(invocation.revision).then(
+      (lease) => {
+        waited()
+        invocation.initCpuNs += lease.isolate.start.take().cpuNs
+        this.#enter(invocation, lease, call)
+      },
+      (cause: unknown) => {
+        waited()
+        const failure = asLoadFailure(cause)
+        invocation.initCpuNs += failure.takeCpuNs()
+        const { outcome, message, guestStack } = failure
+        const detail =
+          outcome === 'load-failed' ? 'The module scope threw an error; the log of the function has the stack.' : message
+        this.fail(invocation, outcome, detail, guestStack || message)
+      },
+    )
+  }
+
+  #enter(invocation: ActiveInvocation, lease: IsolateLease<Guest>, call: Call): void {
+    // While the isolate loaded, the time may have run out or the client may have left; what the start took is the function's then.
+    if (!this.#table.has(invocation)) {
+      lease.isolate.background.charge(invocation.initCpuNs)
+      return lease.release()
+    }
+    invocation.attempts++
+    this.#table.bind(invocation, lease)
+    if (call.body.length > MAX_KEPT_BODY) invocation.call = undefined
+    lease.isolate.invoke(invocation.account, invocation.number, call.head, call.kind, call.body)
+  }
+
+  #timeOut(invocation: ActiveInvocation): void {
+    const { wallMs } = invocation.limits
+    const guest = invocation.lease?.isolate
+    const stay = guest?.stay
+    const detail = `No answer within the wall limit of ${wallMs} ms.`
+    this.fail(invocation, 'timeout', detail, detail)
+    if (guest === undefined) return
+    this.#cancelIn(guest, invocation.number)
+    if (stay?.current !== invocation.account) return
+    // Most entries end by themselves, and the others of the function need not suffer for those.
+    setTimeout(() => {
+      if (guest.stay === stay && stay.current === invocation.account) this.#parts.endStuck(guest)
+    }, WALL_GRACE_MS)
+  }
+
+  #cancelIn(guest: Guest, number: number): void {
+    guest.cancel(number)
+    this.#parts.fetches.stopOf(guest, number)
+  }
+
+  #end(invocation: ActiveInvocation, tell: (usage: PackedUsage) => void): void {
+    if (!this.#table.end(invocation)) return
+    const { lease, account } = invocation
+    if (lease === undefined) return tell(usageOf(invocation))
+    const { isolate: guest } = lease
+    guest.stay?.reached(account)
+    guest.queue.whenCharged(() => {
+      tell(usageOf(invocation))
+      account.close(guest.background)
+      lease.release()
+    })
+  }
+}
+
+/** What an invocation has used so far. */
+export function usageOf({ account, initUs, initCpuNs, attempts, lease }: ActiveInvocation): PackedUsage {
+  return packUsage({
+    cpuUs: Math.round(account.cpuNs / 1000),
+    initUs,
+    initCpuUs: Math.round(initCpuNs / 1000),
+    memoryPeakKb: lease?.isolate.memoryPeakKb ?? 0,
+    egressBytesOut: account.egressBytesOut,
+    egressBytesIn: account.egressBytesIn,
+    attempts,
+  })
+}

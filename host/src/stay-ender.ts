@@ -1,0 +1,87 @@
+import { LIMIT_RANGES, type FailedOutcome } from '@carpool/core'
+import type { Guest } from './guest.ts'
+import type { ActiveInvocation } from './invocation-table.ts'
+import type { Invocations } from './invocations.ts'
+import { BILLED_GRACE_MS, judgeStay } from './judge-stay.ts'
+import { LoadFailure } from './load-failure.ts'
+import type { Stay } from './stay.ts'
+
+/** How long an answer may wait for the rest of its entry, in ms. Then the entry is charged so far, and what comes is nobody's. */
+const HOLD_MS = 5
+
+export interface StayEnderParts {
+  readonly invocations: Invocations
+  /** Brings the estimates of all running stays up to date. */
+  readonly updateEstimates: () => void
+  /** A guest has lost its isolate; its stay was charged so much. */
+  readonly onLost: (estimateNs: number) => void
+}
+
+/** Ends guests whose entries pass their limits, and sees to it that those who shared the isolate are told. */
+export class StayEnder {
+  readonly #parts: StayEnderParts
+
+  constructor(parts: StayEnderParts) {
+    this.#parts = parts
+  }
+
+  /** Looks at a guest that is entered. */
+  look(guest: Guest, stay: Stay): void {
+    const ranMs = performance.now() - stay.beganAtMs
+    if (ranMs >= HOLD_MS && guest.queue.someoneWaits) guest.queue.chargeEarly()
+    const verdict = judgeStay({
+      spentMs: spentMs(guest, stay),
+      estimateMs: (stay.estimateNs - stay.prepaidNs) / 1e6,
+      ranMs,
+      cpuLimitMs: cpuLimitMs(guest),
+      wallLimitMs: guest.limits.wallMs,
+    })
+    if (verdict !== 'fine') this.end(guest, verdict)
+  }
+
+  end(guest: Guest, why: 'over-cpu' | 'stuck'): void {
+    const { stay } = guest
+    if (stay === undefined || guest.disposed) return
+    const limitMs = cpuLimitMs(guest)
+    if (why === 'over-cpu') {
+      const mostNs = (limitMs + BILLED_GRACE_MS - spentMs(guest, stay)) * 1e6 + stay.prepaidNs
+      stay.estimateNs = Math.min(stay.estimateNs, mostNs)
+    }
+    const [outcome, detail] =
+      why === 'over-cpu'
+        ? (['cpu-exceeded', `More CPU time than the limit of ${limitMs} ms.`] as const)
+        : (['timeout', `No answer within the wall limit of ${guest.limits.wallMs} ms.`] as const)
+    this.#lose(guest, stay, outcome, detail)
+  }
+
+  /** The isolate is gone in the middle of a stay. If nobody ended it, V8 did, and it does so for memory only. */
+  lost(guest: Guest, stay: Stay): void {
+    if (stay.isEnded) return
+    this.#parts.updateEstimates()
+    guest.reachedMemoryLimit()
+    this.#lose(guest, stay, 'memory-exceeded', `The isolate passed its memory limit of ${guest.limits.memoryMb} MiB.`)
+  }
+
+  #lose(guest: Guest, stay: Stay, outcome: FailedOutcome, detail: string): void {
+    stay.isEnded = true
+    const { current } = stay
+    guest.queue.chargeEarly()
+    // Before anybody is placed anew, or they would be placed here.
+    guest.dispose()
+    this.#parts.onLost(stay.estimateNs)
+    if (!guest.isLoaded) guest.endLoad(new LoadFailure(`In the module scope: ${detail}`, { outcome }))
+    const detailOf = ({ limits }: ActiveInvocation): string =>
+      outcome === 'timeout' ? `No answer within the wall limit of ${limits.wallMs} ms.` : detail
+    this.#parts.invocations.lost(guest, current, outcome, detailOf)
+  }
+}
+
+/** What the work whose turn it is has used before this stay. What nobody waits for is limited entry by entry. */
+function spentMs({ background }: Guest, { current }: Stay): number {
+  return current.open === background ? 0 : current.cpuNs / 1e6
+}
+
+/** A module scope gets the usual limit even if invocations of the function get less. */
+function cpuLimitMs({ isLoaded, limits }: Guest): number {
+  return isLoaded ? limits.cpuMs : Math.max(limits.cpuMs, LIMIT_RANGES.cpuMs.default)
+}
