@@ -8,6 +8,7 @@ import { seconds } from '../lib/quantities.ts'
 import { progress, publish } from '../lib/report.ts'
 import { repositoryPath } from '../lib/repository.ts'
 import { renderTable } from '../lib/table.ts'
+import { billOf } from './bill.ts'
 import { checkSeed, FEW } from './checks.ts'
 import { COLUMNS } from './columns.ts'
 import { measureWay, middleOf, type Measurement } from './measurement.ts'
@@ -59,6 +60,9 @@ publish(
     environment,
     blocks: [
       renderTable(COLUMNS, measurements, options.markdown ? 'markdown' : 'plain'),
+      ...measurements
+        .filter(({ way, calls }) => way === 'carpool' && calls === FEW)
+        .map((measurement) => billOf(measurement, options.markdown ? 'markdown' : 'plain')),
       [
         `The file: ${relative(repositoryPath(''), file)}, SHA-256 ${sha256.slice(0, 16)}, the same for all ways.`,
         ...ways.flatMap(({ note }) => note ?? []),

@@ -1,3 +1,4 @@
+import type { UsageRow } from '@carpool/core'
 import { Caller, failureLines, isOk } from '../lib/caller.ts'
 import { watchProcesses } from '../lib/process-watch.ts'
 import { percentile } from '../lib/statistics.ts'
@@ -20,6 +21,8 @@ export interface Measurement {
   readonly functionProcesses: number
   /** From the first call to the last answer: what it took to start the server is not in it. */
   readonly usage: TreeUsage
+  /** What the way itself recorded of the calls, by function. */
+  readonly recorded?: readonly UsageRow[]
 }
 
 /** Starts a way from nothing, sends calls at once, and stops it. */
@@ -29,6 +32,7 @@ export async function measureWay(way: Way, calls: number): Promise<Measurement> 
   using caller = new Caller()
   const results = await caller.callAtOnce(running.url, calls)
   const usage = await watch.stop()
+  const recorded = await running.recorded?.()
   // A 2xx that is not the function's answer is a failure as well.
   const judged = results.map((result) =>
     isOk(result) && parseSeedAnswer(result.body) === undefined
@@ -51,6 +55,7 @@ export async function measureWay(way: Way, calls: number): Promise<Measurement> 
     slowestMs: Math.max(...durations),
     functionProcesses: usage.processes.filter(({ program }) => running.runsFunction(program)).length,
     usage,
+    ...(recorded !== undefined && { recorded }),
   }
 }
 

@@ -38,7 +38,13 @@ async function startCarpoolWay(file: string): Promise<RunningWay> {
   const server = stack.use(await startCarpool({ dataDir: join(folder.path, 'data') }))
   const { url } = await server.deploy(dirname(file), FUNCTION_NAME)
   const kept = stack.move()
-  return { url, rootPid: server.pid, runsFunction: isCarpoolHost, [Symbol.asyncDispose]: () => kept.disposeAsync() }
+  return {
+    url,
+    rootPid: server.pid,
+    recorded: () => server.usage('function'),
+    runsFunction: isCarpoolHost,
+    [Symbol.asyncDispose]: () => kept.disposeAsync(),
+  }
 }
 
 async function startBaseline(
