@@ -21,8 +21,10 @@ export interface ActiveInvocation {
   readonly account: Account
   readonly wallLimit: NodeJS.Timeout
   start: HostStart
-  /** How long it waited for isolates, in µs. */
-  initUs: number
+  /** How long it waited for isolates, in ms, without the wait that is under way. */
+  initMs: number
+  /** Since when it waits for an isolate, in ms. */
+  waitsSinceMs: number | undefined
   /** CPU time of starts that it caused, in ns. */
   initCpuNs: number
   /** Isolates in which it was begun. */

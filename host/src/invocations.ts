@@ -56,7 +56,8 @@ export class Invocations {
       account: new Account(),
       wallLimit: setTimeout(() => this.#timeOut(invocation), limits.wallMs),
       start: 'warm',
-      initUs: 0,
+      initMs: 0,
+      waitsSinceMs: undefined,
       initCpuNs: 0,
       attempts: 0,
       call,
@@ -130,16 +131,15 @@ export class Invocations {
     const warm = pool.acquireWarm(invocation.revision)
     if (warm !== undefined) return this.#enter(invocation, warm, call)
     invocation.start = 'isolate-cold'
-    const askedMs = performance.now()
-    const waited = (): number => (invocation.initUs += Math.round((performance.now() - askedMs) * 1000))
+    invocation.waitsSinceMs = performance.now()
     pool.acquire(invocation.revision).then(
       (lease) => {
-        waited()
+        invocation.initMs = initMsOf(invocation)
+        invocation.waitsSinceMs = undefined
         invocation.initCpuNs += lease.isolate.start.take().cpuNs
         this.#enter(invocation, lease, call)
       },
       (cause: unknown) => {
-        waited()
         const failure = asLoadFailure(cause)
         invocation.initCpuNs += failure.takeCpuNs()
         const { outcome, message, guestStack } = failure
@@ -197,14 +197,19 @@ export class Invocations {
 }
 
 /** What an invocation has used so far. */
-export function usageOf({ account, initUs, initCpuNs, attempts, lease }: ActiveInvocation): PackedUsage {
+export function usageOf(invocation: ActiveInvocation): PackedUsage {
+  const { account, initCpuNs, attempts, lease } = invocation
   return packUsage({
     cpuUs: Math.round(account.cpuNs / 1000),
-    initUs,
+    initUs: Math.round(initMsOf(invocation) * 1000),
     initCpuUs: Math.round(initCpuNs / 1000),
     memoryPeakKb: lease?.isolate.memoryPeakKb ?? 0,
     egressBytesOut: account.egressBytesOut,
     egressBytesIn: account.egressBytesIn,
     attempts,
   })
+}
+
+function initMsOf({ initMs, waitsSinceMs }: ActiveInvocation): number {
+  return waitsSinceMs === undefined ? initMs : initMs + performance.now() - waitsSinceMs
 }

@@ -150,6 +150,7 @@ t.test('whatever ends a call, and however often it ends, it has one record', asy
   const isInOrder = (ends: string[]): boolean => ends.lastIndexOf('finish') <= 0
   const calls = fc.array(fc.record({ isPlaced: fc.boolean(), ends: ends.filter(isInOrder), isFull: fc.boolean() }), {
     maxLength: 20,
+    size: 'max',
   })
   await fc.assert(
     fc.asyncProperty(calls, async (calls) => {

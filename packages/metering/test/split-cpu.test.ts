@@ -11,9 +11,12 @@ const isSplitOf = (totalNs: number, count: number, parts: readonly number[]): bo
   parts.every((part) => Number.isSafeInteger(part) && part >= 0) &&
   parts.reduce((sum, part) => sum + part, 0) === totalNs
 
+const isEqualSplitOf = (totalNs: number, count: number, parts: readonly number[]): boolean =>
+  isSplitOf(totalNs, count, parts) && Math.max(...parts) - Math.min(...parts) <= 1
+
 t.test('the parts are whole, not negative, and add up to the total exactly', async () => {
   fc.assert(
-    fc.property(totals, fc.array(times, { minLength: 1, maxLength: 64 }), (totalNs, spans) =>
+    fc.property(totals, fc.array(times, { minLength: 1, maxLength: 64, size: 'max' }), (totalNs, spans) =>
       isSplitOf(totalNs, spans.length, splitCpu(totalNs, spans.length, spans)),
     ),
   )
@@ -21,7 +24,7 @@ t.test('the parts are whole, not negative, and add up to the total exactly', asy
 
 t.test('each part is in proportion to its span, but for the rounding', async () => {
   fc.assert(
-    fc.property(totals, fc.array(times, { minLength: 2, maxLength: 64 }), (totalNs, spans) => {
+    fc.property(totals, fc.array(times, { minLength: 2, maxLength: 64, size: 'max' }), (totalNs, spans) => {
       const whole = spans.reduce((sum, span) => sum + span, 0)
       fc.pre(whole > 0)
       return splitCpu(totalNs, spans.length, spans).every((part, index) => {
@@ -32,20 +35,35 @@ t.test('each part is in proportion to its span, but for the rounding', async () 
   )
 })
 
-t.test('spans that are too few, too many or not usable give equal parts', async () => {
-  const spans = fc.oneof(
-    fc.array(times, { maxLength: 130 }),
-    fc.array(fc.oneof(times, unusable), { minLength: 1, maxLength: 64 }),
-    fc.array(fc.constant(0), { maxLength: 64 }),
-  )
+t.test('spans that are too few or too many give equal parts', async () => {
   fc.assert(
-    fc.property(totals, fc.integer({ min: 1, max: 64 }), spans, (totalNs, count, spans) => {
-      const parts = splitCpu(totalNs, count, spans)
-      if (!isSplitOf(totalNs, count, parts)) return false
-      const areUsable =
-        spans.length === count && spans.every((span) => span >= 0 && span < Infinity) && spans.some((span) => span > 0)
-      return areUsable || Math.max(...parts) - Math.min(...parts) <= 1
+    fc.property(
+      totals,
+      fc.integer({ min: 1, max: 64 }),
+      fc.array(times, { maxLength: 130, size: 'max' }),
+      (totalNs, count, spans) => {
+        fc.pre(spans.length !== count)
+        return isEqualSplitOf(totalNs, count, splitCpu(totalNs, count, spans))
+      },
+    ),
+  )
+})
+
+t.test('one span that is not usable gives equal parts', async () => {
+  const spans = fc.array(times, { minLength: 1, maxLength: 64, size: 'max' })
+  fc.assert(
+    fc.property(totals, spans, unusable, fc.nat(63), (totalNs, spans, wrong, index) => {
+      const given = spans.with(index % spans.length, wrong)
+      return isEqualSplitOf(totalNs, spans.length, splitCpu(totalNs, spans.length, given))
     }),
+  )
+})
+
+t.test('spans that are all 0 give equal parts', async () => {
+  fc.assert(
+    fc.property(totals, fc.integer({ min: 1, max: 64 }), (totalNs, count) =>
+      isEqualSplitOf(totalNs, count, splitCpu(totalNs, count, Array<number>(count).fill(0))),
+    ),
   )
 })
 
@@ -57,7 +75,11 @@ t.test('without spans the parts are equal', async (t) => {
 })
 
 t.test('also spans that are tiny or huge add up', async () => {
-  const spans = fc.array(fc.double({ min: 0, noNaN: true, noDefaultInfinity: true }), { minLength: 1, maxLength: 64 })
+  const spans = fc.array(fc.double({ min: 0, noNaN: true, noDefaultInfinity: true }), {
+    minLength: 1,
+    maxLength: 64,
+    size: 'max',
+  })
   const examples: [[number, number[]]] = [[10, [Number.MAX_VALUE, Number.MAX_VALUE]]]
   fc.assert(
     fc.property(totals, spans, (totalNs, spans) => isSplitOf(totalNs, spans.length, splitCpu(totalNs, spans.length, spans))),

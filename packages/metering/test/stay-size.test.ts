@@ -38,7 +38,7 @@ t.test('a stay that was not full says nothing about a larger one', async (t) => 
 t.test('after any stays there is room for 1 to 64 entries, at most twice as many as before', async () => {
   const stay = fc.tuple(fc.nat(1000 * MS), fc.double({ min: 0, max: 1, noNaN: true }))
   fc.assert(
-    fc.property(fc.array(stay, { maxLength: 60 }), (stays) => {
+    fc.property(fc.array(stay, { maxLength: 60, size: 'max' }), (stays) => {
       const size = new StaySize()
       for (const [cpuNs, fill] of stays) {
         const before = size.max
@@ -81,6 +81,18 @@ t.test('entries that all take the same share a stay of at most 1 ms, which is at
       const lastNs = sum(stays.at(-1) ?? [])
       // Each stay but the first few is as large as the target allows.
       return stays.every((stay) => sum(stay) <= MS) && (lastNs > MS / 2 || stays.at(-1)?.length === 64)
+    }),
+  )
+})
+
+t.test('whatever ran before, the size comes to fit what runs now', async () => {
+  const before = fc.array(fc.nat(1000 * MS), { maxLength: 20, size: 'max' })
+  fc.assert(
+    fc.property(before, fc.integer({ min: 1, max: MS }), (before, entryNs) => {
+      let entry = 0
+      const stays = staysOf(() => before[entry++] ?? entryNs, 200)
+      const last = stays.at(-1) ?? []
+      return sum(last) <= 1.05 * MS && (sum(last) > 0.45 * MS || last.length === 64)
     }),
   )
 })

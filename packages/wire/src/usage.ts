@@ -1,26 +1,21 @@
-import type { InvocationUsage } from '@carpool/core'
+import { NO_USAGE, type InvocationUsage } from '@carpool/core'
 
-/** An InvocationUsage as it travels: its figures in the order of {@link FIELDS}. Every answer carries one, so names would cost. */
+/**
+ * An InvocationUsage as it travels: `cpuUs, memoryPeakKb`, and unless the rest is as usual, `initUs, initCpuUs, egressBytesOut,
+ * egressBytesIn, attempts`. Every answer carries one, so names would cost.
+ */
 export type PackedUsage = readonly number[]
 
-const FIELDS = [
-  'cpuUs',
-  'initUs',
-  'initCpuUs',
-  'memoryPeakKb',
-  'egressBytesOut',
-  'egressBytesIn',
-  'attempts',
-] as const satisfies ReadonlyArray<keyof InvocationUsage>
-
 export function packUsage(usage: InvocationUsage): PackedUsage {
-  return FIELDS.map((field) => usage[field])
+  const { cpuUs, memoryPeakKb, initUs, initCpuUs, egressBytesOut, egressBytesIn, attempts } = usage
+  if (attempts === 1 && initUs + initCpuUs + egressBytesOut + egressBytesIn === 0) return [cpuUs, memoryPeakKb]
+  return [cpuUs, memoryPeakKb, initUs, initCpuUs, egressBytesOut, egressBytesIn, attempts]
 }
 
 /** Reads what a host sent, on which nothing depends but the bill of its own functions: what is no whole number from 0 on counts as 0. */
 export function unpackUsage(packed: unknown): InvocationUsage {
-  const figures: readonly unknown[] = Array.isArray(packed) ? packed : []
-  const [cpuUs, initUs, initCpuUs, memoryPeakKb, egressBytesOut, egressBytesIn, attempts] = figures
+  if (!Array.isArray(packed)) return NO_USAGE
+  const [cpuUs, memoryPeakKb, initUs, initCpuUs, egressBytesOut, egressBytesIn, attempts] = packed as readonly unknown[]
   return {
     cpuUs: whole(cpuUs),
     initUs: whole(initUs),
@@ -28,7 +23,7 @@ export function unpackUsage(packed: unknown): InvocationUsage {
     memoryPeakKb: whole(memoryPeakKb),
     egressBytesOut: whole(egressBytesOut),
     egressBytesIn: whole(egressBytesIn),
-    attempts: whole(attempts),
+    attempts: packed.length > 2 ? whole(attempts) : 1,
   }
 }
 
