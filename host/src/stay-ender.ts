@@ -1,4 +1,4 @@
-import { LIMIT_RANGES, type FailedOutcome } from '@carpool/core'
+import type { FailedOutcome } from '@carpool/core'
 import type { Guest } from './guest.ts'
 import type { ActiveInvocation } from './invocation-table.ts'
 import type { Invocations } from './invocations.ts'
@@ -81,7 +81,10 @@ function spentMs({ background }: Guest, { current }: Stay): number {
   return current.open === background ? 0 : current.cpuNs / 1e6
 }
 
-/** A module scope gets the usual limit even if invocations of the function get less. */
+/** CPU time that a module scope may take, in ms: it often takes more than any call, and takes it once. */
+const START_CPU_MS = 10_000
+
+/** A module scope has a limit of its own, unless that of invocations is higher. */
 function cpuLimitMs({ isLoaded, limits }: Guest): number {
-  return isLoaded ? limits.cpuMs : Math.max(limits.cpuMs, LIMIT_RANGES.cpuMs.default)
+  return isLoaded ? limits.cpuMs : Math.max(limits.cpuMs, START_CPU_MS)
 }

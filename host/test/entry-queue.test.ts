@@ -140,6 +140,39 @@ t.test('work alone that fails is charged and fails, and the entries go on', asyn
   t.same(isolate.entered, ['a'])
 })
 
+t.test('what work alone takes says nothing of how many entries fit in a stay', async (t) => {
+  const isolate = fakeIsolate()
+  const told = listener()
+  const queue = new EntryQueue(isolate, told)
+  for (const _ of 'abcdefghijk') queue.push(entry('loop'))
+  await settle(isolate, SHORT_NS)
+  await settle(isolate, SHORT_NS)
+  const alone = queue.alone(new Account(), () => isolate.run('spans', []))
+  await settle(isolate, SHORT_NS)
+  await settle(isolate, 500_000_000)
+  await alone
+  t.same(
+    told.began.map(({ accounts }) => accounts.length),
+    [1, 2, 4, 1, 4],
+  )
+})
+
+t.test('it is known whose entries wait, but not of those that went in', async (t) => {
+  const isolate = fakeIsolate()
+  const queue = new EntryQueue(isolate, listener())
+  const [first, second] = [new Account(), new Account()]
+  queue.push(entry('invoke', first))
+  t.strictSame([...queue.waitingFor('invoke')], [])
+  queue.push(entry('invoke', first))
+  queue.push(entry('invoke', second))
+  queue.push(entry('fireTimer', second))
+  t.strictSame([...queue.waitingFor('invoke')], [first, second])
+  t.strictSame([...queue.waitingFor('fireTimer')], [second])
+  await settle(isolate, SHORT_NS)
+  t.strictSame([...queue.waitingFor('invoke')], [])
+  t.strictSame([...queue.waitingFor('fireTimer')], [second])
+})
+
 t.test('those who wait for the charge are called back once, in order, after it and before the next stay', async (t) => {
   const isolate = fakeIsolate()
   const queue = new EntryQueue(isolate, listener())
