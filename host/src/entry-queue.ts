@@ -41,7 +41,8 @@ export class EntryQueue {
     this.#isolate = isolate
     this.#listener = listener
     // What it took to make the isolate is not the first entry's.
-    this.#meter.settle(isolate.cpu)
+    const made = isolate.cpu
+    if (made.isExact) this.#meter.settle(made)
   }
 
   /** The stay that is under way. */
@@ -67,7 +68,7 @@ export class EntryQueue {
     const { promise, resolve, reject } = Promise.withResolvers<T>()
     this.#alone.push(async () => {
       const stay = this.#begin([account])
-      const [settled] = await Promise.allSettled([work()])
+      const [settled] = await Promise.allSettled([(async () => work())()])
       await this.#leave(stay, [])
       if (settled.status === 'fulfilled') resolve(settled.value)
       else reject(settled.reason)

@@ -31,8 +31,10 @@ export class Stay {
     this.estimatedAtMs = nowMs
   }
 
-  /** A sign of life of an entry of this account: all entries before it have run. */
+  /** A sign of life of an entry of this account: all entries before it have run, as far as one can tell. */
   reached(account: Account): void {
+    // Whose turn it is may give many signs; they are not those of a later entry of theirs.
+    if (this.accounts[this.#reached - 1] === account) return
     const index = this.accounts.indexOf(account, this.#reached)
     // The sign may have come from what another's entry set free; one that has had its turn tells nothing.
     if (index >= 0) this.#reached = index + 1

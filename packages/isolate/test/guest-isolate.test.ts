@@ -1,53 +1,12 @@
-import t, { type Test } from 'tap'
-import { Bootstrap, compileToCache, GuestIsolate, type GuestCallback } from '../src/index.ts'
-
-const BOOT = new Bootstrap(`(function boot(names, ...functions) {
-  const bridge = Object.fromEntries(names.split(',').map((name, i) => [name, functions[i]]))
-  return {
-    load(argument, factory) { bridge.tell(argument + ' ' + JSON.stringify(factory())) },
-    run(source) { try { bridge.tell(String((0, eval)(source))) } catch (error) { bridge.tell('threw ' + error.message) } },
-    ask() { bridge.tell('got ' + bridge.question(7)) },
-  }
-})`)
-
-async function isolateWith(t: Test, memoryLimitMb = 32): Promise<{ isolate: GuestIsolate; next(): Promise<string> }> {
-  const heard: string[] = []
-  let wake = (): void => {}
-  const callbacks: Record<string, GuestCallback> = {
-    tell: {
-      blocking: false,
-      call: (text: string) => {
-        heard.push(text)
-        wake()
-        return undefined
-      },
-    },
-    question: { blocking: true, call: (n: number) => n * 6 },
-  }
-  const isolate = await GuestIsolate.create({
-    bootstrap: BOOT,
-    entryNames: ['load', 'run', 'ask'],
-    callbacks,
-    memoryLimitMb,
-    onCatastrophe: (reason) => t.fail(reason),
-  })
-  t.teardown(() => isolate.dispose())
-  const next = async (): Promise<string> => {
-    while (heard.length === 0) {
-      await new Promise<void>((resolve) => {
-        wake = resolve
-      })
-    }
-    return heard.shift() ?? ''
-  }
-  return { isolate, next }
-}
+import t from 'tap'
+import { compileToCache } from '../src/index.ts'
+import { isolateWith } from './support/isolate.ts'
 
 t.test('entries run in order, and nothing of the host is there', async (t) => {
   const { isolate, next } = await isolateWith(t)
-  isolate.enter('run', 'globalThis.n = 1')
-  isolate.enter('run', 'n + 1')
-  isolate.enter('run', '[typeof process, typeof require, typeof ivm, typeof boot].join()')
+  isolate.enter('run', ['globalThis.n = 1'])
+  isolate.enter('run', ['n + 1'])
+  isolate.enter('run', ['[typeof process, typeof require, typeof ivm, typeof boot].join()'])
   t.equal(await next(), '1')
   t.equal(await next(), '2')
   t.equal(await next(), 'undefined,undefined,undefined,undefined')
@@ -55,8 +14,8 @@ t.test('entries run in order, and nothing of the host is there', async (t) => {
 
 t.test('a blocking callback gives its answer back', async (t) => {
   const { isolate, next } = await isolateWith(t)
-  isolate.enter('ask')
-  t.equal(await next(), 'got 42')
+  isolate.enter('run', ['ask(7)'])
+  t.equal(await next(), '42')
 })
 
 t.test('code is loaded with and without its cache, and a cache of other code is ignored', async (t) => {
@@ -80,18 +39,18 @@ t.test('code that does not compile is refused with its position, and has no cach
 
 t.test('an endless loop is ended by dispose, and entering a disposed isolate is harmless', async (t) => {
   const { isolate, next } = await isolateWith(t)
-  isolate.enter('run', '1')
+  isolate.enter('run', ['1'])
   await next()
-  isolate.enter('run', 'for (;;);')
+  isolate.enter('run', ['for (;;);'])
   isolate.dispose()
   isolate.dispose()
   t.ok(isolate.disposed)
-  isolate.enter('run', '2')
+  isolate.enter('run', ['2'])
 })
 
 t.test('an isolate that passes its memory limit is disposed', async (t) => {
   const { isolate } = await isolateWith(t, 16)
-  isolate.enter('run', 'const kept = []; for (;;) kept.push({ a: 1 })')
+  isolate.enter('run', ['const kept = []; for (;;) kept.push({ a: 1 })'])
   await new Promise<void>((resolve) => {
     const check = setInterval(() => {
       if (!isolate.disposed) return

@@ -35,7 +35,8 @@ export class InstanceTime {
     advance(inUse, this.#clock())
     inUse.inFlight--
     if (inUse.inFlight === 0) this.#inUse.delete(functionName)
-    const us = Math.floor(inUse.instanceMs * 1000)
+    // What was taken before may have left a little less than nothing.
+    const us = Math.max(0, Math.floor(inUse.instanceMs * 1000))
     inUse.instanceMs -= us / 1000
     return us
   }

@@ -105,7 +105,7 @@ export class Metering {
       status: result.outcome === 'ok' ? result.response.status : OUTCOMES[result.outcome].status,
       bytesOut: result.outcome === 'ok' ? result.response.body.length : 0,
     }
-    await this.#write(record, this.#instances.ended(revision.functionName))
+    await this.#write(record)
     return record
   }
 
@@ -116,14 +116,19 @@ export class Metering {
   async refuse(cause: unknown): Promise<CarpoolError> {
     const error = CarpoolError.from(cause)
     if (this.#isRecorded || error.code === 'ledger-unavailable') return error
-    const instanceUs = this.#placedMs === undefined ? 0 : this.#instances.ended(this.#call.revision.functionName)
     const { code, status } = error
     const common = this.#common()
     try {
-      await this.#write(
-        { ...common, ...NO_USAGE, queueUs: common.wallUs, start: 'warm', outcome: 'refused', error: code, status, bytesOut: 0 },
-        instanceUs,
-      )
+      await this.#write({
+        ...common,
+        ...NO_USAGE,
+        queueUs: common.wallUs,
+        start: 'warm',
+        outcome: 'refused',
+        error: code,
+        status,
+        bytesOut: 0,
+      })
       return error
     } catch (unwritten) {
       return CarpoolError.from(unwritten)
@@ -148,9 +153,12 @@ export class Metering {
     }
   }
 
-  async #write(record: InvocationRecord, instanceUs: number): Promise<void> {
+  /** Once; a second record of the same call is dropped. */
+  async #write(record: InvocationRecord): Promise<void> {
+    if (this.#isRecorded) return
     this.#isRecorded = true
     this.#onRecord(record)
+    const instanceUs = this.#placedMs === undefined ? 0 : this.#instances.ended(record.functionName)
     await this.#options.write(record, instanceUs)
   }
 }

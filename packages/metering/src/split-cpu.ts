@@ -24,6 +24,9 @@ export function splitCpu(totalNs: number, count: number, spans: readonly number[
   })
 }
 
+/** Thirty years in ns: sums of such spans are still exact enough. */
+const MAX_SPAN = 1e18
+
 function areUsable(spans: readonly number[], count: number): boolean {
-  return spans.length === count && spans.every((span) => Number.isFinite(span) && span >= 0) && spans.some((span) => span > 0)
+  return spans.length === count && spans.every((span) => span >= 0 && span < MAX_SPAN) && spans.some((span) => span > 0)
 }

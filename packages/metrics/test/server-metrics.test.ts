@@ -1,0 +1,186 @@
+import { NO_USAGE, START_KINDS, type InvocationRecord } from '@carpool/core'
+import fc from 'fast-check'
+import t from 'tap'
+import { CPU_PARTS, ServerMetrics } from '../src/index.ts'
+import { parseTextFormat, seriesKey, type Family, type Sample } from './support/text-format.ts'
+
+const RECORD: InvocationRecord = {
+  ...NO_USAGE,
+  id: 'one',
+  functionName: 'sample',
+  revision: '0123456789abcdef',
+  owner: 'someone',
+  trigger: 'http',
+  startedAtMs: 1_800_000_000_000,
+  start: 'warm',
+  outcome: 'ok',
+  status: 200,
+  host: 1,
+  queueUs: 0,
+  wallUs: 0,
+  memoryMb: 128,
+  bytesIn: 0,
+  bytesOut: 0,
+}
+
+const NAMES = [
+  'carpool_host_cpu_seconds',
+  'faas_coldstarts_total',
+  'faas_cpu_usage_seconds_total',
+  'faas_init_duration_seconds',
+  'faas_invocations_total',
+  'faas_invoke_duration_seconds',
+]
+
+/** Value of the one series with these labels, and no others. */
+function valueOf({ samples }: Family, labels: Record<string, string>, name?: string): number | undefined {
+  const key = seriesKey(labels)
+  return samples.find((sample) => seriesKey(sample.labels) === key && (name === undefined || sample.name === name))?.value
+}
+
+async function render(metrics: ServerMetrics): Promise<Record<string, Family>> {
+  const families = Object.fromEntries(parseTextFormat(await metrics.render()))
+  return Object.fromEntries(NAMES.map((name) => [name, families[name] ?? { help: '', type: 'missing', samples: [] }]))
+}
+
+t.test('before anything happened all metrics are there, with their types, and the host CPU is 0', async (t) => {
+  const families = parseTextFormat(await new ServerMetrics().render())
+  t.strictSame([...families.keys()].toSorted(), NAMES)
+  for (const [name, { type }] of families) {
+    t.equal(type, name.endsWith('_total') ? 'counter' : name.startsWith('faas_') ? 'histogram' : 'gauge')
+  }
+  t.strictSame(
+    families.get('carpool_host_cpu_seconds')?.samples.map(({ labels, value }) => [labels['part'], value]),
+    CPU_PARTS.map((part) => [part, 0]),
+  )
+  t.match(new ServerMetrics().contentType, /^text\/plain; version=0\.0\.4/)
+})
+
+t.test('invocations are counted by function and outcome, cold starts by kind, and CPU time by function', async (t) => {
+  const metrics = new ServerMetrics()
+  metrics.recorded({ ...RECORD, cpuUs: 1_500 })
+  metrics.recorded({ ...RECORD, cpuUs: 500, start: 'host-cold' })
+  metrics.recorded({ ...RECORD, outcome: 'timeout', cpuUs: 250_000, start: 'host-cold' })
+  metrics.recorded({ ...RECORD, outcome: 'refused', error: 'saturated' })
+  metrics.recorded({ ...RECORD, functionName: 'other', start: 'function-cold', cpuUs: 2_000_000 })
+  const families = await render(metrics)
+  const invocations = families['faas_invocations_total']!
+  t.equal(valueOf(invocations, { function: 'sample', outcome: 'ok' }), 2)
+  t.equal(valueOf(invocations, { function: 'sample', outcome: 'timeout' }), 1)
+  t.equal(valueOf(invocations, { function: 'sample', outcome: 'refused' }), 1)
+  t.equal(valueOf(invocations, { function: 'other', outcome: 'ok' }), 1)
+  t.equal(invocations.samples.length, 4)
+  const coldStarts = families['faas_coldstarts_total']!
+  t.equal(valueOf(coldStarts, { function: 'sample', kind: 'host-cold' }), 2)
+  t.equal(valueOf(coldStarts, { function: 'other', kind: 'function-cold' }), 1)
+  t.equal(coldStarts.samples.length, 2)
+  const cpu = families['faas_cpu_usage_seconds_total']!
+  t.ok(Math.abs((valueOf(cpu, { function: 'sample' }) ?? 0) - 0.252) < 1e-9)
+  t.equal(valueOf(cpu, { function: 'other' }), 2)
+})
+
+t.test('CPU time of the hosts is told by what it was for', async (t) => {
+  const metrics = new ServerMetrics()
+  metrics.recorded({ ...RECORD, cpuUs: 1_000_000, initCpuUs: 500_000 })
+  metrics.usedInBackground(250_000)
+  metrics.hostCpu(1, { processUs: 1, loopUs: 1, isolatesUs: 0, blanksUs: 0, memoryWatchUs: 0 })
+  metrics.hostCpu(1, { processUs: 9_000_000, loopUs: 3_000_000, isolatesUs: 4_000_000, blanksUs: 125_000, memoryWatchUs: 62_500 })
+  const { carpool_host_cpu_seconds: cpu } = await render(metrics)
+  const parts = {
+    'invocations': 1,
+    'starts': 0.5,
+    'background': 0.25,
+    'blanks': 0.125,
+    'memory-watch': 0.0625,
+    'loop': 3,
+    'threads': 2,
+    'unattributed': 2.0625,
+  }
+  for (const part of CPU_PARTS) t.equal(valueOf(cpu!, { part }), parts[part], part)
+  t.equal(cpu!.samples.length, CPU_PARTS.length)
+})
+
+t.test('durations are without queue and init; only cold invocations have an init, and what was refused has none', async (t) => {
+  const metrics = new ServerMetrics()
+  metrics.recorded({ ...RECORD, wallUs: 9_000, queueUs: 4_000 })
+  metrics.recorded({ ...RECORD, wallUs: 90_000, queueUs: 4_000, initUs: 36_000, start: 'isolate-cold' })
+  metrics.recorded({ ...RECORD, wallUs: 1_000_000, queueUs: 1_000_000, outcome: 'refused', error: 'saturated' })
+  const families = await render(metrics)
+  const duration = families['faas_invoke_duration_seconds']!
+  const init = families['faas_init_duration_seconds']!
+  const bucket = (family: Family, le: string): number | undefined => valueOf(family, { function: 'sample', le })
+  t.strictSame(
+    [bucket(duration, '0.0025'), bucket(duration, '0.005'), bucket(duration, '0.05'), bucket(duration, '+Inf')],
+    [0, 1, 2, 2],
+  )
+  t.ok(Math.abs((valueOf(duration, { function: 'sample' }, 'faas_invoke_duration_seconds_sum') ?? 0) - 0.055) < 1e-9)
+  t.strictSame([bucket(init, '0.025'), bucket(init, '0.05'), bucket(init, '+Inf')], [0, 1, 1])
+  t.equal(valueOf(init, { function: 'sample' }, 'faas_init_duration_seconds_sum'), 0.036)
+  t.equal(valueOf(init, { function: 'sample' }, 'faas_init_duration_seconds_count'), 1)
+})
+
+t.test('reading changes nothing, also twice at once', async (t) => {
+  const metrics = new ServerMetrics()
+  metrics.recorded({ ...RECORD, cpuUs: 1_000, start: 'host-cold', wallUs: 5_000 })
+  metrics.hostCpu(1, { processUs: 5, loopUs: 4, isolatesUs: 3, blanksUs: 2, memoryWatchUs: 1 })
+  const [first, second] = await Promise.all([metrics.render(), metrics.render()])
+  t.equal(first, second)
+  t.equal(await metrics.render(), first)
+})
+
+t.test('names that need it are escaped', async (t) => {
+  const metrics = new ServerMetrics()
+  const names = ['quote"', 'back\\slash', 'new\nline', '\\n', 'a="b",c="d"} 1', 'grüße']
+  for (const functionName of names) metrics.recorded({ ...RECORD, functionName, start: 'host-cold' })
+  const families = await render(metrics)
+  for (const [name, { samples }] of Object.entries(families)) {
+    if (name.startsWith('faas_')) t.strictSame([...new Set(samples.map(({ labels }) => labels['function']))], names, name)
+  }
+})
+
+t.test('whatever was recorded, the output is in the format and adds up', async () => {
+  const record = fc
+    .record({
+      functionName: fc.oneof(fc.constantFrom('a', 'b', 'constructor'), fc.string({ maxLength: 5 })),
+      outcome: fc.constantFrom('ok', 'exception', 'cpu-exceeded', 'refused'),
+      start: fc.constantFrom(...START_KINDS),
+      cpuUs: fc.nat(10_000_000),
+      wallUs: fc.nat(60_000_000),
+      queueUs: fc.nat(1_000_000),
+      initUs: fc.nat(1_000_000),
+    })
+    .map((figures): InvocationRecord => ({ ...RECORD, ...figures }))
+  await fc.assert(
+    fc.asyncProperty(fc.array(record, { maxLength: 30, size: 'max' }), async (records) => {
+      const metrics = new ServerMetrics()
+      for (const each of records) metrics.recorded(each)
+      const families = await render(metrics)
+      const sum = (name: string): number => families[name]!.samples.reduce((sum, { value }) => sum + value, 0)
+      const ran = records.filter(({ outcome }) => outcome !== 'refused')
+      const cold = ran.filter(({ start }) => start !== 'warm')
+      return (
+        sum('faas_invocations_total') === records.length &&
+        sum('faas_coldstarts_total') === cold.length &&
+        observed(families['faas_invoke_duration_seconds']!) === ran.length &&
+        observed(families['faas_init_duration_seconds']!) === cold.length
+      )
+    }),
+  )
+})
+
+/** How many values a histogram has seen; NaN if it is not one: its buckets must rise, and end in `+Inf` with the count. */
+function observed({ samples }: Family): number {
+  let sum = 0
+  for (const ofFunction of Map.groupBy(samples, ({ labels }) => labels['function']).values()) {
+    const named = (suffix: string): Sample[] => ofFunction.filter(({ name }) => name.endsWith(suffix))
+    const buckets = named('_bucket')
+    const bounds = buckets.map(({ labels }) => Number(labels['le']?.replace('Inf', 'Infinity')))
+    const isRising = buckets.every(
+      ({ value }, index) => index === 0 || (value >= buckets[index - 1]!.value && bounds[index]! > bounds[index - 1]!),
+    )
+    const [count] = named('_count')
+    const isWhole = named('_sum').length === 1 && bounds.at(-1) === Infinity && buckets.at(-1)?.value === count?.value
+    sum += isRising && isWhole ? (count?.value ?? Number.NaN) : Number.NaN
+  }
+  return sum
+}
