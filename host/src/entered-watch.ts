@@ -7,9 +7,14 @@ const LOOK_MS = 10
 /** Most CPU time that is carried on to the next look, in ms: the system tells that of a thread in steps of 4 ms. */
 const MAX_CARRY_MS = 20
 
-/** Keeps an estimate of the CPU time of guests that are entered, and has each judged while it is. */
+/**
+ * Keeps up with the CPU time of guests that are entered, and has each judged while it is. Without a clock of entries it is estimated from what
+ * the process used.
+ */
 export class EnteredWatch {
   readonly #entered = new Map<Guest, Stay>()
+  /** What stays had used at the last look, in ns. */
+  readonly #seenNs = new WeakMap<Stay, number>()
   readonly #judge: (guest: Guest, stay: Stay) => void
   #timer: NodeJS.Timeout | undefined
   #lookedMs = 0
@@ -31,26 +36,39 @@ export class EnteredWatch {
     this.#timer = setInterval(() => this.#look(), LOOK_MS)
   }
 
-  ended(guest: Guest, stay: Stay, cpuNs: number): void {
-    this.#endedMs += (cpuNs - stay.estimateNs) / 1e6
+  ended(guest: Guest, stay: Stay): void {
+    this.#endedMs += (stay.totalNs - (this.#seenNs.get(stay) ?? 0)) / 1e6
     this.#entered.delete(guest)
   }
 
-  /** Brings the estimates up to date. */
+  get entered(): Iterable<Guest> {
+    return this.#entered.keys()
+  }
+
+  /** Brings what is known of the stays under way up to date. */
   update(): void {
+    const unclocked: Stay[] = []
+    for (const [guest, stay] of this.#entered) {
+      if (guest.hasEntryClock) stay.measured(guest.spans)
+      else unclocked.push(stay)
+    }
+    if (unclocked.length > 0) this.#estimate(unclocked)
+  }
+
+  #estimate(stays: readonly Stay[]): void {
     const nowMs = performance.now()
     const othersMs = cpuOutsideLoopMs()
     const unclaimedMs = othersMs - this.#othersMs - this.#endedMs + this.#carryMs
-    const stays = [...this.#entered.values()]
     const shares = estimateRunning(
       unclaimedMs,
-      stays.map(({ estimatedAtMs }) => ({ ranMs: nowMs - Math.max(estimatedAtMs, this.#lookedMs) })),
+      stays.map(({ lookedAtMs }) => ({ ranMs: nowMs - Math.max(lookedAtMs, this.#lookedMs) })),
     )
     let claimedMs = 0
     for (const [index, stay] of stays.entries()) {
       const shareMs = shares[index] ?? 0
-      stay.estimateNs += shareMs * 1e6
-      stay.estimatedAtMs = nowMs
+      stay.estimated(shareMs * 1e6)
+      stay.lookedAtMs = nowMs
+      this.#seenNs.set(stay, stay.totalNs)
       claimedMs += shareMs
     }
     this.#carryMs = Math.max(-MAX_CARRY_MS, Math.min(unclaimedMs - claimedMs, MAX_CARRY_MS))

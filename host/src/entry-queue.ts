@@ -1,4 +1,4 @@
-import type { CpuReading, Primitive } from '@carpool/isolate'
+import type { CpuReading, Measured, Primitive } from '@carpool/isolate'
 import { IsolateMeter, splitCpu, StaySize, type Account } from '@carpool/metering'
 import { Stay, type Entry } from './stay.ts'
 
@@ -6,6 +6,10 @@ import { Stay, type Entry } from './stay.ts'
 export interface EnteredIsolate {
   readonly cpu: CpuReading
   readonly disposed: boolean
+  /** Whether the entry `spans` gives CPU times. */
+  readonly hasEntryClock: boolean
+  /** CPU time of each entry of the stay so far, by that clock. */
+  readonly spans: readonly number[]
   atRest(waitMs: number): Promise<CpuReading>
   enter(entry: string, args: readonly Primitive[]): void
   run(entry: string, args: readonly Primitive[]): Promise<Primitive>
@@ -14,9 +18,9 @@ export interface EnteredIsolate {
 /** Told of the stays of a guest. */
 export interface StayListener {
   stayBegan(stay: Stay): void
-  /** Everything is charged. `cpuNs` is what the stay used, less what was charged for it before. */
-  stayEnded(stay: Stay, cpuNs: number): void
-  /** The isolate was disposed while it was entered, by us or by V8: its clock is gone, and the stay is charged only as far as it was early. */
+  /** Everything is charged. */
+  stayEnded(stay: Stay): void
+  /** The isolate was disposed while it was entered, by us or by V8; the stay is charged only as far as it was early. */
   stayLost(stay: Stay): void
 }
 
@@ -24,8 +28,8 @@ export interface StayListener {
 const LEAVE_MS = 20
 
 /**
- * What is to run in one guest, in order: entries go in together for one stay, and when the isolate has come to rest its CPU time is read and
- * charged. Entries that come meanwhile wait for the next stay.
+ * What is to run in one guest, in order: entries go in together for one stay, and when all have run, what each used is charged. Entries that
+ * come meanwhile wait for the next stay.
  */
 export class EntryQueue {
   readonly #isolate: EnteredIsolate
@@ -35,7 +39,7 @@ export class EntryQueue {
   readonly #alone: Array<() => Promise<void>> = []
   #waiting: Entry[] = []
   #stay: Stay | undefined
-  #afterStay: Array<() => void> = []
+  #afterCharge: Array<() => void> = []
 
   constructor(isolate: EnteredIsolate, listener: StayListener) {
     this.#isolate = isolate
@@ -63,13 +67,25 @@ export class EntryQueue {
   /**
    * Runs work that enters the isolate by other means, as a stay of its own, before the entries that wait. Settles when it is charged, with
    * what the work settled with; never if the isolate is gone before its turn.
+   * @param work gives each task that enters the isolate to `measured`
    */
-  alone<T>(account: Account, work: () => Promise<T>): Promise<T> {
+  alone<T>(account: Account, work: (measured: Measured) => Promise<T>): Promise<T> {
     const { promise, resolve, reject } = Promise.withResolvers<T>()
     this.#alone.push(async () => {
       const stay = this.#begin([account])
-      const [settled] = await Promise.allSettled([(async () => work())()])
-      await this.#leave(stay, [])
+      let knownNs = 0
+      const measured: Measured = async (task) => {
+        if (!this.#isolate.hasEntryClock) return task()
+        // All three go in together, so they run on one thread.
+        this.#isolate.enter('measure', [])
+        const [done, told] = await Promise.allSettled([task(), this.#isolate.run('spans', [1])])
+        if (told.status === 'fulfilled') knownNs += readSpans(told.value)[0] ?? 0
+        if (done.status === 'rejected') throw done.reason
+        return done.value
+      }
+      const [settled] = await Promise.allSettled([(async () => work(measured))()])
+      await this.#leave(stay, this.#isolate.hasEntryClock ? [knownNs] : [])
+      this.#finish()
       if (settled.status === 'fulfilled') resolve(settled.value)
       else reject(settled.reason)
     })
@@ -77,21 +93,20 @@ export class EntryQueue {
     return promise
   }
 
-  /** Calls back when what runs now is charged: at once if nothing does. */
+  /** Calls back when what runs now is charged, all of it or as much as is known by then: at once if nothing runs. */
   whenCharged(callback: () => void): void {
     if (this.#stay === undefined) callback()
-    else this.#afterStay.push(callback)
+    else this.#afterCharge.push(callback)
   }
 
   get someoneWaits(): boolean {
-    return this.#afterStay.length > 0
+    return this.#afterCharge.length > 0
   }
 
-  /** Charges the stay so far to whose turn it is, by estimate, and calls back those that wait for that. */
+  /** Charges the stay as far as it is known, and calls back those that wait for that. */
   chargeEarly(): void {
-    const stay = this.#stay
-    if (stay === undefined) return
-    this.#prepay(stay, Math.max(0, stay.estimateNs - stay.prepaidNs))
+    if (this.#stay === undefined) return
+    this.#meter.advance(this.#stay.charge())
     this.#callBack()
   }
 
@@ -109,18 +124,20 @@ export class EntryQueue {
     const stay = this.#begin(entries.map(({ account }) => account))
     let spans: number[] = []
     try {
-      if (entries.length === 1) {
+      if (entries.length === 1 && !this.#isolate.hasEntryClock) {
         const [{ name, args }] = entries as [Entry]
         await this.#isolate.run(name, args)
       } else {
         for (const { name, args } of entries) this.#isolate.enter(name, args)
-        const told = await this.#isolate.run('spans', [entries.length])
-        spans = typeof told === 'string' ? told.split(',').map(Number) : []
+        spans = readSpans(await this.#isolate.run('spans', [entries.length]))
       }
     } catch {
       // An entry that throws has run as well; an isolate that is gone is found below.
     }
-    await this.#leave(stay, spans, entries.length)
+    await this.#leave(stay, spans)
+    // What was alone says nothing of entries.
+    this.#size.took(stay.totalNs, entries.length)
+    this.#finish()
   }
 
   #begin(accounts: readonly Account[]): Stay {
@@ -130,38 +147,41 @@ export class EntryQueue {
     return stay
   }
 
-  async #leave(stay: Stay, spans: readonly number[], entries = 0): Promise<void> {
+  async #leave(stay: Stay, spans: readonly number[]): Promise<void> {
+    if (this.#isolate.disposed) this.#listener.stayLost(stay)
+    else if (this.#isolate.hasEntryClock && spans.length === stay.accounts.length) {
+      stay.measured(spans)
+      stay.charge()
+      this.#listener.stayEnded(stay)
+    } else await this.#chargeByIsolate(stay, spans)
+  }
+
+  /** By the isolate's own clock, split by how long each entry took. */
+  async #chargeByIsolate(stay: Stay, spans: readonly number[]): Promise<void> {
     let reading = this.#isolate.cpu
     if (!reading.isExact) reading = await this.#isolate.atRest(LEAVE_MS)
-    if (this.#isolate.disposed) this.#listener.stayLost(stay)
-    else this.#charge(stay, reading, spans)
-    // What was alone says nothing of entries.
-    if (entries > 0) this.#size.took(stay.usedNs, entries)
+    if (this.#isolate.disposed) return this.#listener.stayLost(stay)
+    if (reading.isExact) {
+      const parts = splitCpu(this.#meter.settle(reading), stay.accounts.length, spans)
+      for (const [index, account] of stay.accounts.entries()) account.charge(parts[index] ?? 0)
+      stay.settled(parts)
+    } else this.#meter.advance(stay.charge())
+    this.#listener.stayEnded(stay)
+  }
+
+  #finish(): void {
     this.#stay = undefined
     this.#callBack()
     this.#next()
   }
 
-  #charge(stay: Stay, reading: CpuReading, spans: readonly number[]): void {
-    if (!reading.isExact) this.#prepay(stay, Math.max(0, stay.estimateNs - stay.prepaidNs))
-    const cpuNs = reading.isExact ? this.#meter.settle(reading) : 0
-    const { accounts } = stay
-    const parts = splitCpu(cpuNs, accounts.length, spans)
-    for (const [index, account] of accounts.entries()) account.charge(parts[index] ?? 0)
-    stay.usedNs = cpuNs + stay.prepaidNs
-    this.#listener.stayEnded(stay, stay.usedNs)
-  }
-
-  #prepay(stay: Stay, ns: number): void {
-    const wholeNs = Math.round(ns)
-    stay.current.charge(wholeNs)
-    stay.prepaidNs += wholeNs
-    this.#meter.advance(wholeNs)
-  }
-
   #callBack(): void {
-    const callbacks = this.#afterStay
-    this.#afterStay = []
+    const callbacks = this.#afterCharge
+    this.#afterCharge = []
     for (const callback of callbacks) callback()
   }
+}
+
+function readSpans(told: Primitive): number[] {
+  return typeof told === 'string' && told !== '' ? told.split(',').map(Number) : []
 }

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { resolveLimits, type FunctionLimits, type HandlerForm, type LogLevel } from '@carpool/core'
-import { GuestIsolate, type Bootstrap, type GuestCallback, type GuestCode, type Primitive } from '@carpool/isolate'
+import { GuestIsolate, type Bootstrap, type GuestCallback, type GuestCode, type Measured, type Primitive } from '@carpool/isolate'
 import type { Pooled } from '@carpool/isolate-pool'
 import { Account } from '@carpool/metering'
 import {
@@ -32,14 +32,14 @@ export interface GuestListener {
   /** Whose an invocation's work is; undefined if the guest runs no invocation of that number (any more). */
   accountOf(guest: Guest, invocation: number): Account | undefined
   stayBegan(guest: Guest, stay: Stay): void
-  stayEnded(guest: Guest, stay: Stay, cpuNs: number): void
+  stayEnded(guest: Guest, stay: Stay): void
   /** The isolate is gone, in the middle of this stay: V8 ended it, or we did. */
   stayLost(guest: Guest, stay: Stay): void
   /** V8 gave up on the isolate: the process must end. */
   catastrophe(reason: string): void
 }
 
-const ENTRY_NAMES = ['load', 'invoke', 'cancel', 'fireTimer', 'settleFetch', 'spans'] as const satisfies ReadonlyArray<
+const ENTRY_NAMES = ['load', 'invoke', 'cancel', 'fireTimer', 'settleFetch', 'spans', 'measure'] as const satisfies ReadonlyArray<
   keyof GuestEntries
 >
 
@@ -60,6 +60,10 @@ export class Guest implements Pooled {
   readonly #memory = new MemoryWatch()
   #revision = ''
   #isLoaded = false
+  #isDisposedByUs = false
+  #chargedNs = 0
+  readonly #bootNs: number
+  #loadStay: Promise<void> | undefined
   #endLoad: ((failure: LoadFailure) => void) | undefined
   #form: HandlerForm = 'fetch'
   #limits = resolveLimits({})
@@ -68,12 +72,14 @@ export class Guest implements Pooled {
     this.#isolate = isolate
     this.#relay = relay
     this.#listener = listener
+    this.#bootNs = isolate.restedCpuNs
     this.#timers = new TimerTable((timer, account) => this.#enter(account, 'fireTimer', timer))
     this.#queue = new EntryQueue(isolate, {
       stayBegan: (stay) => listener.stayBegan(this, stay),
-      stayEnded: (stay, cpuNs) => {
-        listener.stayEnded(this, stay, cpuNs)
-        if (this.#memory.isDue(cpuNs, performance.now())) this.#measureMemory()
+      stayEnded: (stay) => {
+        this.#chargedNs += stay.totalNs
+        listener.stayEnded(this, stay)
+        if (this.#memory.isDue(stay.totalNs, performance.now())) this.#measureMemory()
       },
       stayLost: (stay) => listener.stayLost(this, stay),
     })
@@ -116,14 +122,33 @@ export class Guest implements Pooled {
     return this.#limits
   }
 
-  /** CPU time of the isolate since it was made, as of the last time that it was at rest, in ns. */
-  get cpuNs(): number {
-    return this.#isolate.restedCpuNs
+  /** What it took to make the isolate, in ns, by the isolate's own clock. */
+  get bootNs(): number {
+    return this.#bootNs
   }
 
-  /** CPU time of looking at the memory, in ns. */
-  get memoryWatchNs(): number {
-    return this.#memory.account.cpuNs
+  /** CPU time of all stays that have ended, in ns. */
+  get chargedNs(): number {
+    return this.#chargedNs
+  }
+
+  get hasEntryClock(): boolean {
+    return this.#isolate.hasEntryClock
+  }
+
+  /** CPU time of each entry of the stay that is under way, in ns, by the clock of entries. */
+  get spans(): readonly number[] {
+    return this.#isolate.spans
+  }
+
+  /** Whose the looks at the memory are. */
+  get memoryAccount(): Account {
+    return this.#memory.account
+  }
+
+  /** Whether it was disposed from outside, not by V8. */
+  get isDisposedByUs(): boolean {
+    return this.#isDisposedByUs
   }
 
   /** Largest heap that was seen, in KiB. */
@@ -161,10 +186,14 @@ export class Guest implements Pooled {
     this.#revision = options.revision
     this.#limits = options.limits
     try {
-      const report = await this.#untilLoaded(code, options)
-      await new Promise<void>((resolve) => this.#queue.whenCharged(resolve))
+      const ended = new Promise<never>((_, reject) => (this.#endLoad = reject))
+      ended.catch(() => {})
+      const report = await Promise.race([this.#untilLoaded(code, options), ended])
+      // To its end: what comes after the report may go on, and is the start's as well.
+      await Promise.race([this.#loadStay, ended])
       if (!report.ok) throw new LoadFailure(report.message, { code: report.code, guestStack: report.stack })
       this.#form = report.form
+      if (this.disposed) throw new LoadFailure('The isolate was lost while the function loaded.', { outcome: 'isolate-lost' })
       this.#isLoaded = true
       this.#measureMemory()
     } catch (cause) {
@@ -205,6 +234,7 @@ export class Guest implements Pooled {
   }
 
   dispose(): void {
+    this.#isDisposedByUs ||= !this.disposed
     this.#timers.clear()
     this.#logs.close()
     this.#isolate.dispose()
@@ -216,7 +246,7 @@ export class Guest implements Pooled {
 
   #measureMemory(): void {
     this.#queue
-      .alone(this.#memory.account, () => this.#isolate.heapBytes())
+      .alone(this.#memory.account, (measured) => measured(() => this.#isolate.heapBytes()))
       .then(
         (bytes) => this.#memory.saw(bytes, performance.now()),
         // The isolate is gone.
@@ -225,7 +255,7 @@ export class Guest implements Pooled {
   }
 
   #untilLoaded(code: GuestCode, options: GuestOptions): Promise<LoadReport> {
-    return new Promise((resolve, reject) => {
+    return new Promise((resolve) => {
       const { wallMs } = options.limits
       const limit = setTimeout(
         () => this.endLoad(new LoadFailure(`The module scope did not finish within ${wallMs} ms.`, { outcome: 'timeout' })),
@@ -235,12 +265,9 @@ export class Guest implements Pooled {
         clearTimeout(limit)
         resolve(report)
       }
-      this.#endLoad = (failure) => {
-        clearTimeout(limit)
-        reject(failure)
-      }
-      const enterCode = (): Promise<void> => this.#isolate.enterCode('load', JSON.stringify(options), code)
-      this.#queue.alone(this.start, enterCode).catch((cause: unknown) => {
+      const enterCode = (measured: Measured): Promise<void> =>
+        this.#isolate.enterCode('load', JSON.stringify(options), code, measured)
+      this.#loadStay = this.#queue.alone(this.start, enterCode).catch((cause: unknown) => {
         this.endLoad(new LoadFailure(cause instanceof Error ? cause.message : 'The code does not compile.'))
       })
     })
@@ -255,12 +282,13 @@ interface Relay {
 
 const loopWatch = new LoopWatch()
 
-function bridgeOf(relay: Relay, listener: GuestListener): Record<keyof GuestBridge, GuestCallback> {
+function bridgeOf(relay: Relay, listener: GuestListener): Record<Exclude<keyof GuestBridge, 'begin' | 'end'>, GuestCallback> {
   const relayed = (call: (guest: Guest, ...args: never[]) => void): GuestCallback => ({
     blocking: false,
     call: (...args) => {
       const { guest } = relay
-      if (guest !== undefined) call(guest, ...args)
+      // What a guest has queued before its end comes after it: nothing of it may have an effect.
+      if (guest !== undefined && !guest.disposed) call(guest, ...args)
       return undefined
     },
   })

@@ -71,14 +71,17 @@ export class Host implements GuestListener {
     })
     this.#stayEnder = new StayEnder({
       invocations: this.#invocations,
-      updateEstimates: () => this.#watch.update(),
-      onLost: (estimateNs) => {
-        this.#usage.lost(estimateNs)
+      updateStays: () => this.#watch.update(),
+      onLost: (stay) => {
+        this.#usage.lost(stay)
         this.#fetches.stopOrphans()
       },
     })
     this.#watch = new EnteredWatch((guest, stay) => this.#stayEnder.look(guest, stay))
     setInterval(() => {
+      // What is under way is told with the rest.
+      this.#watch.update()
+      for (const guest of this.#watch.entered) guest.queue.chargeEarly()
       this.#usage.tell()
       this.#fetches.stopOrphans()
     }, REPORT_MS).unref()
@@ -156,13 +159,14 @@ export class Host implements GuestListener {
     this.#watch.began(guest, stay)
   }
 
-  stayEnded(guest: Guest, stay: Stay, cpuNs: number): void {
-    this.#watch.ended(guest, stay, cpuNs)
+  stayEnded(guest: Guest, stay: Stay): void {
+    this.#watch.ended(guest, stay)
+    this.#invocations.endOverLimit(guest, stay)
   }
 
   stayLost(guest: Guest, stay: Stay): void {
     this.#stayEnder.lost(guest, stay)
-    this.#watch.ended(guest, stay, stay.estimateNs)
+    this.#watch.ended(guest, stay)
   }
 
   catastrophe(reason: string): void {
@@ -183,10 +187,13 @@ export class Host implements GuestListener {
     const guest = await this.#prewarmer.take(options.limits.memoryMb)
     try {
       await guest.load(code, options)
+      // What it has left behind in timers and fetches is nobody's from now on.
+      guest.start.close(guest.background)
       return guest
     } catch (cause) {
       const failure = asLoadFailure(cause)
       failure.charge(guest.start.take().cpuNs)
+      guest.start.close(guest.background)
       throw failure
     }
   }
@@ -205,7 +212,9 @@ export class Host implements GuestListener {
       lease.release()
       this.#send({ type: 'started', revision, result: { ok: true, form } })
     } catch (cause) {
-      const { code, message, guestStack: stack } = asLoadFailure(cause)
+      const failure = asLoadFailure(cause)
+      this.#invocations.chargeFailedStart(revision, failure.takeCpuNs())
+      const { code, message, guestStack: stack } = failure
       this.#send({ type: 'started', revision, result: { ok: false, code, message, stack } })
     }
   }

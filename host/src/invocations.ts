@@ -9,6 +9,7 @@ import { InvocationTable, type ActiveInvocation, type Call } from './invocation-
 import { WALL_GRACE_MS } from './judge-stay.ts'
 import { asLoadFailure } from './load-failure.ts'
 import type { Send } from './send.ts'
+import type { Stay } from './stay.ts'
 
 /** A call with a longer body is not kept, to be begun again, in UTF-16 units. */
 const MAX_KEPT_BODY = 64 * 1024
@@ -116,14 +117,38 @@ export class Invocations {
       if (invocation.account === culprit) {
         const detail = detailOf(invocation)
         this.fail(invocation, outcome, detail, detail)
-      } else if (invocation.call !== undefined && invocation.attempts < MAX_ATTEMPTS) {
+      } else if (this.#canBeginAgain(invocation)) {
+        const { call } = invocation
         this.#table.unbind(invocation)
-        this.#place(invocation, invocation.call)
+        if (call !== undefined) this.#place(invocation, call)
       } else {
         const detail = 'Another invocation of the function brought the isolate down.'
         this.fail(invocation, 'isolate-lost', detail, detail)
       }
     }
+  }
+
+  /** A start that nobody waits for any more has failed. */
+  chargeFailedStart(revision: string, cpuNs: number): void {
+    const cpuUs = Math.round(cpuNs / 1000)
+    if (cpuUs > 0) this.#parts.send({ type: 'background', revision, cpuUs, egressBytesOut: 0, egressBytesIn: 0 })
+  }
+
+  /** A stay has ended: whoever has used more than the limit in many short entries goes no further. */
+  endOverLimit(guest: Guest, { accounts }: Stay): void {
+    const { cpuMs } = guest.limits
+    for (const account of accounts) {
+      if (account.cpuNs < cpuMs * 1e6 || account.open !== account) continue
+      const invocation = this.#table.in(guest).find((one) => one.account === account)
+      if (invocation === undefined) continue
+      const detail = `More CPU time than the limit of ${cpuMs} ms.`
+      this.fail(invocation, 'cpu-exceeded', detail, detail)
+      this.#cancelIn(guest, invocation.number)
+    }
+  }
+
+  #canBeginAgain({ call, attempts, revision }: ActiveInvocation): boolean {
+    return call !== undefined && attempts < MAX_ATTEMPTS && this.#parts.codes.find(revision) !== undefined
   }
 
   #place(invocation: ActiveInvocation, call: Call): void {
@@ -141,7 +166,8 @@ export class Invocations {
       },
       (cause: unknown) => {
         const failure = asLoadFailure(cause)
-        invocation.initCpuNs += failure.takeCpuNs()
+        if (this.#table.has(invocation)) invocation.initCpuNs += failure.takeCpuNs()
+        else this.chargeFailedStart(invocation.revision, failure.takeCpuNs())
         const { outcome, message, guestStack } = failure
         const detail =
           outcome === 'load-failed' ? 'The module scope threw an error; the log of the function has the stack.' : message
@@ -166,14 +192,15 @@ export class Invocations {
     const { wallMs } = invocation.limits
     const guest = invocation.lease?.isolate
     const stay = guest?.stay
+    const isItsTurn = stay?.current === invocation.account
     const detail = `No answer within the wall limit of ${wallMs} ms.`
     this.fail(invocation, 'timeout', detail, detail)
     if (guest === undefined) return
     this.#cancelIn(guest, invocation.number)
-    if (stay?.current !== invocation.account) return
+    if (!isItsTurn) return
     // Most entries end by themselves, and the others of the function need not suffer for those.
     setTimeout(() => {
-      if (guest.stay === stay && stay.current === invocation.account) this.#parts.endStuck(guest)
+      if (guest.stay === stay && stay?.current === invocation.account) this.#parts.endStuck(guest)
     }, WALL_GRACE_MS)
   }
 

@@ -1,4 +1,4 @@
-/** The estimate of a running stay may be this much too high, in ms of CPU: nobody is ended before the limit is passed for certain. */
+/** What is known of a running stay may be this much too high where there is no clock of entries, in ms of CPU. */
 export const ESTIMATE_SLACK_MS = 10
 /** No more than this is billed beyond a CPU limit, in ms. */
 export const BILLED_GRACE_MS = 50
@@ -8,8 +8,8 @@ export const WALL_GRACE_MS = 25
 export interface StaySample {
   /** CPU time that the invocation used before the stay, in ms; 0 for work that nobody waits for, which is limited entry by entry. */
   readonly spentMs: number
-  /** CPU time of the stay so far, in ms. */
-  readonly estimateMs: number
+  /** CPU time that it has used in the stay besides, in ms. */
+  readonly usedMs: number
   /** Since the stay began, in ms. */
   readonly ranMs: number
   readonly cpuLimitMs: number
@@ -17,7 +17,7 @@ export interface StaySample {
 }
 
 /** Whether the entry that runs has to be ended: for the CPU time of its invocation, or because it is stuck. */
-export function judgeStay({ spentMs, estimateMs, ranMs, cpuLimitMs, wallLimitMs }: StaySample): 'fine' | 'over-cpu' | 'stuck' {
-  if (spentMs + estimateMs >= cpuLimitMs + ESTIMATE_SLACK_MS) return 'over-cpu'
+export function judgeStay({ spentMs, usedMs, ranMs, cpuLimitMs, wallLimitMs }: StaySample): 'fine' | 'over-cpu' | 'stuck' {
+  if (spentMs + usedMs >= cpuLimitMs + ESTIMATE_SLACK_MS) return 'over-cpu'
   return ranMs >= wallLimitMs + WALL_GRACE_MS ? 'stuck' : 'fine'
 }

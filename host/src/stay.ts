@@ -8,43 +8,95 @@ export interface Entry {
   readonly account: Account
 }
 
-/** A time in which a guest's isolate is entered: it ends when every entry of it has run and the isolate's CPU clock stands still again. */
+/** A time in which a guest's isolate is entered: it ends when every entry of it has run and is measured. */
 export class Stay {
   /** Whose the entries are, in the order in which they run. */
   readonly accounts: readonly Account[]
   readonly beganAtMs: number
-  /** CPU time that the stay has probably used so far, in ns; see the metering package. */
-  estimateNs = 0
-  /** When the estimate was last brought up to date. */
-  estimatedAtMs: number
-  /** Charged before the end, because an answer could not wait for it, in ns. */
-  prepaidNs = 0
-  /** CPU time that it used, once it has ended, in ns. */
-  usedNs = 0
+  /** When what was used was last looked at. */
+  lookedAtMs: number
+  /** CPU time that each entry has used so far, as far as it is known, in ns. */
+  readonly usedNs: number[]
+  /** What of it was charged before the end, because an answer could not wait for it. */
+  readonly #chargedNs: number[]
   /** The guest was ended for it, or lost its isolate in it, and that was dealt with. */
   isEnded = false
-  #reached = 0
+  #turn = 0
 
   constructor(accounts: readonly Account[], nowMs: number) {
     this.accounts = accounts
     this.beganAtMs = nowMs
-    this.estimatedAtMs = nowMs
+    this.lookedAtMs = nowMs
+    this.usedNs = accounts.map(() => 0)
+    this.#chargedNs = accounts.map(() => 0)
   }
 
-  /** A sign of life of an entry of this account: all entries before it have run, as far as one can tell. */
+  /** The clock of entries has said what each has used so far; the last of them runs. */
+  measured(spansNs: readonly number[]): void {
+    if (spansNs.length === 0) return
+    const last = Math.min(spansNs.length, this.accounts.length) - 1
+    for (let index = 0; index <= last; index++) this.usedNs[index] = Math.round(spansNs[index] ?? 0)
+    this.#turn = last
+  }
+
+  /** Without such a clock: the entry whose turn it is has probably used so much more. */
+  estimated(ns: number): void {
+    this.usedNs[this.#turn]! += Math.round(ns)
+  }
+
+  /** Without such a clock: a sign of life of an entry of this account, so all entries before it have run, as far as one can tell. */
   reached(account: Account): void {
-    // Whose turn it is may give many signs; they are not those of a later entry of theirs.
-    if (this.accounts[this.#reached - 1] === account) return
-    const index = this.accounts.indexOf(account, this.#reached)
+    const index = this.accounts.indexOf(account, this.#turn)
     // The sign may have come from what another's entry set free; one that has had its turn tells nothing.
-    if (index >= 0) this.#reached = index + 1
+    if (index >= 0) this.#turn = index
   }
 
-  /**
-   * Whose entry is probably running: the first that has given no sign of life, or the last. A stay of entries that take long has only one, so
-   * it is certain for those whose function was slow before.
-   */
+  /** Whose entry is running: for certain with a clock of entries, else the last that has given a sign of life. */
   get current(): Account {
-    return this.accounts[Math.min(this.#reached, this.accounts.length - 1)]!
+    return this.accounts[this.#turn]!
+  }
+
+  /** CPU time of the running entry so far, in ns. */
+  get turnNs(): number {
+    return this.usedNs[this.#turn] ?? 0
+  }
+
+  /** CPU time of all entries so far, in ns. */
+  get totalNs(): number {
+    return this.usedNs.reduce((sum, ns) => sum + ns, 0)
+  }
+
+  /** What of an account's use in this stay it was not charged for yet, in ns. */
+  unchargedNs(account: Account): number {
+    let ns = 0
+    for (const [index, one] of this.accounts.entries()) if (one === account) ns += this.usedNs[index]! - this.#chargedNs[index]!
+    return ns
+  }
+
+  /** Whoever runs is billed no more than this in all, in ms. @param ofEntry the limit is that of the entry, not of the account */
+  cap(limitMs: number, ofEntry: boolean): void {
+    const roomNs = Math.max(0, limitMs * 1e6 - (ofEntry ? 0 : this.current.cpuNs))
+    const most = this.#chargedNs[this.#turn]! + roomNs
+    this.usedNs[this.#turn] = Math.min(this.turnNs, ofEntry ? Math.max(roomNs, this.#chargedNs[this.#turn]!) : most)
+  }
+
+  /** The end, without a clock of entries: what was charged besides what was charged before. */
+  settled(partsNs: readonly number[]): void {
+    for (const index of this.usedNs.keys()) {
+      this.#chargedNs[index]! += partsNs[index] ?? 0
+      this.usedNs[index] = this.#chargedNs[index]!
+    }
+  }
+
+  /** Charges every account for what is known so far. @returns how much, in ns */
+  charge(): number {
+    let sum = 0
+    for (const [index, account] of this.accounts.entries()) {
+      const ns = Math.max(0, this.usedNs[index]! - this.#chargedNs[index]!)
+      account.charge(ns)
+      this.#chargedNs[index]! += ns
+      sum += ns
+    }
+    return sum
   }
 }

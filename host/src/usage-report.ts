@@ -3,6 +3,7 @@ import type { Guest } from './guest.ts'
 import type { ActiveInvocation } from './invocation-table.ts'
 import { usageOf } from './invocations.ts'
 import type { Send } from './send.ts'
+import type { Stay } from './stay.ts'
 
 export interface UsageReportParts {
   readonly send: Send
@@ -26,12 +27,12 @@ export class UsageReport {
   /** A blank guest was made; from now on it is looked after. */
   made(guest: Guest): void {
     this.#guests.add(guest)
-    this.#blanksNs += guest.cpuNs
+    this.#blanksNs += guest.bootNs
   }
 
-  /** A guest has lost its isolate in the middle of a stay, whose CPU time its clock does not have any more. */
-  lost(estimateNs: number): void {
-    this.#goneNs += estimateNs
+  /** A stay has ended with the isolate. */
+  lost(stay: Stay): void {
+    this.#goneNs += stay.totalNs
   }
 
   /** Tells the server what is new, if anything is. */
@@ -57,8 +58,8 @@ export class UsageReport {
     }
     if (!guest.disposed || guest.stay !== undefined) return
     this.#guests.delete(guest)
-    this.#goneNs += guest.cpuNs
-    this.#goneMemoryWatchNs += guest.memoryWatchNs
+    this.#goneNs += guest.chargedNs
+    this.#goneMemoryWatchNs += guest.memoryAccount.cpuNs
   }
 
   #isNews(invocation: ActiveInvocation): boolean {
@@ -71,11 +72,11 @@ export class UsageReport {
   #cpu(): HostCpu {
     const whole = process.cpuUsage()
     const loop = process.threadCpuUsage()
-    let isolatesNs = this.#goneNs
+    let isolatesNs = this.#goneNs + this.#blanksNs
     let memoryWatchNs = this.#goneMemoryWatchNs
     for (const guest of this.#guests) {
-      isolatesNs += guest.cpuNs
-      memoryWatchNs += guest.memoryWatchNs
+      isolatesNs += guest.chargedNs
+      memoryWatchNs += guest.memoryAccount.cpuNs
     }
     return {
       processUs: whole.user + whole.system,

@@ -42,7 +42,7 @@ async function checkFlood(t: Test, server: TestServer, statement: string, query 
     if (text !== `seen ?call=${calls}`) wrong.push(`${response.status} ${text}`)
   }
   t.strictSame(wrong, [])
-  for (const { code } of (await floods) as { code: string }[]) t.match(code, /^(?:timeout|memory-exceeded)$/)
+  for (const { code } of (await floods) as { code: string }[]) t.match(code, /^(?:timeout|cpu-exceeded|memory-exceeded)$/)
   const [after] = (await server.info()).hosts
   t.equal(after?.pid, before?.pid, 'the host lives')
   const status = readFileSync(`/proc/${before?.pid}/status`, 'utf8')

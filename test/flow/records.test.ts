@@ -15,8 +15,8 @@ interface Kind {
   readonly share: number
   readonly outcome: string
   readonly status: number
-  /** The client leaves after so many ms. */
-  readonly leavesAfterMs?: number
+  /** The client leaves as soon as the server has its request. */
+  readonly leaves?: boolean
 }
 
 const FUNCTIONS: Readonly<Record<string, readonly [code: string, ...flags: string[]]>> = {
@@ -38,7 +38,7 @@ const KINDS: readonly Kind[] = [
   { functionName: 'slow', share: 4, outcome: 'timeout', status: 504 },
   { functionName: 'spinning', share: 3, outcome: 'cpu-exceeded', status: 502 },
   { functionName: 'greedy', share: 1, outcome: 'memory-exceeded', status: 502 },
-  { functionName: 'left', share: 4, outcome: 'canceled', status: 499, leavesAfterMs: 30 },
+  { functionName: 'left', share: 4, outcome: 'canceled', status: 499, leaves: true },
   { functionName: 'single', share: 4, outcome: 'refused', status: 429 },
 ]
 
@@ -71,7 +71,7 @@ t.test(`${CALLS} calls of all kinds have one record each, as they ended`, async 
   holder.abort()
 
   for (const { kind, status, code } of calls) {
-    if (kind.leavesAfterMs !== undefined) continue
+    if (kind.leaves) continue
     if (status !== kind.status) t.equal(status, kind.status, `${kind.functionName} was answered with ${code}`)
   }
   const records = await until(async () => {
@@ -123,8 +123,9 @@ function send({ url }: TestServer, functionName: string): AbortController {
 
 function call({ url }: TestServer, kind: Kind): Promise<Call> {
   return new Promise((resolve, reject) => {
-    const leaves = kind.leavesAfterMs !== undefined
-    const outgoing = request(`${url}/${kind.functionName}/`, leaves ? { agent: false } : { agent }, (response) => {
+    const leaves = kind.leaves === true
+    const options = leaves ? { agent: false, headers: { expect: '100-continue' } } : { agent }
+    const outgoing = request(`${url}/${kind.functionName}/`, options, (response) => {
       response.resume()
       response.once('end', () => {
         const { 'x-carpool-invocation': id, 'x-carpool-error': code } = response.headers
@@ -132,7 +133,7 @@ function call({ url }: TestServer, kind: Kind): Promise<Call> {
       })
     })
     outgoing.once('error', (cause) => (leaves ? resolve({ kind, id: undefined, status: 499, code: undefined }) : reject(cause)))
-    if (leaves) setTimeout(() => outgoing.destroy(), kind.leavesAfterMs)
+    outgoing.once('continue', () => outgoing.destroy())
     outgoing.end()
   })
 }

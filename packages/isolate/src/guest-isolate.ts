@@ -1,4 +1,5 @@
 import ivm from 'isolated-vm'
+import { entryClock } from './entry-clock.ts'
 
 /** What may cross the boundary: primitives only. */
 export type Primitive = string | number | boolean | undefined
@@ -21,6 +22,9 @@ export interface GuestIsolateOptions {
   /** V8 gave up on the isolate and parked its thread: the process must be replaced. */
   readonly onCatastrophe: (reason: string) => void
 }
+
+/** Does a task that enters an isolate once, and measures it. */
+export type Measured = <T>(task: () => Promise<T>) => Promise<T>
 
 export interface CpuReading {
   readonly ns: number
@@ -59,12 +63,21 @@ export class GuestIsolate {
   readonly #isolate: ivm.Isolate
   readonly #context: ivm.Context
   readonly #entries: ReadonlyMap<string, ivm.Reference>
+  /** Its slot in the entry clock. */
+  readonly #slot: number | undefined
   #restedCpuNs = 0
+  #isReleased = false
 
-  private constructor(isolate: ivm.Isolate, context: ivm.Context, entries: ReadonlyMap<string, ivm.Reference>) {
+  private constructor(
+    isolate: ivm.Isolate,
+    context: ivm.Context,
+    entries: ReadonlyMap<string, ivm.Reference>,
+    slot: number | undefined,
+  ) {
     this.#isolate = isolate
     this.#context = context
     this.#entries = entries
+    this.#slot = slot
   }
 
   static async create(options: GuestIsolateOptions): Promise<GuestIsolate> {
@@ -85,12 +98,20 @@ export class GuestIsolate {
     const callbacks = Object.values(options.callbacks).map(({ call, blocking }) =>
       blocking ? new ivm.Callback(call, { sync: true }) : new ivm.Callback(call, { ignored: true }),
     )
-    const booted: ivm.Reference = await boot.apply(undefined, [names.join(','), ...callbacks], { result: { reference: true } })
+    const clock = await entryClock?.module.create(context)
+    const slot = (await clock?.get('slot')) as number | undefined
+    const ticks =
+      slot === undefined || clock === undefined ? [] : [await functionOf(clock, 'begin'), await functionOf(clock, 'end')]
+    if (ticks.length > 0) names.push('begin', 'end')
+    const booted: ivm.Reference = await boot.apply(undefined, [names.join(','), ...callbacks, ...ticks], {
+      result: { reference: true },
+    })
     const entries = await Promise.all(
       options.entryNames.map(async (name) => [name, await booted.get(name, { reference: true })] as const),
     )
     for (const handle of [script, boot, booted]) handle.release()
-    const made = new GuestIsolate(isolate, context, new Map(entries))
+    clock?.release()
+    const made = new GuestIsolate(isolate, context, new Map(entries), slot)
     await made.atRest(REST_MS)
     return made
   }
@@ -102,13 +123,27 @@ export class GuestIsolate {
 
   /** CPU time of the isolate's thread since the isolate was made. */
   get cpu(): CpuReading {
-    if (this.#isolate.isDisposed) return { ns: this.#restedCpuNs, isExact: true }
-    const first = this.#isolate.cpuTime
-    const second = this.#isolate.cpuTime
-    // While the isolate is entered, isolated-vm adds the time of day that passed since, so two readings differ.
-    const isExact = first === second
-    if (isExact) this.#restedCpuNs = Number(second)
-    return { ns: Number(second), isExact }
+    try {
+      const first = this.#isolate.cpuTime
+      const second = this.#isolate.cpuTime
+      // While the isolate is entered, isolated-vm adds the time of day that passed since, so two readings differ.
+      const isExact = first === second
+      if (isExact) this.#restedCpuNs = Number(second)
+      return { ns: Number(second), isExact }
+    } catch {
+      // It is gone, which V8 can bring about at any moment.
+      return { ns: this.#restedCpuNs, isExact: true }
+    }
+  }
+
+  /** Whether entries are measured by a CPU clock: then the entry `spans` gives what each took, and {@link spans} what it has taken so far. */
+  get hasEntryClock(): boolean {
+    return this.#slot !== undefined
+  }
+
+  /** CPU time of the entries of the stay that is under way, in ns; the last one runs. Empty if none does, or there is no such clock. */
+  get spans(): readonly number[] {
+    return this.#slot === undefined ? [] : (entryClock?.addon.spans(this.#slot) ?? [])
   }
 
   /** A reading once the isolate's thread has left it, which under load may need a core first; after `waitMs` one that is not exact. */
@@ -151,19 +186,27 @@ export class GuestIsolate {
 
   /**
    * Compiles code and runs an entry with `argument` and the code's factory. Resolves once the entry has run.
+   * @param measured what each of the steps, which enter the isolate one after the other, is done in
    * @throws Error if the code does not compile; its message names the position
    */
-  async enterCode(entry: string, argument: string, code: GuestCode): Promise<void> {
-    const script = await compile(this.#isolate, code)
-    const factory = await script.run(this.#context, { reference: true })
+  async enterCode(entry: string, argument: string, code: GuestCode, measured: Measured = (task) => task()): Promise<void> {
+    const script = await measured(() => compile(this.#isolate, code))
+    const factory = await measured(() => script.run(this.#context, { reference: true }))
     script.release()
-    await this.#entry(entry).apply(undefined, [argument, factory.derefInto({ release: true })])
+    await measured(() => this.#entry(entry).apply(undefined, [argument, factory.derefInto({ release: true })]))
   }
 
   /** Ends the isolate now, also in the middle of an entry. Harmless if it is gone. */
   dispose(): void {
+    this.#releaseSlot()
     if (this.#isolate.isDisposed) return
     this.#isolate.dispose()
+  }
+
+  #releaseSlot(): void {
+    if (this.#slot === undefined || this.#isReleased) return
+    this.#isReleased = true
+    entryClock?.addon.release(this.#slot)
   }
 
   #entry(name: string): ivm.Reference {
@@ -185,6 +228,11 @@ export async function compileToCache(code: GuestCode, memoryLimitMb: number): Pr
   } finally {
     if (!isolate.isDisposed) isolate.dispose()
   }
+}
+
+async function functionOf(target: ivm.Reference, name: string): Promise<ivm.Dereference<unknown>> {
+  const reference: ivm.Reference = await target.get(name, { reference: true })
+  return reference.derefInto({ release: true })
 }
 
 async function compileBootstrap(isolate: ivm.Isolate, bootstrap: Bootstrap): Promise<ivm.Script> {

@@ -3,6 +3,7 @@ export {
   compileToCache,
   GuestIsolate,
   type CpuReading,
+  type Measured,
   type GuestCallback,
   type GuestCode,
   type GuestIsolateOptions,

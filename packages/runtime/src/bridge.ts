@@ -53,9 +53,11 @@ export interface GuestEntries {
   settleFetch(fetch: number, result: string, bodyKind: BodyKind, body: string): void
   /**
    * How long each of the last `count` entries took, in ns, between commas; what is left over of one counts to it until the next begins.
-   * Empty if that was not measured: the first time that it is asked for.
+   * Empty if that was not measured. In CPU time if the host gives a clock of it; else in time, but for the first time that it is asked.
    */
   spans(count: number): string
+  /** Does nothing, but counts as an entry for `spans`. */
+  measure(): void
 }
 
 /** Calls out of the guest. All return at once and give nothing back, but for `entropy` and `drain`. */
@@ -78,6 +80,10 @@ export interface GuestBridge {
    * host alone: not 0 when several guests together keep the host from its other work.
    */
   drain(): number
+  /** An entry begins: a function of the CPU clock, which is no call of the host; absent where there is none. */
+  begin?(): void
+  /** All entries have run. @returns what each took, in ns of CPU, between commas; empty if that is not known */
+  end?(): string
 }
 
 export const NO_INVOCATION = 0

@@ -52,6 +52,11 @@ t.test('The globals are there, and named as they should be', (t) => {
   t.end()
 })
 
+t.test('What runs outside of entries is not there', (t) => {
+  t.same(run(`return ['Atomics', 'FinalizationRegistry', 'WebAssembly'].filter((name) => name in globalThis)`), [])
+  t.end()
+})
+
 t.test('Globals can be replaced by user code, lazy ones too', (t) => {
   t.same(run(`fetch = 1; globalThis.ReadableStream = 2; URL = 3; return [fetch, ReadableStream, URL]`), [1, 2, 3])
   t.end()

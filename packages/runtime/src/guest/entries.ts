@@ -71,4 +71,4 @@ function cancel(invocation: number): void {
   bridge.canceled(invocation)
 }
 
-export const entries: GuestEntries = { load, invoke, cancel, fireTimer, settleFetch, spans }
+export const entries: GuestEntries = { load, invoke, cancel, fireTimer, settleFetch, spans, measure: markEntry }

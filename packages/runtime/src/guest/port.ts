@@ -1,6 +1,7 @@
 import type { GuestBridge } from '../bridge.ts'
 import { spendCall, spendText, startCredits } from './credits.ts'
 import { stringSplit } from './primordials.ts'
+import { useEntryClock } from './spans.ts'
 
 /**
  * The bridge, as this context holds it: a module variable that user code cannot reach, for neither a global nor an object that is
@@ -16,6 +17,7 @@ export function connectBridge(names: string, functions: readonly unknown[]): voi
   const host = connected as unknown as GuestBridge
   startCredits(() => host.drain())
   bridge = withCredits(host)
+  useEntryClock(host.begin, host.end)
 }
 
 function withCredits(host: GuestBridge): GuestBridge {

@@ -4,19 +4,30 @@ import { SafeFloat64Array } from './primordials.ts'
 /** More than the host has run without asking. */
 const KEPT = 128
 
+let begin: (() => void) | undefined
+let end: (() => string) | undefined
 const startsNs = new SafeFloat64Array(KEPT)
 let marks = 0
 let isMarking = false
 
-/** An entry begins. Nothing is measured until the host has asked once: reading the clock is not free, and most functions never need it. */
+/** Has entries measured by the CPU clock of the thread that they run on. */
+export function useEntryClock(beginEntry: (() => void) | undefined, endEntries: (() => string) | undefined): void {
+  begin = beginEntry
+  end = endEntries
+}
+
+/** An entry begins. Without a CPU clock nothing is measured until the host has asked once, for most functions never need it. */
 export function markEntry(): void {
-  if (!isMarking) return
-  startsNs[marks % KEPT] = clockNs()
-  marks++
+  if (begin !== undefined) begin()
+  else if (isMarking) {
+    startsNs[marks % KEPT] = clockNs()
+    marks++
+  }
 }
 
 /** Entry: how long each of the last `count` entries took; see the bridge. */
 export function spans(count: number): string {
+  if (end !== undefined) return end()
   if (!isMarking) {
     isMarking = true
     return ''

@@ -158,7 +158,6 @@ function cloneObject(value: object, seen: Seen): unknown {
 
 function uncloneable(value: object): string | undefined {
   if (value instanceof Promise) return 'Promise'
-  if (value instanceof FinalizationRegistry) return 'FinalizationRegistry'
   return isPlatformObject(value) ? value.constructor.name : undefined
 }
 

@@ -1,0 +1,185 @@
+// CPU clock of isolates, entry by entry. See src/entry-clock.ts.
+//
+// isolated-vm runs an isolate on whichever thread of its pool is free. A function of the guest's bootstrap that is called when an entry
+// begins runs on that thread, and so can read the thread's own CPU clock; it leaves behind which thread it is, so that the host can read
+// the same clock while the entry runs. Nothing else is reachable through this addon.
+#include <node_api.h>
+#include <stdlib.h>
+#include <stdio.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+#include <v8.h>
+
+#include <atomic>
+#include <cstdint>
+
+namespace {
+
+// More than the host lets share one stay.
+constexpr uint32_t kEntries = 64;
+constexpr uint32_t kSlots = 1 << 15;
+
+struct Slot {
+	// Written by the isolate's thread, read by the host's.
+	std::atomic<uint32_t> begun{0};
+	std::atomic<int32_t> clock{0};
+	std::atomic<int64_t> starts_ns[kEntries];
+};
+
+// Only C: a C++ library would bind the addon to newer systems than Node.js needs.
+std::atomic<Slot*> slots[kSlots];
+// Taken by the threads of isolates, given back by the host's: a queue, guarded by a lock that is held for a few instructions.
+uint32_t free_slots[kSlots];
+uint32_t slot_count = 0, free_first = 0, free_count = 0;
+std::atomic_flag slots_lock = ATOMIC_FLAG_INIT;
+
+struct Locked {
+	Locked() {
+		while (slots_lock.test_and_set(std::memory_order_acquire)) {}
+	}
+	~Locked() { slots_lock.clear(std::memory_order_release); }
+};
+
+// The CPU clock of the thread that calls, as pthread_getcpuclockid makes it, readable from all threads of the process.
+clockid_t OwnClock() {
+	static thread_local clockid_t clock = static_cast<clockid_t>((~static_cast<uint32_t>(syscall(SYS_gettid)) << 3) | 6);
+	return clock;
+}
+
+int64_t Read(clockid_t clock) {
+	timespec time;
+	// The thread may have ended.
+	if (clock_gettime(clock, &time) != 0) return -1;
+	return static_cast<int64_t>(time.tv_sec) * 1000000000 + time.tv_nsec;
+}
+
+Slot* SlotOf(const v8::FunctionCallbackInfo<v8::Value>& info) {
+	return slots[info.Data().As<v8::Uint32>()->Value()].load();
+}
+
+// An entry begins.
+void Begin(const v8::FunctionCallbackInfo<v8::Value>& info) {
+	Slot* slot = SlotOf(info);
+	clockid_t clock = OwnClock();
+	int64_t now = Read(clock);
+	uint32_t index = slot->begun.load(std::memory_order_relaxed);
+	if (index < kEntries) slot->starts_ns[index].store(now, std::memory_order_relaxed);
+	slot->clock.store(clock, std::memory_order_relaxed);
+	slot->begun.store(index + 1, std::memory_order_release);
+}
+
+// All entries have run. Returns what each took, in ns, between commas; empty if that is not known.
+void End(const v8::FunctionCallbackInfo<v8::Value>& info) {
+	Slot* slot = SlotOf(info);
+	clockid_t clock = OwnClock();
+	int64_t now = Read(clock);
+	uint32_t begun = slot->begun.load(std::memory_order_relaxed);
+	// Entries that wait for each other may have run on different threads, whose clocks have nothing to do with each other.
+	bool is_known = begun <= kEntries && slot->clock.load(std::memory_order_relaxed) == clock;
+	char text[kEntries * 21];
+	size_t length = 0;
+	for (uint32_t index = 0; is_known && index < begun; index++) {
+		int64_t end = index + 1 < begun ? slot->starts_ns[index + 1].load(std::memory_order_relaxed) : now;
+		int64_t took = end - slot->starts_ns[index].load(std::memory_order_relaxed);
+		if (took < 0) is_known = false;
+		length += snprintf(text + length, sizeof(text) - length, index == 0 ? "%lld" : ",%lld", static_cast<long long>(took));
+	}
+	slot->begun.store(0, std::memory_order_release);
+	v8::Local<v8::String> result;
+	if (v8::String::NewFromUtf8(info.GetIsolate(), text, v8::NewStringType::kNormal, is_known ? static_cast<int>(length) : 0).ToLocal(&result)) {
+		info.GetReturnValue().Set(result);
+	}
+}
+
+uint32_t TakeSlot() {
+	Locked locked;
+	uint32_t number;
+	if (slot_count < kSlots) {
+		number = slot_count;
+		Slot* made = static_cast<Slot*>(calloc(1, sizeof(Slot)));
+		if (made == nullptr) return kSlots;
+		slots[number].store(made);
+		slot_count++;
+	} else if (free_count > 0) {
+		// The one that was given back longest ago: an isolate that was ended may still be on its way out.
+		number = free_slots[free_first];
+		free_first = (free_first + 1) % kSlots;
+		free_count--;
+	} else {
+		return kSlots;
+	}
+	slots[number].load()->begun.store(0);
+	return number;
+}
+
+Slot* SlotArgument(napi_env env, napi_callback_info info, uint32_t* number) {
+	size_t count = 1;
+	napi_value argument;
+	if (napi_get_cb_info(env, info, &count, &argument, nullptr, nullptr) != napi_ok || count != 1) return nullptr;
+	if (napi_get_value_uint32(env, argument, number) != napi_ok || *number >= kSlots) return nullptr;
+	return slots[*number].load();
+}
+
+// spans(slot): CPU time of each entry of the stay that is under way, the last one so far, in ns; empty if there is none.
+napi_value Spans(napi_env env, napi_callback_info info) {
+	uint32_t number;
+	napi_value result;
+	if (napi_create_array(env, &result) != napi_ok) return nullptr;
+	Slot* slot = SlotArgument(env, info, &number);
+	if (slot == nullptr) return result;
+	uint32_t begun = slot->begun.load(std::memory_order_acquire);
+	if (begun == 0 || begun > kEntries) return result;
+	int64_t ends_ns[kEntries];
+	int64_t starts_ns[kEntries];
+	for (uint32_t index = 0; index < begun; index++) starts_ns[index] = slot->starts_ns[index].load(std::memory_order_relaxed);
+	for (uint32_t index = 0; index + 1 < begun; index++) ends_ns[index] = starts_ns[index + 1];
+	ends_ns[begun - 1] = Read(slot->clock.load(std::memory_order_relaxed));
+	// The stay may have ended meanwhile, and another begun: what was read is a mixture then.
+	if (slot->begun.load(std::memory_order_acquire) < begun) return result;
+	for (uint32_t index = 0; index < begun; index++) {
+		int64_t took = ends_ns[index] - starts_ns[index];
+		napi_value value;
+		napi_create_double(env, took > 0 ? static_cast<double>(took) : 0, &value);
+		napi_set_element(env, result, index, value);
+	}
+	return result;
+}
+
+napi_value Release(napi_env env, napi_callback_info info) {
+	uint32_t number;
+	if (SlotArgument(env, info, &number) != nullptr) {
+		Locked locked;
+		if (free_count < kSlots) free_slots[(free_first + free_count++) % kSlots] = number;
+	}
+	return nullptr;
+}
+
+void Set(v8::Isolate* isolate, v8::Local<v8::Context> context, v8::Local<v8::Object> target, const char* name, v8::Local<v8::Value> value) {
+	target->Set(context, v8::String::NewFromUtf8(isolate, name).ToLocalChecked(), value).Check();
+}
+
+}  // namespace
+
+// Called by isolated-vm for a context of a guest.
+extern "C" __attribute__((visibility("default"))) void InitForContext(
+	v8::Isolate* isolate, v8::Local<v8::Context> context, v8::Local<v8::Object> target) {
+	uint32_t number = TakeSlot();
+	if (number == kSlots) return;
+	v8::Local<v8::Value> data = v8::Integer::NewFromUnsigned(isolate, number);
+	v8::Local<v8::Function> begin, end;
+	if (!v8::Function::New(context, Begin, data).ToLocal(&begin) || !v8::Function::New(context, End, data).ToLocal(&end)) return;
+	Set(isolate, context, target, "begin", begin);
+	Set(isolate, context, target, "end", end);
+	Set(isolate, context, target, "slot", data);
+}
+
+// Called by Node.js for the host.
+extern "C" __attribute__((visibility("default"))) napi_value napi_register_module_v1(napi_env env, napi_value exports) {
+	napi_property_descriptor properties[] = {
+		{"spans", nullptr, Spans, nullptr, nullptr, nullptr, napi_enumerable, nullptr},
+		{"release", nullptr, Release, nullptr, nullptr, nullptr, napi_enumerable, nullptr},
+	};
+	napi_define_properties(env, exports, 2, properties);
+	return exports;
+}
