@@ -50,6 +50,20 @@ export class Caller implements Disposable {
     return Promise.all(Array.from({ length: count }, () => this.call(url)))
   }
 
+  /** Makes `count` calls and keeps `atOnce` of them under way: each that is answered makes room for the next. */
+  async callInTurns(url: string, count: number, atOnce: number): Promise<CallResult[]> {
+    const results: CallResult[] = []
+    let left = count
+    const callOn = async (): Promise<void> => {
+      while (left > 0) {
+        left--
+        results.push(await this.call(url))
+      }
+    }
+    await Promise.all(Array.from({ length: atOnce }, callOn))
+    return results
+  }
+
   [Symbol.dispose](): void {
     this.#agent.destroy()
   }

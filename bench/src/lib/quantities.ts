@@ -19,3 +19,7 @@ export function cpuSeconds(value: number): string {
 export function times(ratio: number): string {
   return `${ratio.toFixed(2)}x`
 }
+
+export function percent(share: number): string {
+  return `${(share * 100).toFixed(1)} %`
+}
