@@ -25,7 +25,10 @@ const DESCRIPTIONS = new Map([
 /** What SQLite failed at, in words for an operator. */
 export function describeFailure(cause: unknown): string {
   const description = DESCRIPTIONS.get(resultCode(cause) ?? -1)
-  return description ?? `The ledger, ledger.sqlite in the data folder, cannot be written: ${String(cause)}.`
+  if (description !== undefined) return description
+  // What the system says has paths in it, which are nobody's business but the log's.
+  const systemCode = cause instanceof Error && 'code' in cause ? ` (${String(cause.code)})` : ''
+  return `The ledger, ledger.sqlite in the data folder, cannot be used${systemCode}.`
 }
 
 /** Whether the file is no sound ledger: also if it lacks a table that its version has, or has one that it should not have yet. */

@@ -26,11 +26,11 @@ export class LedgerReader {
     return waiter.promise as Promise<ReaderRequests[K]['answer']>
   }
 
-  /** Ends the thread; who waits is told so. */
-  close(): void {
+  /** Ends the thread; who waits is told so. Resolves when its connection is closed. */
+  async close(): Promise<void> {
     this.#isClosed = true
-    this.#thread?.terminate()
     this.#rejectAll(closing)
+    await this.#thread?.terminate()
   }
 
   #start(): Thread<ToReader> {

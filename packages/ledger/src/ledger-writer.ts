@@ -235,13 +235,13 @@ export class LedgerWriter {
 
   #giveUp(): void {
     this.#hasGivenUp = true
-    clearTimeout(this.#restartTimer)
     if (this.#thread === undefined) this.#finish()
-    else this.#thread.terminate()
+    else void this.#thread.terminate()
   }
 
   #finish(): void {
     clearInterval(this.#watch)
+    clearTimeout(this.#restartTimer)
     const lost = this.#queue.abandon(notRecorded)
     if (lost.length > 0) {
       this.#options.onProblem({ message: `${lost.length} records could not be written to the ledger before the end.`, lost })

@@ -96,8 +96,8 @@ class OpenLedger implements Ledger {
 
   async close(): Promise<void> {
     clearInterval(this.#retentionTimer)
-    this.#checker?.close()
-    this.#reader.close()
+    // The last connection to be closed puts the write-ahead log into the file, and one that only reads cannot.
+    await Promise.all([this.#checker?.close(), this.#reader.close()])
     await this.#writer.close()
   }
 
@@ -113,7 +113,7 @@ class OpenLedger implements Ledger {
       if (code === 'data-unusable') this.#damage = message
       onProblem({ message, cause })
     } finally {
-      checker.close()
+      await checker.close()
     }
   }
 }

@@ -3,15 +3,25 @@ import type { DatabaseSync } from 'node:sqlite'
 import { parentPort, workerData } from 'node:worker_threads'
 import type { InvocationQuery, UsageQuery } from '@carpool/core'
 import { checkIntegrity, openForReading, unusable } from './database.ts'
+import { fileIdentity } from './file-identity.ts'
 import { readInvocations } from './invocation-query.ts'
 import type { FromReader, ToReader } from './reader-messages.ts'
 import { readUsage } from './usage-query.ts'
 
+const path = workerData as string
 let database: DatabaseSync | undefined
+let isFileInPlace = (): boolean => true
 
 function answer({ id, kind, query }: ToReader): FromReader {
   try {
-    database ??= openForReading(workerData as string)
+    if (database !== undefined && !isFileInPlace()) {
+      database.close()
+      database = undefined
+    }
+    if (database === undefined) {
+      database = openForReading(path)
+      isFileInPlace = fileIdentity(path)
+    }
     if (kind === 'usage') return { id, answer: readUsage(database, query as UsageQuery) }
     if (kind === 'invocations') return { id, answer: readInvocations(database, query as InvocationQuery) }
     checkIntegrity(database)

@@ -8,8 +8,8 @@ export interface ThreadEvents<Message> {
 
 export interface Thread<Message> {
   post(message: Message): void
-  /** Ends it where it is. */
-  terminate(): void
+  /** Ends it where it is, and resolves when it has ended. */
+  terminate(): Promise<void>
 }
 
 /** Starts a thread of this package that runs the named file. */
@@ -23,6 +23,8 @@ export function startThread<To, From>(file: string, workerData: unknown, { onMes
   return {
     // oxlint-disable-next-line unicorn/require-post-message-target-origin -- that is for windows
     post: (message) => worker.postMessage(message),
-    terminate: () => void worker.terminate(),
+    terminate: async () => {
+      await worker.terminate()
+    },
   }
 }

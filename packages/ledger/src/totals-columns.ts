@@ -38,11 +38,15 @@ function clampedTotal(expression: string): string {
   return `CAST(min(total(${expression}), ${Number.MAX_SAFE_INTEGER}) AS INTEGER)`
 }
 
-/** Selects the totals of the rows after those that `totals` holds, in the order of its columns. */
+/**
+ * Selects the totals of the rows that are not in `totals` yet, in the order of its columns. Sums are stored piece by piece: in between, a
+ * row of `totals` may hold more than all of them together do, and its own `last_sequence` says how much.
+ */
 export const TAIL_TOTALS = `
   SELECT
-    hour, revision, ${SUM_NAMES.map((name) => `${clampedTotal(name)} AS ${name}`).join(', ')},
-    max(${PEAK_COLUMN.name}) AS ${PEAK_COLUMN.name}, min(sequence) AS first_sequence, max(sequence) AS last_sequence
+    tail.hour, tail.revision, ${SUM_NAMES.map((name) => `${clampedTotal(`tail.${name}`)} AS ${name}`).join(', ')},
+    max(tail.${PEAK_COLUMN.name}) AS ${PEAK_COLUMN.name},
+    min(tail.sequence) AS first_sequence, max(tail.sequence) AS last_sequence
   FROM (
     SELECT
       started_at_ms / ${HOUR_MS} AS hour, revision, sequence,
@@ -55,8 +59,10 @@ export const TAIL_TOTALS = `
       ${SUM_COLUMNS.map((column) => ('ofBackground' in column ? column.ofBackground : '0')).join(', ')},
       0
     FROM background WHERE sequence > (SELECT sequence FROM totals_through)
-  )
-  GROUP BY hour, revision`
+  ) AS tail
+  LEFT JOIN totals AS held ON held.hour = tail.hour AND held.revision = tail.revision
+  WHERE tail.sequence > coalesce(held.last_sequence, 0)
+  GROUP BY tail.hour, tail.revision`
 
 /** Takes the values of a row of `totals` and adds them to the one that is there. */
 export const ADD_TO_TOTALS = `

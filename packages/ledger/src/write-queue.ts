@@ -3,7 +3,7 @@ import type { BackgroundUsage, InvocationRecord } from '@carpool/core'
 export type Entry = InvocationRecord | BackgroundUsage
 
 export function isInvocation(entry: Entry): entry is InvocationRecord {
-  return 'id' in entry
+  return !('atMs' in entry)
 }
 
 /** Entries that are waited for together. */

@@ -1,0 +1,67 @@
+import { randomUUID } from 'node:crypto'
+import fc from 'fast-check'
+import t from 'tap'
+import { ERRORS, OUTCOMES, START_KINDS, type ErrorCode, type Outcome } from '@carpool/core'
+import { isHoldWorthwhile } from '../src/commit-pace.ts'
+import { wordsCode, wordsOf } from '../src/record-codes.ts'
+import { restartDelayMs } from '../src/restart-delay.ts'
+import { clampFigure } from '../src/slots.ts'
+import { readUuid, writeUuid } from '../src/uuid-bytes.ts'
+
+t.test('the words of every record are told apart by their number', async (t) => {
+  const outcomes = ['refused' as const, ...(Object.keys(OUTCOMES) as Outcome[])]
+  const errors = [undefined, ...(Object.keys(ERRORS) as ErrorCode[])]
+  const codes = new Set<number>()
+  for (const outcome of outcomes)
+    for (const start of START_KINDS)
+      for (const trigger of ['http', 'cli'] as const)
+        for (const error of errors) {
+          const code = wordsCode(outcome, start, trigger, error)
+          codes.add(code)
+          const expected = { outcome, start, trigger, error: error ?? null }
+          if (JSON.stringify(wordsOf(code)) !== JSON.stringify(expected)) t.strictSame(wordsOf(code), expected)
+        }
+  t.equal(codes.size, outcomes.length * START_KINDS.length * 2 * errors.length)
+  t.ok(Number.isNaN(wordsCode('melted' as 'ok', 'warm', 'http', undefined)))
+  t.ok(Number.isNaN(wordsCode('ok', 'warm', 'http', 'odd' as 'usage')))
+})
+
+t.test('a UUID is the same after it was bytes', async () => {
+  const bytes = new Uint8Array(20)
+  fc.assert(fc.property(fc.uuid(), (uuid) => writeUuid(uuid, bytes, 2) && readUuid(bytes.subarray(2, 18)) === uuid))
+  const uuid = randomUUID()
+  t.ok(writeUuid(uuid.toUpperCase(), bytes, 0))
+  t.equal(readUuid(bytes.subarray(0, 16)), uuid)
+  t.equal(readUuid(bytes.subarray(0, 3)), uuid.slice(0, 6), 'other bytes are told by their digits')
+})
+
+t.test('a text that is no UUID is told', async (t) => {
+  const uuid = randomUUID()
+  for (let index = 0; index < uuid.length; index += 1) {
+    for (const wrong of ['x', 'é', '-', ' ']) {
+      if (uuid[index] === '-' && wrong === '-') continue
+      t.notOk(writeUuid(uuid.slice(0, index) + wrong + uuid.slice(index + 1), new Uint8Array(16), 0))
+    }
+  }
+})
+
+t.test('figures are whole, not negative and not too large', async () => {
+  fc.assert(
+    fc.property(fc.double(), (value) => {
+      const figure = clampFigure(value)
+      return (
+        Number.isSafeInteger(figure) && figure >= 0 && (!(value >= 0 && value <= 2 ** 53 - 1) || figure === Math.floor(value))
+      )
+    }),
+  )
+})
+
+t.test('records are held back for each other only when they come quickly', async (t) => {
+  t.notOk(isHoldWorthwhile(1, 1))
+  t.notOk(isHoldWorthwhile(1_000, 10_000))
+  t.ok(isHoldWorthwhile(50, 1))
+})
+
+t.test('a thread that keeps dying is started ever more rarely', async (t) => {
+  t.strictSame([1, 2, 3, 20].map(restartDelayMs), [100, 200, 400, 5_000])
+})
