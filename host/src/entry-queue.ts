@@ -149,7 +149,7 @@ export class EntryQueue {
 
   async #leave(stay: Stay, spans: readonly number[]): Promise<void> {
     if (this.#isolate.disposed) this.#listener.stayLost(stay)
-    else if (this.#isolate.hasEntryClock && spans.length === stay.accounts.length) {
+    else if (this.#isolate.hasEntryClock) {
       stay.measured(spans)
       stay.charge()
       this.#listener.stayEnded(stay)

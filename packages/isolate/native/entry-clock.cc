@@ -23,7 +23,7 @@ constexpr uint32_t kSlots = 1 << 15;
 struct Slot {
 	// Written by the isolate's thread, read by the host's.
 	std::atomic<uint32_t> begun{0};
-	std::atomic<int32_t> clock{0};
+	std::atomic<int32_t> clocks[kEntries];
 	std::atomic<int64_t> starts_ns[kEntries];
 };
 
@@ -64,26 +64,33 @@ void Begin(const v8::FunctionCallbackInfo<v8::Value>& info) {
 	clockid_t clock = OwnClock();
 	int64_t now = Read(clock);
 	uint32_t index = slot->begun.load(std::memory_order_relaxed);
-	if (index < kEntries) slot->starts_ns[index].store(now, std::memory_order_relaxed);
-	slot->clock.store(clock, std::memory_order_relaxed);
+	if (index < kEntries) {
+		slot->starts_ns[index].store(now, std::memory_order_relaxed);
+		slot->clocks[index].store(clock, std::memory_order_relaxed);
+	}
 	slot->begun.store(index + 1, std::memory_order_release);
 }
 
-// All entries have run. Returns what each took, in ns, between commas; empty if that is not known.
+// CPU time of an entry, in ns. It ended when the next one began; but if that runs on another thread, or there is none, its own thread has done
+// nothing else since, or next to nothing.
+int64_t Took(const Slot* slot, uint32_t index, uint32_t begun) {
+	int32_t clock = slot->clocks[index].load(std::memory_order_relaxed);
+	bool has_next = index + 1 < begun && slot->clocks[index + 1].load(std::memory_order_relaxed) == clock;
+	int64_t end = has_next ? slot->starts_ns[index + 1].load(std::memory_order_relaxed) : Read(clock);
+	int64_t took = end - slot->starts_ns[index].load(std::memory_order_relaxed);
+	return took > 0 ? took : 0;
+}
+
+// All entries have run. Returns what each took, in ns, between commas; empty if there were more than can be kept.
 void End(const v8::FunctionCallbackInfo<v8::Value>& info) {
 	Slot* slot = SlotOf(info);
-	clockid_t clock = OwnClock();
-	int64_t now = Read(clock);
 	uint32_t begun = slot->begun.load(std::memory_order_relaxed);
-	// Entries that wait for each other may have run on different threads, whose clocks have nothing to do with each other.
-	bool is_known = begun <= kEntries && slot->clock.load(std::memory_order_relaxed) == clock;
+	bool is_known = begun <= kEntries;
 	char text[kEntries * 21];
 	size_t length = 0;
 	for (uint32_t index = 0; is_known && index < begun; index++) {
-		int64_t end = index + 1 < begun ? slot->starts_ns[index + 1].load(std::memory_order_relaxed) : now;
-		int64_t took = end - slot->starts_ns[index].load(std::memory_order_relaxed);
-		if (took < 0) is_known = false;
-		length += snprintf(text + length, sizeof(text) - length, index == 0 ? "%lld" : ",%lld", static_cast<long long>(took));
+		long long took = Took(slot, index, begun);
+		length += snprintf(text + length, sizeof(text) - length, index == 0 ? "%lld" : ",%lld", took);
 	}
 	slot->begun.store(0, std::memory_order_release);
 	v8::Local<v8::String> result;
@@ -130,17 +137,13 @@ napi_value Spans(napi_env env, napi_callback_info info) {
 	if (slot == nullptr) return result;
 	uint32_t begun = slot->begun.load(std::memory_order_acquire);
 	if (begun == 0 || begun > kEntries) return result;
-	int64_t ends_ns[kEntries];
-	int64_t starts_ns[kEntries];
-	for (uint32_t index = 0; index < begun; index++) starts_ns[index] = slot->starts_ns[index].load(std::memory_order_relaxed);
-	for (uint32_t index = 0; index + 1 < begun; index++) ends_ns[index] = starts_ns[index + 1];
-	ends_ns[begun - 1] = Read(slot->clock.load(std::memory_order_relaxed));
+	int64_t took_ns[kEntries];
+	for (uint32_t index = 0; index < begun; index++) took_ns[index] = Took(slot, index, begun);
 	// The stay may have ended meanwhile, and another begun: what was read is a mixture then.
 	if (slot->begun.load(std::memory_order_acquire) < begun) return result;
 	for (uint32_t index = 0; index < begun; index++) {
-		int64_t took = ends_ns[index] - starts_ns[index];
 		napi_value value;
-		napi_create_double(env, took > 0 ? static_cast<double>(took) : 0, &value);
+		napi_create_double(env, static_cast<double>(took_ns[index]), &value);
 		napi_set_element(env, result, index, value);
 	}
 	return result;

@@ -41,14 +41,21 @@ export class Meter {
   readonly #options: MeterOptions
   readonly #instances: InstanceTime
   readonly #counts = new Map<string, { invocations: number; failures: number }>()
+  #underWay = 0
 
   constructor(options: MeterOptions) {
     this.#options = options
     this.#instances = new InstanceTime(options.clock)
   }
 
+  /** Calls that have come and have no record yet. */
+  get underWay(): number {
+    return this.#underWay
+  }
+
   /** A call of a function has come. It ends with {@link Metering.finish} or {@link Metering.refuse}. */
   begin(call: MeteredCall): Metering {
+    this.#underWay++
     return new Metering(this.#options, this.#instances, call, (record) => this.#count(record))
   }
 
@@ -56,8 +63,10 @@ export class Meter {
     return { invocations: 0, failures: 0, ...this.#counts.get(functionName) }
   }
 
-  #count({ functionName, outcome }: InvocationRecord): void {
-    if (outcome === 'refused') return
+  #count(record: InvocationRecord | undefined): void {
+    this.#underWay--
+    if (record === undefined || record.outcome === 'refused') return
+    const { functionName, outcome } = record
     const counts = this.#counts.get(functionName) ?? { invocations: 0, failures: 0 }
     counts.invocations++
     if (outcome !== 'ok') counts.failures++
@@ -70,18 +79,18 @@ export class Metering {
   readonly #options: MeterOptions
   readonly #instances: InstanceTime
   readonly #call: MeteredCall
-  readonly #onRecord: (record: InvocationRecord) => void
+  readonly #onEnd: (record?: InvocationRecord) => void
   readonly #startedAtMs: number
   readonly #beganMs: number
   #host = 0
   #placedMs: number | undefined
   #isRecorded = false
 
-  constructor(options: MeterOptions, instances: InstanceTime, call: MeteredCall, onRecord: (record: InvocationRecord) => void) {
+  constructor(options: MeterOptions, instances: InstanceTime, call: MeteredCall, onEnd: (record?: InvocationRecord) => void) {
     this.#options = options
     this.#instances = instances
     this.#call = call
-    this.#onRecord = onRecord
+    this.#onEnd = onEnd
     this.#startedAtMs = options.now()
     this.#beganMs = options.clock()
   }
@@ -115,7 +124,12 @@ export class Metering {
    */
   async refuse(cause: unknown): Promise<CarpoolError> {
     const error = CarpoolError.from(cause)
-    if (this.#isRecorded || error.code === 'ledger-unavailable') return error
+    if (this.#isRecorded) return error
+    if (error.code === 'ledger-unavailable') {
+      this.#isRecorded = true
+      this.#onEnd()
+      return error
+    }
     const { code, status } = error
     const common = this.#common()
     try {
@@ -157,7 +171,7 @@ export class Metering {
   async #write(record: InvocationRecord): Promise<void> {
     if (this.#isRecorded) return
     this.#isRecorded = true
-    this.#onRecord(record)
+    this.#onEnd(record)
     const instanceUs = this.#placedMs === undefined ? 0 : this.#instances.ended(record.functionName)
     await this.#options.write(record, instanceUs)
   }

@@ -69,8 +69,10 @@ export async function startServer(settings: ServerSettings): Promise<RunningServ
   })
   const logs = new FunctionLogs(dataDir, { onProblem: (problem) => log.warn(problem, 'log lines were dropped') })
   const journal = new FunctionJournal(logs, new SourceMapper((revision) => registry.sourceMap(revision)))
+  let underWay = (): number => 0
   const ledger = await openLedger(dataDir, {
     retentionDays: settings.retentionDays,
+    underWay: () => underWay(),
     onProblem: ({ message, cause, lost }) => log.error({ err: cause, lost }, message),
   }).catch((cause: unknown) => {
     registry.close()
@@ -86,6 +88,7 @@ export async function startServer(settings: ServerSettings): Promise<RunningServ
     clock: monotonicClock,
     now: Date.now,
   })
+  underWay = () => meter.underWay
   const admission = new Admission({ maxInFlight: settings.maxInFlight, ledgerUnavailable: () => ledger.unavailable })
   const relay = new EgressRelay(egress)
   const revisions = new KnownRevisions(registry)

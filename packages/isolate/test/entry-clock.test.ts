@@ -1,0 +1,103 @@
+import t, { type Test } from 'tap'
+import { entryClock } from '../src/entry-clock.ts'
+import { Bootstrap, GuestIsolate } from '../src/index.ts'
+
+/** Long enough for the isolate's thread to get a core on any machine that is not stuck, in ms. */
+const PATIENCE_MS = 30_000
+
+const BOOT = new Bootstrap(`(function boot(names, begun, begin, end) {
+  return {
+    loop(count) { begin?.(); for (let i = 0; i < count; i++); },
+    loopForEver() { begin(); begun(); for (;;); },
+    spans: () => end(),
+    names: () => names,
+  }
+})`)
+
+async function made(t: Test): Promise<{ isolate: GuestIsolate; begun: Promise<void> }> {
+  const { promise: begun, resolve } = Promise.withResolvers<undefined>()
+  const isolate = await GuestIsolate.create({
+    bootstrap: BOOT,
+    entryNames: ['loop', 'loopForEver', 'spans', 'names'],
+    callbacks: { begun: { blocking: false, call: () => void resolve(undefined) as undefined } },
+    memoryLimitMb: 32,
+    onCatastrophe: (reason) => t.fail(reason),
+  })
+  t.teardown(() => isolate.dispose())
+  return { isolate, begun }
+}
+
+async function spans(isolate: GuestIsolate): Promise<number[]> {
+  return String(await isolate.run('spans', []))
+    .split(',')
+    .map(Number)
+}
+
+const skip = entryClock === undefined ? 'the entry clock is not built for this platform and version of Node.js' : false
+
+t.test('every isolate has the entry clock where it is built, and its guest is given begin and end', async (t) => {
+  const { isolate } = await made(t)
+  t.equal(isolate.hasEntryClock, entryClock !== undefined)
+  t.equal(await isolate.run('names', []), entryClock === undefined ? 'begun' : 'begun,begin,end')
+  t.same(isolate.spans, [])
+})
+
+t.test('the guest is told what each entry took, once', { skip }, async (t) => {
+  const { isolate } = await made(t)
+  for (const count of [0, 20_000_000, 0]) isolate.enter('loop', [count])
+  const told = await spans(isolate)
+  t.equal(told.length, 3)
+  t.ok(told.every((ns) => Number.isInteger(ns) && ns >= 0))
+  t.ok(told[1]! > told[0]! && told[1]! > told[2]!, told.join())
+  t.equal(await isolate.run('spans', []), '')
+  t.same(isolate.spans, [])
+})
+
+t.test('the host sees what a running entry has taken so far', { skip }, async (t) => {
+  const { isolate, begun } = await made(t)
+  isolate.enter('loop', [1000])
+  isolate.enter('loopForEver', [])
+  await begun
+  const first = isolate.spans
+  t.equal(first.length, 2)
+  let next = isolate.spans
+  while (next[1] === first[1]) {
+    await new Promise((resolve) => setImmediate(resolve))
+    next = isolate.spans
+  }
+  t.equal(next[0], first[0])
+  t.ok(next[1]! > first[1]!)
+  isolate.dispose()
+})
+
+t.test('isolates do not see the entries of each other', { skip }, async (t) => {
+  const [one, other] = [await made(t), await made(t)]
+  one.isolate.enter('loopForEver', [])
+  await one.begun
+  t.same(other.isolate.spans, [])
+  await other.isolate.run('loop', [10])
+  t.same((await spans(other.isolate)).length, 1)
+  t.equal(one.isolate.spans.length, 1)
+})
+
+t.test('entries that did not run in one go on one thread are not known, or known without what ran in between', { skip }, async (t) => {
+  const rigs = await Promise.all(Array.from({ length: 8 }, () => made(t)))
+  const isolates = rigs.map(({ isolate }) => isolate)
+  for (const isolate of [...isolates, ...isolates]) {
+    isolate.enter('loop', [100])
+    // As when the host's thread loses its core between the two: the isolate's thread leaves.
+    const rest = await isolate.atRest(PATIENCE_MS)
+    t.ok(rest.isExact)
+    const others = isolates.filter((other) => other !== isolate)
+    const othersNs = await Promise.all(
+      others.map(async (other) => {
+        other.enter('loop', [3_000_000])
+        return (await spans(other))[0] ?? 0
+      }),
+    )
+    isolate.enter('loop', [100])
+    const told = await isolate.run('spans', [])
+    const mostNs = Math.max(...String(told).split(',').map(Number))
+    t.ok(mostNs < Math.min(...othersNs), `told ${told} ns of loops of 100, and loops of 3000000 took ${othersNs} ns`)
+  }
+})
