@@ -75,9 +75,11 @@ export class Stay {
 
   /** Whoever runs is billed no more than this in all, in ms. @param ofEntry the limit is that of the entry, not of the account */
   cap(limitMs: number, ofEntry: boolean): void {
-    const roomNs = Math.max(0, limitMs * 1e6 - (ofEntry ? 0 : this.current.cpuNs))
-    const most = this.#chargedNs[this.#turn]! + roomNs
-    this.usedNs[this.#turn] = Math.min(this.turnNs, ofEntry ? Math.max(roomNs, this.#chargedNs[this.#turn]!) : most)
+    const chargedNs = this.#chargedNs[this.#turn]!
+    const elsewhereNs = this.unchargedNs(this.current) - (this.turnNs - chargedNs)
+    const roomNs = Math.max(0, limitMs * 1e6 - (ofEntry ? 0 : this.current.cpuNs + elsewhereNs))
+    const most = chargedNs + roomNs
+    this.usedNs[this.#turn] = Math.min(this.turnNs, ofEntry ? Math.max(roomNs, chargedNs) : most)
   }
 
   /** The end, without a clock of entries: what was charged besides what was charged before. */

@@ -46,7 +46,7 @@ t.test('whatever runs, throws, is late or is charged early: the accounts add up 
         else if (each.kind === 'early') queue.chargeEarly()
         else if (stay === undefined) continue
         else if (each.kind === 'sign') stay.reached(accounts[each.account]!)
-        else if (each.kind === 'estimate') stay.estimateNs += each.ns
+        else if (each.kind === 'estimate') stay.estimated(each.ns)
         else if (isolate.resting.length > 0) continue
         else if (each.kind === 'end') await settle(isolate, each.ns, each.told)
         else if (each.kind === 'throw') {
@@ -73,6 +73,7 @@ t.test('whatever runs, throws, is late or is charged early: the accounts add up 
         told.began.length === told.ended.length &&
         order.length === pushed &&
         order.every((name, index) => name === index) &&
+        told.ended.reduce((sum, { totalNs }) => sum + totalNs, 0) === chargedNs() &&
         chargedNs() === isolate.clock.ns - startNs
       )
     }),

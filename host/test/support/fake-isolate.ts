@@ -8,6 +8,9 @@ export interface FakeIsolate extends EnteredIsolate {
   disposed: boolean
   /** Its clock, in ns, and whether it stands still. */
   clock: CpuReading
+  /** Whether it has a clock of entries, and what that says while they run, in ns. */
+  hasEntryClock: boolean
+  spans: readonly number[]
   /** Names of the entries that went in, in order, but for `spans`. */
   readonly entered: string[]
   /** What waits for the isolate to have run, oldest first. */
@@ -16,11 +19,13 @@ export interface FakeIsolate extends EnteredIsolate {
   readonly resting: PromiseWithResolvers<CpuReading>[]
 }
 
-/** Made at `startNs`: what it took to make it. */
-export function fakeIsolate(startNs = 0): FakeIsolate {
+/** Made at `startNs`: what it took to make it. Without a clock of entries unless the test gives it one. */
+export function fakeIsolate(startNs = 0, hasEntryClock = false): FakeIsolate {
   const isolate: FakeIsolate = {
     disposed: false,
     clock: { ns: startNs, isExact: true },
+    hasEntryClock,
+    spans: [],
     entered: [],
     running: [],
     resting: [],
@@ -61,7 +66,7 @@ export function entry(name: string, account = new Account()): Entry {
 
 export interface Told extends StayListener {
   readonly began: Stay[]
-  readonly ended: [stay: Stay, cpuNs: number][]
+  readonly ended: Stay[]
   readonly lost: Stay[]
 }
 
@@ -71,7 +76,7 @@ export function listener(): Told {
     ended: [],
     lost: [],
     stayBegan: (stay) => void told.began.push(stay),
-    stayEnded: (stay, cpuNs) => void told.ended.push([stay, cpuNs]),
+    stayEnded: (stay) => void told.ended.push(stay),
     stayLost: (stay) => void told.lost.push(stay),
   }
   return told

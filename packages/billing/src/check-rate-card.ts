@@ -11,6 +11,8 @@ interface Rule {
 const LONGEST_TEXT = 500
 const MOST_ENTRIES = 100
 const MAX_USD = 1_000_000
+/** The meters count in small units, so a price is for many of them. */
+const MAX_DIVISOR = 1e18
 
 const TEXT: Rule = {
   allowed: `a line of text of 1 to ${LONGEST_TEXT} characters`,
@@ -24,7 +26,10 @@ const PRICE_RULES: { readonly [K in keyof Price]: Rule } = {
     allowed: `one of ${Object.keys(METERS).join(', ')}`,
     accepts: (value) => typeof value === 'string' && Object.hasOwn(METERS, value),
   },
-  divisor: { allowed: 'a number above 0', accepts: (value) => isNumber(value) && value > 0 },
+  divisor: {
+    allowed: `a number from 1 to ${MAX_DIVISOR}`,
+    accepts: (value) => isNumber(value) && value >= 1 && value <= MAX_DIVISOR,
+  },
   unit: TEXT,
   usd: {
     allowed: `a number of US dollars from 0 to ${MAX_USD}`,

@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs'
+import { readFileSync, statSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { CarpoolError } from '@carpool/core'
 import { checkRateCard } from './check-rate-card.ts'
@@ -17,6 +17,8 @@ export function rateCard(name: RateCardName): RateCard {
   return readRateCard(fileURLToPath(new URL(`../cards/${name}.json`, import.meta.url)))
 }
 
+const MAX_CARD_BYTES = 1024 * 1024
+
 /** Reads a card from a file. @throws CarpoolError `invalid-config`, naming the file and what is wrong in it */
 export function readRateCard(path: string): RateCard {
   return checkRateCard(parse(readText(path), path), path)
@@ -24,8 +26,14 @@ export function readRateCard(path: string): RateCard {
 
 function readText(path: string): string {
   try {
+    // A pipe or a device may never end.
+    const stats = statSync(path)
+    if (!stats.isFile() || stats.size > MAX_CARD_BYTES) {
+      throw new CarpoolError('invalid-config', `The rate card ${path} must be a file of at most ${MAX_CARD_BYTES} bytes.`)
+    }
     return readFileSync(path, 'utf8')
   } catch (cause) {
+    if (cause instanceof CarpoolError) throw cause
     const { code = 'unknown' } = cause as NodeJS.ErrnoException
     const reason = code === 'ENOENT' ? 'there is no such file' : code
     throw new CarpoolError('invalid-config', `The rate card ${path} cannot be read: ${reason}.`, { cause })

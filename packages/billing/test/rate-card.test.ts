@@ -60,7 +60,7 @@ t.test('what is wrong in a card is told with the file, the key and what is allow
     [priced({ meter: 'constructor' }), /: prices\[1\]\.meter must be one of/],
     [priced({ usd: '0.2' }), /: prices\[1\]\.usd must be a number of US dollars from 0 to 1000000, not "0\.2"/],
     [priced({ usd: -1 }), /: prices\[1\]\.usd must be .*, not -1/],
-    [priced({ divisor: 0 }), /: prices\[1\]\.divisor must be a number above 0, not 0/],
+    [priced({ divisor: 0 }), /: prices\[1\]\.divisor must be a number from 1 to 1000000000000000000, not 0/],
     [priced({ asOf: '21.11.2026' }), /: prices\[1\]\.asOf must be a date such as "2026-11-21", not "21\.11\.2026"/],
     [priced({ asOf: '2026-02-31' }), /: prices\[1\]\.asOf must be a date/],
     [priced({ asOf: '2026-13-01' }), /: prices\[1\]\.asOf must be a date/],
@@ -79,6 +79,6 @@ t.test('a file that is none, or holds no JSON, is told with its path', async (t)
   const folder = t.testdir({ 'broken.json': '{"name": ' })
   const failure = (path: string) => t.throws(() => readRateCard(path), { code: 'invalid-config' }) as CarpoolError
   t.match(failure(join(folder, 'none.json')).message, /none\.json cannot be read: there is no such file\.$/)
-  t.match(failure(folder).message, /cannot be read: EISDIR\.$/)
+  t.match(failure(folder).message, /must be a file of at most 1048576 bytes\.$/)
   t.match(failure(join(folder, 'broken.json')).message, /broken\.json is no JSON: /)
 })

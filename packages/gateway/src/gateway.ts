@@ -39,7 +39,7 @@ export function createGateway({ invoke, maxBodyBytes, isDraining, onFault }: Gat
     if (error.code === 'internal') onFault(error)
     reply.hijack()
     if (reply.raw.headersSent) return void reply.raw.destroy()
-    if (!reply.raw.destroyed) writeError(reply.raw, error, id)
+    if (!reply.raw.destroyed) writeError(reply.raw, error, id, reply.elapsedTime)
   }
 
   const departures = new Departures()

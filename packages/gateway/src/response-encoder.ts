@@ -42,10 +42,11 @@ function writeResponse(raw: ServerResponse, { status, headers, body }: HttpRespo
   else raw.end(Buffer.from(body.buffer, body.byteOffset, body.length).toString('latin1'), 'latin1')
 }
 
-/** Answers with a refusal or a fault of ours. */
-export function writeError(raw: ServerResponse, error: CarpoolError, id: string): void {
+/** Answers with a refusal or a fault of ours. @param queueMs how long the caller has waited for it, in ms */
+export function writeError(raw: ServerResponse, error: CarpoolError, id: string, queueMs: number): void {
   writeProblem(raw, problemOfError(error), {
     [INVOCATION_HEADER]: id,
+    [TIMING_HEADER]: `queue;dur=${queueMs.toFixed(3)}`,
     ...(ERRORS[error.code].retryable && { 'retry-after': RETRY_AFTER_SECONDS }),
   })
 }

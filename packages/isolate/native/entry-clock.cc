@@ -25,6 +25,10 @@ struct Slot {
 	std::atomic<uint32_t> begun{0};
 	std::atomic<int32_t> clocks[kEntries];
 	std::atomic<int64_t> starts_ns[kEntries];
+	// When the entry's thread turned to another isolate; 0 if it did not.
+	std::atomic<int64_t> ends_ns[kEntries];
+	// Stays so far.
+	std::atomic<uint32_t> stays{0};
 };
 
 // Only C: a C++ library would bind the addon to newer systems than Node.js needs.
@@ -54,6 +58,21 @@ int64_t Read(clockid_t clock) {
 	return static_cast<int64_t>(time.tv_sec) * 1000000000 + time.tv_nsec;
 }
 
+// The entry that this thread ran last. Its stay may be over.
+thread_local struct {
+	Slot* slot;
+	uint32_t index;
+	uint32_t stay;
+} last_entry = {nullptr, 0, 0};
+
+// The thread turns to an isolate, which may not be the one that it served last.
+void TurnTo(Slot* slot, int64_t now) {
+	Slot* before = last_entry.slot;
+	if (before == nullptr || before == slot) return;
+	if (before->stays.load(std::memory_order_relaxed) == last_entry.stay) before->ends_ns[last_entry.index].store(now, std::memory_order_relaxed);
+	last_entry.slot = nullptr;
+}
+
 Slot* SlotOf(const v8::FunctionCallbackInfo<v8::Value>& info) {
 	return slots[info.Data().As<v8::Uint32>()->Value()].load();
 }
@@ -63,20 +82,24 @@ void Begin(const v8::FunctionCallbackInfo<v8::Value>& info) {
 	Slot* slot = SlotOf(info);
 	clockid_t clock = OwnClock();
 	int64_t now = Read(clock);
+	TurnTo(slot, now);
 	uint32_t index = slot->begun.load(std::memory_order_relaxed);
 	if (index < kEntries) {
+		slot->ends_ns[index].store(0, std::memory_order_relaxed);
+		last_entry = {slot, index, slot->stays.load(std::memory_order_relaxed)};
 		slot->starts_ns[index].store(now, std::memory_order_relaxed);
 		slot->clocks[index].store(clock, std::memory_order_relaxed);
 	}
 	slot->begun.store(index + 1, std::memory_order_release);
 }
 
-// CPU time of an entry, in ns. It ended when the next one began; but if that runs on another thread, or there is none, its own thread has done
-// nothing else since, or next to nothing.
+// CPU time of an entry, in ns. It ended when its thread turned to another isolate, or when the next entry began, if on the same thread; else
+// its thread has done nothing since.
 int64_t Took(const Slot* slot, uint32_t index, uint32_t begun) {
 	int32_t clock = slot->clocks[index].load(std::memory_order_relaxed);
 	bool has_next = index + 1 < begun && slot->clocks[index + 1].load(std::memory_order_relaxed) == clock;
-	int64_t end = has_next ? slot->starts_ns[index + 1].load(std::memory_order_relaxed) : Read(clock);
+	int64_t left = slot->ends_ns[index].load(std::memory_order_relaxed);
+	int64_t end = left != 0 ? left : has_next ? slot->starts_ns[index + 1].load(std::memory_order_relaxed) : Read(clock);
 	int64_t took = end - slot->starts_ns[index].load(std::memory_order_relaxed);
 	return took > 0 ? took : 0;
 }
@@ -84,6 +107,7 @@ int64_t Took(const Slot* slot, uint32_t index, uint32_t begun) {
 // All entries have run. Returns what each took, in ns, between commas; empty if there were more than can be kept.
 void End(const v8::FunctionCallbackInfo<v8::Value>& info) {
 	Slot* slot = SlotOf(info);
+	TurnTo(slot, Read(OwnClock()));
 	uint32_t begun = slot->begun.load(std::memory_order_relaxed);
 	bool is_known = begun <= kEntries;
 	char text[kEntries * 21];
@@ -92,6 +116,7 @@ void End(const v8::FunctionCallbackInfo<v8::Value>& info) {
 		long long took = Took(slot, index, begun);
 		length += snprintf(text + length, sizeof(text) - length, index == 0 ? "%lld" : ",%lld", took);
 	}
+	slot->stays.fetch_add(1, std::memory_order_relaxed);
 	slot->begun.store(0, std::memory_order_release);
 	v8::Local<v8::String> result;
 	if (v8::String::NewFromUtf8(info.GetIsolate(), text, v8::NewStringType::kNormal, is_known ? static_cast<int>(length) : 0).ToLocal(&result)) {
@@ -117,6 +142,7 @@ uint32_t TakeSlot() {
 		return kSlots;
 	}
 	slots[number].load()->begun.store(0);
+	slots[number].load()->stays.fetch_add(1);
 	return number;
 }
 

@@ -7,7 +7,9 @@ const native = join(import.meta.dirname, '../native')
 const prebuilt = join(native, 'prebuilt')
 
 t.test('every addon that is committed was built from the source beside it', async (t) => {
-  const source = createHash('sha256').update(readFileSync(join(native, 'entry-clock.cc'))).digest('hex')
+  const source = createHash('sha256')
+    .update(readFileSync(join(native, 'entry-clock.cc')))
+    .digest('hex')
   const files = readdirSync(prebuilt)
   const addons = files.filter((file) => file.endsWith('.node'))
   t.not(addons.length, 0)

@@ -158,7 +158,7 @@ export class Guest {
   }
 
   #callbacks(): ivm.Callback[] {
-    const methods: Record<keyof GuestBridge, (...args: never[]) => unknown> = {
+    const methods: Record<Exclude<keyof GuestBridge, 'begin' | 'end'>, (...args: never[]) => unknown> = {
       loaded: (report: string) => {
         this.loaded = JSON.parse(report) as Record<string, unknown>
       },
