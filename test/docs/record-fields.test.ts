@@ -15,5 +15,6 @@ t.test('the table of the docs and the view of the ledger have the same columns',
   const database = new DatabaseSync(join(server.dataDir, 'ledger.sqlite'), { readOnly: true })
   t.teardown(() => database.close())
   const columns = database.prepare("SELECT name FROM pragma_table_info('invocation_records')").all()
-  t.strictSame(explained.toSorted(), columns.map(({ name }) => name).toSorted())
+  t.strictSame(new Set(explained), new Set(columns.map(({ name }) => name)))
+}) => name).toSorted())
 })

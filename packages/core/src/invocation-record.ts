@@ -5,7 +5,7 @@ import type { InvocationUsage } from './usage.ts'
 
 /**
  * The record of one invocation: what it came to and what it used. There is exactly one for each call of a function that exists, also for a
- * call that was refused. Times are measured on monotonic clocks; only `startedAtMs` is the time of day.
+ * call that was refused, unless the gateway refused it before it was known whom it was for. Times are measured on monotonic clocks; only `startedAtMs` is the time of day.
  */
 export interface InvocationRecord extends InvocationUsage {
   /** UUID, version 7: ids of one server sort by the time of their call. */

@@ -1,4 +1,4 @@
-/** CPU time that the entries of one stay may take together, in ns: what a record can be wrong by. */
+/** CPU time that the entries of one stay may take together, in ns; without a CPU clock of entries it is also what a record can be wrong by. */
 const TARGET_NS = 1_000_000
 /** More entries than this gain nothing: a stay of 16 costs as much per entry as one of 64. */
 const MAX_ENTRIES = 64
@@ -6,9 +6,9 @@ const MAX_ENTRIES = 64
 const SMOOTHING = 0.2
 
 /**
- * How many entries may run in one stay in an isolate. Only between two stays is the isolate's CPU time known exactly, and each stay costs
- * about 40 µs besides its entries (8 entries of 5 µs one by one take 8 times as long as together). So: entries that take long run alone,
- * and are measured exactly; short ones share a stay of about a millisecond, and are measured exactly together.
+ * How many entries may run in one stay in an isolate. Each stay costs about 40 µs besides its entries (8 entries of 5 µs one by one take 8 times
+ * as long as together), but answers wait for the end of their stay, and an isolate that has to be ended takes all of its stay with it. So:
+ * entries that take long run alone, and short ones share a stay of about a millisecond.
  *
  * It begins with one entry, doubles while stays stay short, and falls at once when one does not.
  */

@@ -81,9 +81,9 @@ export interface GuestBridge {
    */
   drain(): number
   /** An entry begins: a function of the CPU clock, which is no call of the host; absent where there is none. */
-  begin?(): void
+  readonly begin?: () => void
   /** All entries have run. @returns what each took, in ns of CPU, between commas; empty if that is not known */
-  end?(): string
+  readonly end?: () => string
 }
 
 export const NO_INVOCATION = 0
