@@ -16,5 +16,4 @@ t.test('the table of the docs and the view of the ledger have the same columns',
   t.teardown(() => database.close())
   const columns = database.prepare("SELECT name FROM pragma_table_info('invocation_records')").all()
   t.strictSame(new Set(explained), new Set(columns.map(({ name }) => name)))
-}) => name).toSorted())
 })
