@@ -1,21 +1,12 @@
-import { randomBytes } from 'node:crypto'
 import { resolveLimits, type FunctionLimits, type HandlerForm, type LogLevel } from '@carpool/core'
-import { GuestIsolate, type Bootstrap, type GuestCallback, type GuestCode, type Measured, type Primitive } from '@carpool/isolate'
+import { GuestIsolate, type Bootstrap, type GuestCode, type Measured, type Primitive } from '@carpool/isolate'
 import type { Pooled } from '@carpool/isolate-pool'
 import { Account } from '@carpool/metering'
-import {
-  ENTROPY_BYTES,
-  type BodyKind,
-  NO_INVOCATION,
-  type GuestBridge,
-  type GuestEntries,
-  type GuestOptions,
-  type LoadReport,
-} from '@carpool/runtime/bridge'
+import { type BodyKind, NO_INVOCATION, type GuestEntries, type GuestOptions, type LoadReport } from '@carpool/runtime/bridge'
 import { EntryQueue } from './entry-queue.ts'
+import { bridgeOf, type Relay } from './guest-bridge.ts'
 import { LoadFailure } from './load-failure.ts'
 import { LogThrottle } from './log-throttle.ts'
-import { LoopWatch } from './loop-watch.ts'
 import { MemoryWatch } from './memory-watch.ts'
 import type { Stay } from './stay.ts'
 import { TimerTable } from './timer-table.ts'
@@ -271,48 +262,5 @@ export class Guest implements Pooled {
         this.endLoad(new LoadFailure(cause instanceof Error ? cause.message : 'The code does not compile.'))
       })
     })
-  }
-}
-
-/** Ties the callbacks, which an isolate needs before it exists, to the guest around it. */
-interface Relay {
-  guest: Guest | undefined
-  onLoaded: ((report: LoadReport) => void) | undefined
-}
-
-const loopWatch = new LoopWatch()
-
-function bridgeOf(relay: Relay, listener: GuestListener): Record<Exclude<keyof GuestBridge, 'begin' | 'end'>, GuestCallback> {
-  const relayed = (call: (guest: Guest, ...args: never[]) => void): GuestCallback => ({
-    blocking: false,
-    call: (...args) => {
-      const { guest } = relay
-      // What a guest has queued before its end comes after it: nothing of it may have an effect.
-      if (guest !== undefined && !guest.disposed) call(guest, ...args)
-      return undefined
-    },
-  })
-  return {
-    loaded: relayed((_guest, report: string) => relay.onLoaded?.(JSON.parse(report) as LoadReport)),
-    answer: relayed((guest, invocation: number, head: string, kind: BodyKind, body: string) =>
-      listener.answered(guest, invocation, head, kind, body),
-    ),
-    fail: relayed((guest, invocation: number, failure: string) => listener.failed(guest, invocation, failure)),
-    canceled: relayed((guest, invocation: number) => listener.canceled(guest, invocation)),
-    startTimer: relayed((guest, invocation: number, timer: number, delayMs: number) => {
-      const account = guest.accountOf(invocation)
-      guest.stay?.reached(account)
-      guest.timers.start(timer, delayMs, account)
-    }),
-    stopTimer: relayed((guest, timer: number) => guest.timers.stop(timer)),
-    startFetch: relayed((guest, invocation: number, fetch: number, head: string, kind: BodyKind, body: string) => {
-      listener.fetchStarted(guest, invocation, fetch, head, kind, body)
-    }),
-    stopFetch: relayed((guest, fetch: number) => listener.fetchStopped(guest, fetch)),
-    log: relayed((guest, invocation: number, level: LogLevel, text: string) => {
-      if (guest.logs.take(text)) listener.logged(guest, invocation, level, text)
-    }),
-    entropy: { blocking: true, call: () => randomBytes(ENTROPY_BYTES).toString('latin1') },
-    drain: { blocking: true, call: () => loopWatch.heldMs() },
   }
 }
