@@ -94,6 +94,7 @@ t.test(
   async (t) => {
     const rigs = await Promise.all(Array.from({ length: 8 }, () => made(t)))
     const isolates = rigs.map(({ isolate }) => isolate)
+    const wrong: string[] = []
     for (const isolate of [...isolates, ...isolates]) {
       isolate.enter('loop', [100])
       // As when the host's thread loses its core between the two: the isolate's thread leaves.
@@ -108,11 +109,10 @@ t.test(
       )
       isolate.enter('loop', [100])
       const told = await spans(isolate)
-      const mostNs = Math.max(...told)
-      t.ok(
-        mostNs < Math.min(...othersNs),
-        `told ${told.join()} ns of loops of 100, and loops of 3000000 took ${othersNs.join()} ns`,
-      )
+      if (Math.max(...told) >= Math.min(...othersNs))
+        wrong.push(`told ${told.join()} ns of loops of 100, and loops of 3000000 took ${othersNs.join()} ns`)
     }
+    // Collecting garbage or compiling takes a loop of 100 as long now and then; counted to the wrong entry, every second one is.
+    t.ok(wrong.length <= 3, `${wrong.length} of 16 are too long: ${wrong.join('; ')}`)
   },
 )
