@@ -1,5 +1,6 @@
 import t from 'tap'
-import { hostCpuBetween, functionsCpu, isolatesCpu, parseHostCpu, HOST_CPU_PARTS, type HostCpu } from '../src/lib/host-cpu.ts'
+import { CPU_PARTS } from '@carpool/metrics'
+import { hostCpuBetween, functionsCpu, isolatesCpu, parseHostCpu, type HostCpu } from '../src/lib/host-cpu.ts'
 import { readThreadTimes } from '../src/lib/thread-table.ts'
 import { countOutside, type AccuracyResult } from '../src/metering/accuracy.ts'
 import { checkAccuracy, checkConservation, checkNeighbour, checkThroughput } from '../src/metering/checks.ts'
@@ -10,7 +11,7 @@ import { workUrl } from '../src/metering/work.ts'
 
 const metricsOf = (values: readonly number[]): string =>
   ['# TYPE carpool_host_cpu_seconds gauge']
-    .concat(HOST_CPU_PARTS.map((part, index) => `carpool_host_cpu_seconds{part="${part}"} ${values[index]}`))
+    .concat(CPU_PARTS.map((part, index) => `carpool_host_cpu_seconds{part="${part}"} ${values[index]}`))
     .join('\n')
 
 const cpuOf = (given: Partial<HostCpu>): HostCpu => ({ ...parseHostCpu(metricsOf([0, 0, 0, 0, 0, 0, 0, 0])), ...given })

@@ -40,11 +40,7 @@ export class InvocationTable {
   readonly #active = new Map<number, ActiveInvocation>()
   readonly #byGuest = new Map<Guest, Set<ActiveInvocation>>()
 
-  get size(): number {
-    return this.#active.size
-  }
-
-  [Symbol.iterator](): IterableIterator<ActiveInvocation> {
+  values(): Iterable<ActiveInvocation> {
     return this.#active.values()
   }
 

@@ -74,11 +74,7 @@ export class Invocations {
   }
 
   get underWay(): Iterable<ActiveInvocation> {
-    return this.#table
-  }
-
-  get count(): number {
-    return this.#table.size
+    return this.#table.values()
   }
 
   /** The function answered. The answer leaves when the entry that gave it is charged. */
@@ -114,13 +110,13 @@ export class Invocations {
     const unbegun = guest.queue.waitingFor('invoke')
     for (const invocation of this.#table.in(guest)) {
       if (unbegun.has(invocation.account)) invocation.attempts--
+      const again = this.#callAgain(invocation)
       if (invocation.account === culprit) {
         const detail = detailOf(invocation)
         this.fail(invocation, outcome, detail, detail)
-      } else if (this.#canBeginAgain(invocation)) {
-        const { call } = invocation
+      } else if (again !== undefined) {
         this.#table.unbind(invocation)
-        if (call !== undefined) this.#place(invocation, call)
+        this.#place(invocation, again)
       } else {
         const detail = 'Another invocation of the function brought the isolate down.'
         this.fail(invocation, 'isolate-lost', detail, detail)
@@ -147,8 +143,9 @@ export class Invocations {
     }
   }
 
-  #canBeginAgain({ call, attempts, revision }: ActiveInvocation): boolean {
-    return call !== undefined && attempts < MAX_ATTEMPTS && this.#parts.codes.find(revision) !== undefined
+  /** What to begin an invocation again with, if it may. */
+  #callAgain({ call, attempts, revision }: ActiveInvocation): Call | undefined {
+    return attempts < MAX_ATTEMPTS && this.#parts.codes.find(revision) !== undefined ? call : undefined
   }
 
   #place(invocation: ActiveInvocation, call: Call): void {

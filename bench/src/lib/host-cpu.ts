@@ -1,17 +1,7 @@
-/** Where the CPU time of all host processes of a server went since it started, by what it was for, in seconds. */
-export type HostCpu = Readonly<Record<HostCpuPart, number>>
+import { CPU_PARTS, type CpuPart } from '@carpool/metrics'
 
-export const HOST_CPU_PARTS = [
-  'invocations',
-  'starts',
-  'background',
-  'blanks',
-  'memory-watch',
-  'loop',
-  'threads',
-  'unattributed',
-] as const
-export type HostCpuPart = (typeof HOST_CPU_PARTS)[number]
+/** Where the CPU time of all host processes of a server went since it started, by what it was for, in seconds. */
+export type HostCpu = Readonly<Record<CpuPart, number>>
 
 /** Reads `carpool_host_cpu_seconds` from metrics in Prometheus' text format. @throws Error if a part is missing */
 export function parseHostCpu(metrics: string): HostCpu {
@@ -40,6 +30,6 @@ export function functionsCpu(cpu: HostCpu): number {
   return cpu.invocations + cpu.starts + cpu.background + cpu.unattributed
 }
 
-function mapParts(value: (part: HostCpuPart) => number): HostCpu {
-  return Object.fromEntries(HOST_CPU_PARTS.map((part) => [part, value(part)])) as Record<HostCpuPart, number>
+function mapParts(value: (part: CpuPart) => number): HostCpu {
+  return Object.fromEntries(CPU_PARTS.map((part) => [part, value(part)])) as Record<CpuPart, number>
 }
