@@ -1,23 +1,46 @@
 export interface EvictionCandidate {
-  readonly key: string
   readonly leases: number
+  /** Kept warm: it never leaves to make room. */
+  readonly isPinned: boolean
   /** Whether work goes on in it that nobody waits for. */
   readonly hasBackgroundWork: boolean
+  /** What its end gives back, in bytes. */
+  readonly heapBytes: number
+}
+
+/** What has to leave: at least so many isolates that hold at least so many bytes. Default of each: 0. */
+export interface EvictionGoal {
+  readonly isolates?: number
+  readonly bytes?: number
 }
 
 /**
- * Which isolate leaves when there are more than `maxCount`: the least recently used one that nobody holds, if there is one without work in
- * the background, else with. Undefined if there is room, or every isolate is in use: a busy isolate never leaves, so the count may stand
- * above the limit for a while.
+ * Which isolates leave to make room: the least recently used first; those with work in the background after all without. One that is in use
+ * or pinned never leaves, so what leaves may be less than the goal. No more leave than the goal takes: the last one is needed for it.
  * @param candidates from the least to the most recently used
  */
-export function chooseEvicted(candidates: Iterable<EvictionCandidate>, count: number, maxCount: number): string | undefined {
-  if (count <= maxCount) return undefined
-  let second: string | undefined
-  for (const { key, leases, hasBackgroundWork } of candidates) {
-    if (leases > 0) continue
-    if (!hasBackgroundWork) return key
-    second ??= key
+export function chooseEvicted<Candidate extends EvictionCandidate>(
+  candidates: Iterable<Candidate>,
+  { isolates = 0, bytes = 0 }: EvictionGoal,
+): Candidate[] {
+  const chosen: Candidate[] = []
+  let chosenBytes = 0
+  const isEnough = (): boolean => chosen.length >= isolates && chosenBytes >= bytes
+  const choose = (candidate: Candidate): void => {
+    chosen.push(candidate)
+    chosenBytes += candidate.heapBytes
   }
-  return second
+  const withWork: Candidate[] = []
+  if (isEnough()) return chosen
+  for (const candidate of candidates) {
+    if (candidate.leases > 0 || candidate.isPinned) continue
+    if (candidate.hasBackgroundWork) withWork.push(candidate)
+    else choose(candidate)
+    if (isEnough()) return chosen
+  }
+  for (const candidate of withWork) {
+    if (isEnough()) break
+    choose(candidate)
+  }
+  return chosen
 }

@@ -1,3 +1,5 @@
-export { chooseEvicted, type EvictionCandidate } from './choose-evicted.ts'
-export { IsolatePool, type IsolateLease, type IsolatePoolOptions, type Pooled } from './isolate-pool.ts'
+export { chooseEvicted, type EvictionCandidate, type EvictionGoal } from './choose-evicted.ts'
+export { IsolatePool, type Eviction, type IsolateLease, type IsolatePoolOptions, type PoolCounts } from './isolate-pool.ts'
+export { MIN_ISOLATE_BYTES, type Pooled } from './isolate-slot.ts'
+export { decideRelief, NO_PRESSURE, type MemorySample, type ReliefDecision, type ReliefMemory } from './memory-pressure.ts'
 export { Prewarmer, type MakeBlank } from './prewarmer.ts'

@@ -1,12 +1,5 @@
-import { chooseEvicted, type EvictionCandidate } from './choose-evicted.ts'
-
-/** What the pool needs of a loaded isolate. */
-export interface Pooled {
-  readonly disposed: boolean
-  /** Whether work goes on in it that nobody waits for, such as timers after an answer. */
-  readonly hasBackgroundWork: boolean
-  dispose(): void
-}
+import { chooseEvicted } from './choose-evicted.ts'
+import { IsolateSlot, type Pooled } from './isolate-slot.ts'
 
 /** The right to use a loaded isolate. Released exactly once; releasing again is harmless. */
 export interface IsolateLease<P> {
@@ -14,42 +7,83 @@ export interface IsolateLease<P> {
   release(): void
 }
 
-class Slot<P extends Pooled> implements EvictionCandidate {
-  readonly key: string
-  readonly loading: Promise<P>
-  isolate: P | undefined
-  leases = 0
-
-  constructor(key: string, loading: Promise<P>) {
-    this.key = key
-    this.loading = loading
-  }
-
-  get hasBackgroundWork(): boolean {
-    return this.isolate?.hasBackgroundWork ?? false
-  }
-}
-
 export interface IsolatePoolOptions<P> {
   /** Makes and loads the isolate of a revision. */
   readonly load: (revision: string) => Promise<P>
+  /** Most isolates, retired ones aside. Those in use or pinned count but never leave, so there may be more. */
   readonly maxIsolates: number
   /** How long a retired isolate may go on with background work, in ms. */
   readonly lingerMs: number
 }
 
-/** The loaded isolates of a host: one for each revision, made on demand, the least recently used leaving first. */
+/** The loaded isolates of a pool at one moment, retired ones that have not ended among them. */
+export interface PoolCounts {
+  readonly isolates: number
+  /** Of them, how many somebody uses. */
+  readonly leased: number
+  /** Of them, how many nobody uses: the others. */
+  readonly idle: number
+  /** What {@link IsolatePool.relieve} could give up at most: what the idle ones hold that are not pinned, in bytes. */
+  readonly evictableBytes: number
+}
+
+/** What was given up. */
+export interface Eviction {
+  readonly evicted: number
+  /** What they held, in bytes; RSS may fall by less, and later. */
+  readonly bytes: number
+}
+
+/** The loaded isolates of a host: one for each revision, made on demand. They stay until room is needed; the least recently used leaves first. */
 export class IsolatePool<P extends Pooled> {
   readonly #options: IsolatePoolOptions<P>
   /** In order of use, the most recent last. */
-  readonly #slots = new Map<string, Slot<P>>()
+  readonly #slots = new Map<string, IsolateSlot<P>>()
+  /** Retired, but still in use or with work in the background. */
+  readonly #retired = new Set<IsolateSlot<P>>()
+  readonly #pinned = new Set<string>()
 
   constructor(options: IsolatePoolOptions<P>) {
     this.#options = options
   }
 
+  /** Revisions that have an isolate or load one, without retired ones. */
   get size(): number {
     return this.#slots.size
+  }
+
+  /** Loaded isolates that nobody uses. */
+  get idle(): number {
+    return this.counts().idle
+  }
+
+  /** Looks at every isolate: for a sample now and then, not for each call. */
+  counts(): PoolCounts {
+    let isolates = 0
+    let leased = 0
+    let evictableBytes = 0
+    for (const slot of this.#fromLeastUsed()) {
+      if (!slot.isLoaded) continue
+      isolates++
+      if (slot.leases > 0) leased++
+      else if (!slot.isPinned) evictableBytes += slot.heapBytes
+    }
+    return { isolates, leased, idle: isolates - leased, evictableBytes }
+  }
+
+  /** Keeps a revision's isolate until the revision is retired, whatever the count and the pressure. It need not be loaded yet. */
+  pin(revision: string): void {
+    this.#pinned.add(revision)
+    const slot = this.#slots.get(revision)
+    if (slot !== undefined) slot.isPinned = true
+  }
+
+  /** Pinned revisions that neither have an isolate nor load one: not started yet, failed to load, or ended at a limit. */
+  get coldPinned(): string[] {
+    return [...this.#pinned].filter((revision) => {
+      const slot = this.#slots.get(revision)
+      return slot === undefined || slot.isolate?.disposed
+    })
   }
 
   /** A lease on the isolate of a revision, at once if it is loaded. */
@@ -73,35 +107,56 @@ export class IsolatePool<P extends Pooled> {
     }
   }
 
-  /** Takes a revision out: no new leases; its isolate is disposed when the last lease and its background work have ended. */
+  /** Takes a revision out: no new leases; its isolate is disposed when the last lease and its background work have ended. It is pinned no more. */
   retire(revision: string): void {
+    this.#pinned.delete(revision)
     const slot = this.#slots.get(revision)
     if (slot === undefined) return
+    slot.isPinned = false
     this.#slots.delete(revision)
-    void slot.loading.then(() => this.#settle(slot)).catch(() => {})
+    this.#retired.add(slot)
+    slot.loading.then(
+      () => this.#settle(slot),
+      () => this.#retired.delete(slot),
+    )
   }
 
-  #open(revision: string): Slot<P> {
-    const slot = new Slot(revision, this.#options.load(revision))
+  /**
+   * Ends idle isolates that hold so many bytes together, or all that may leave: the least recently used first; then those with background
+   * work, retired ones before others. Those in use or pinned stay.
+   */
+  relieve(bytes: number): Eviction {
+    let evicted = 0
+    let evictedBytes = 0
+    for (const slot of chooseEvicted(this.#fromLeastUsed(), { bytes })) {
+      if (slot.isLoaded) evicted++
+      evictedBytes += slot.heapBytes
+      this.#end(slot)
+    }
+    return { evicted, bytes: evictedBytes }
+  }
+
+  #open(revision: string): IsolateSlot<P> {
+    const slot = new IsolateSlot(revision, this.#options.load(revision), this.#pinned.has(revision))
     this.#slots.delete(revision)
     this.#slots.set(revision, slot)
     slot.loading.then(
       (isolate) => {
         slot.isolate = isolate
-        this.#evict()
+        this.#makeRoom()
       },
       () => {
-        if (this.#slots.get(revision) === slot) this.#slots.delete(revision)
+        if (this.#isLive(slot)) this.#slots.delete(revision)
       },
     )
     return slot
   }
 
-  #lease(slot: Slot<P>, isolate: P): IsolateLease<P> {
+  #lease(slot: IsolateSlot<P>, isolate: P): IsolateLease<P> {
     slot.leases++
-    if (this.#slots.get(slot.key) === slot) {
-      this.#slots.delete(slot.key)
-      this.#slots.set(slot.key, slot)
+    if (this.#isLive(slot)) {
+      this.#slots.delete(slot.revision)
+      this.#slots.set(slot.revision, slot)
     }
     let released = false
     const release = (): void => {
@@ -113,21 +168,36 @@ export class IsolatePool<P extends Pooled> {
     return { isolate, release }
   }
 
-  /** After a slot's last lease: dispose its isolate if the slot was taken out meanwhile, else see whether the pool is too full. */
-  #settle(slot: Slot<P>): void {
+  /** After a slot's last lease: end its isolate if the slot was taken out meanwhile, else see whether the pool is too full. */
+  #settle(slot: IsolateSlot<P>): void {
     if (slot.leases > 0 || slot.isolate === undefined) return
-    if (this.#slots.get(slot.key) === slot) return this.#evict()
-    const { isolate } = slot
-    if (!isolate.hasBackgroundWork) return isolate.dispose()
-    setTimeout(() => isolate.dispose(), this.#options.lingerMs).unref()
+    if (slot.isolate.disposed) return this.#end(slot)
+    if (this.#isLive(slot)) return this.#makeRoom()
+    if (!slot.hasBackgroundWork) return this.#end(slot)
+    slot.lingering ??= setTimeout(() => this.#end(slot), this.#options.lingerMs).unref()
   }
 
-  #evict(): void {
-    const key = chooseEvicted(this.#slots.values(), this.#slots.size, this.#options.maxIsolates)
-    const slot = key === undefined ? undefined : this.#slots.get(key)
-    if (slot === undefined) return
-    this.#slots.delete(slot.key)
-    // A slot without an isolate has loading callers, who count as leases, so what leaves here is loaded.
+  #makeRoom(): void {
+    const isolates = this.#slots.size - this.#options.maxIsolates
+    // This runs at the end of every call.
+    if (isolates <= 0) return
+    for (const slot of chooseEvicted(this.#slots.values(), { isolates })) this.#end(slot)
+  }
+
+  #end(slot: IsolateSlot<P>): void {
+    if (this.#isLive(slot)) this.#slots.delete(slot.revision)
+    this.#retired.delete(slot)
+    clearTimeout(slot.lingering)
     slot.isolate?.dispose()
+  }
+
+  /** Whether the slot is the one of its revision: not retired, nor replaced because its isolate was lost. */
+  #isLive(slot: IsolateSlot<P>): boolean {
+    return this.#slots.get(slot.revision) === slot
+  }
+
+  *#fromLeastUsed(): Iterable<IsolateSlot<P>> {
+    yield* this.#retired
+    yield* this.#slots.values()
   }
 }

@@ -1,31 +1,6 @@
 import t from 'tap'
-import { chooseEvicted, IsolatePool, type Pooled } from '../src/index.ts'
-
-class Fake implements Pooled {
-  readonly revision: string
-  disposed = false
-  hasBackgroundWork = false
-  constructor(revision: string) {
-    this.revision = revision
-  }
-  dispose(): void {
-    this.disposed = true
-  }
-}
-
-function poolOf(maxIsolates: number): { pool: IsolatePool<Fake>; made: Fake[] } {
-  const made: Fake[] = []
-  const pool = new IsolatePool<Fake>({
-    load: async (revision) => {
-      const fake = new Fake(revision)
-      made.push(fake)
-      return fake
-    },
-    maxIsolates,
-    lingerMs: 60_000,
-  })
-  return { pool, made }
-}
+import { IsolatePool, MIN_ISOLATE_BYTES } from '../src/index.ts'
+import { FakeIsolate, MB, poolOf } from './support/fake-isolate.ts'
 
 t.test('callers who come while an isolate loads share it', async (t) => {
   const { pool, made } = poolOf(10)
@@ -88,11 +63,11 @@ t.test('an isolate that is gone is replaced', async (t) => {
 
 t.test('a failed load is told to all who wait, and tried again for the next', async (t) => {
   let attempts = 0
-  const pool = new IsolatePool<Fake>({
+  const pool = new IsolatePool<FakeIsolate>({
     load: async (revision) => {
       attempts++
       if (attempts === 1) throw new Error('no luck')
-      return new Fake(revision)
+      return new FakeIsolate(revision)
     },
     maxIsolates: 1,
     lingerMs: 0,
@@ -103,13 +78,127 @@ t.test('a failed load is told to all who wait, and tried again for the next', as
   t.equal(attempts, 2)
 })
 
-t.test('nothing is evicted while there is room, or while all are busy', async (t) => {
-  const idle = { key: 'idle', leases: 0, hasBackgroundWork: false }
-  const busy = { key: 'busy', leases: 1, hasBackgroundWork: false }
-  const waiting = { key: 'waiting', leases: 0, hasBackgroundWork: true }
-  t.equal(chooseEvicted([idle], 1, 1), undefined)
-  t.equal(chooseEvicted([busy], 2, 1), undefined)
-  t.equal(chooseEvicted([busy, idle], 2, 1), 'idle')
-  t.equal(chooseEvicted([waiting, idle], 2, 1), 'idle', 'work in the background is ended last')
-  t.equal(chooseEvicted([waiting, busy], 2, 1), 'waiting')
+t.test('relief ends the least recently used first, and no more than it takes', async (t) => {
+  const { pool, made } = poolOf(10)
+  for (const revision of ['a', 'b', 'c', 'd']) (await pool.acquire(revision)).release()
+  pool.acquireWarm('a')?.release()
+  t.strictSame(pool.relieve(3 * MB), { evicted: 2, bytes: 4 * MB })
+  t.strictSame(goneOf(made), ['b', 'c'])
+  t.strictSame(pool.relieve(0), { evicted: 0, bytes: 0 })
+  t.equal(pool.size, 2)
 })
+
+t.test('relief passes over isolates in use, and ends those with background work last, retired ones before others', async (t) => {
+  const { pool, made } = poolOf(10)
+  const busy = await pool.acquire('busy')
+  for (const revision of ['waiting', 'retired']) {
+    const lease = await pool.acquire(revision)
+    lease.isolate.hasBackgroundWork = true
+    lease.release()
+  }
+  for (const revision of ['idle', 'loading']) (await pool.acquire(revision)).release()
+  pool.retire('retired')
+  await Promise.resolve()
+  t.strictSame(pool.relieve(2 * MB), { evicted: 1, bytes: 2 * MB })
+  t.strictSame(goneOf(made), ['idle'])
+  pool.relieve(4 * MB)
+  t.strictSame(goneOf(made), ['retired', 'idle', 'loading'])
+  t.strictSame(pool.relieve(100 * MB), { evicted: 1, bytes: 2 * MB })
+  t.strictSame(goneOf(made), ['waiting', 'retired', 'idle', 'loading'])
+  t.notOk(busy.isolate.disposed)
+})
+
+t.test('a pinned revision leaves neither by count nor by pressure, until it is retired', async (t) => {
+  const { pool, made } = poolOf(1)
+  pool.pin('early')
+  t.strictSame(pool.coldPinned, ['early'])
+  ;(await pool.acquire('early')).release()
+  const late = await pool.acquire('late')
+  pool.pin('late')
+  late.release()
+  for (const revision of ['x', 'y']) (await pool.acquire(revision)).release()
+  pool.relieve(100 * MB)
+  t.strictSame(goneOf(made), ['x', 'y'])
+  t.strictSame(pool.coldPinned, [])
+  pool.retire('early')
+  await Promise.resolve()
+  t.strictSame(goneOf(made), ['early', 'x', 'y'])
+  ;(await pool.acquire('early')).release()
+  t.strictSame(goneOf(made), ['early', 'x', 'y', 'early'], 'it was pinned until then only')
+})
+
+t.test('a pinned revision that lost its isolate is told, until it loads again', async (t) => {
+  const { pool } = poolOf(10)
+  pool.pin('r')
+  const lease = await pool.acquire('r')
+  lease.isolate.dispose()
+  t.strictSame(pool.coldPinned, ['r'])
+  lease.release()
+  t.strictSame(pool.coldPinned, ['r'])
+  const again = pool.acquire('r')
+  t.strictSame(pool.coldPinned, [])
+  t.notOk((await again).isolate.disposed)
+})
+
+t.test('an isolate whose callers have ended stays retired and counted for as long as it works in the background', async (t) => {
+  const { pool } = poolOf(10)
+  const lease = await pool.acquire('r')
+  lease.isolate.hasBackgroundWork = true
+  pool.retire('r')
+  t.strictSame(pool.counts(), { isolates: 1, leased: 1, idle: 0, evictableBytes: 0 })
+  lease.release()
+  t.strictSame(pool.counts(), { isolates: 1, leased: 0, idle: 1, evictableBytes: 2 * MB })
+  t.equal(pool.size, 0)
+  pool.relieve(1)
+  t.strictSame(pool.counts(), { isolates: 0, leased: 0, idle: 0, evictableBytes: 0 })
+})
+
+t.test('the counts tell who is in use, and what may leave; one that loads or is gone is not counted', async (t) => {
+  const { pool, made } = poolOf(10)
+  for (const revision of ['a', 'b', 'pinned', 'gone']) (await pool.acquire(revision)).release()
+  pool.pin('pinned')
+  made[3]?.dispose()
+  const lease = await pool.acquire('b')
+  const more = await pool.acquire('b')
+  const loading = pool.acquire('new')
+  t.equal(pool.size, 5)
+  t.strictSame(pool.counts(), { isolates: 3, leased: 1, idle: 2, evictableBytes: 2 * MB })
+  t.equal(pool.idle, 2)
+  more.release()
+  t.equal(pool.counts().leased, 1)
+  lease.release()
+  ;(await loading).release()
+  t.strictSame(pool.counts(), { isolates: 4, leased: 0, idle: 4, evictableBytes: 6 * MB })
+})
+
+t.test('an isolate that was lost gives nothing up', async (t) => {
+  const { pool, made } = poolOf(10)
+  for (const revision of ['gone', 'a', 'b']) (await pool.acquire(revision)).release()
+  made[0]?.dispose()
+  t.strictSame(pool.relieve(2 * MB), { evicted: 1, bytes: 2 * MB })
+  t.equal(pool.size, 1)
+  const lease = await pool.acquire('b')
+  lease.isolate.dispose()
+  lease.release()
+  t.equal(pool.size, 0, 'it leaves with its last lease')
+})
+
+t.test('an isolate whose memory is not known counts as a small one', async (t) => {
+  const { pool, made } = poolOf(10)
+  for (const revision of ['a', 'b']) (await pool.acquire(revision)).release()
+  for (const fake of made) fake.heapBytes = 0
+  t.equal(pool.counts().evictableBytes, 2 * MIN_ISOLATE_BYTES)
+  t.strictSame(pool.relieve(1), { evicted: 1, bytes: MIN_ISOLATE_BYTES })
+})
+
+t.test('when many isolates come to rest at once, the pool falls to its limit', async (t) => {
+  const { pool } = poolOf(2)
+  const leases = await Promise.all(['a', 'b', 'c', 'd', 'e'].map((revision) => pool.acquire(revision)))
+  t.equal(pool.size, 5)
+  for (const lease of leases) lease.release()
+  t.equal(pool.size, 2)
+})
+
+function goneOf(made: readonly FakeIsolate[]): string[] {
+  return made.filter(({ disposed }) => disposed).map(({ revision }) => revision)
+}

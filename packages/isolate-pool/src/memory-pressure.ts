@@ -1,0 +1,149 @@
+/** Idle isolates leave once RSS is above the budget, until it is at this share of it. */
+const BUDGET_STOP = 0.95
+/** They also leave once less than this share of the machine's memory is available, until there is somewhat more. */
+const AVAILABLE_START = 0.1
+const AVAILABLE_STOP = 0.12
+/** How long RSS has to fall before it says anything about what was given up, in ms; at least, and at most. */
+const MIN_PAUSE_MS = 1_000
+const MAX_PAUSE_MS = 32_000
+/** RSS has followed if it fell by this share of what was given up, */
+const FOLLOWED = 0.5
+/** and it grows, whatever was given up, if it rose by this share of itself. */
+const GREW = 0.02
+
+/** Memory of a host and its machine at one moment, in bytes. */
+export interface MemorySample {
+  /** Monotonic, in ms. */
+  readonly atMs: number
+  /** Of the host process. */
+  readonly rssBytes: number
+  /** What RSS may be; 0: whatever the machine has. */
+  readonly budgetBytes: number
+  /** What the machine, or the container if that has a limit, can still give without swapping. Page cache that it can drop is available. */
+  readonly availableBytes: number
+  /** What the machine or the container has; 0 if that is not known. */
+  readonly totalBytes: number
+  /** What the idle isolates hold that may leave. */
+  readonly evictableBytes: number
+}
+
+/** When isolates were last given up. */
+interface LastRelief {
+  readonly atMs: number
+  /** RSS before. */
+  readonly rssBytes: number
+  /** What RSS should have fallen by. */
+  readonly bytes: number
+  /** There was no more to give up. */
+  readonly wasAll: boolean
+}
+
+/** What the policy remembers from one sample to the next. */
+export interface ReliefMemory {
+  readonly isOverBudget: boolean
+  readonly isMachineShort: boolean
+  /** Absent while RSS has nothing to show for it. */
+  readonly last: LastRelief | undefined
+  /** How long after that nothing more is given up. */
+  readonly pauseMs: number
+  readonly isHelplessTold: boolean
+}
+
+export const NO_PRESSURE: ReliefMemory = {
+  isOverBudget: false,
+  isMachineShort: false,
+  last: undefined,
+  pauseMs: MIN_PAUSE_MS,
+  isHelplessTold: false,
+}
+
+export interface ReliefDecision {
+  /** How many bytes of idle isolates to give up now; never more than there are. */
+  readonly giveUpBytes: number
+  readonly pressure: 'none' | 'budget' | 'machine'
+  /** There is pressure, and nothing left to give up or all of it was given up in vain. Said once, until the pressure has ended. */
+  readonly isHelpless: boolean
+}
+
+/**
+ * How much of the idle isolates a host gives up, by its RSS and by what the machine has left.
+ *
+ * What an isolate held shows in RSS later and not in full, or not at all: V8 and malloc keep what is freed for what comes next (isolated-vm
+ * issues 241 and 281; measured with Node 26: RSS falls by 0.3 of an empty guest's 1.4 MiB, or by 1.3 if the process runs with
+ * `--no-memory-pool-share-memory-on-teardown`). Whoever goes by RSS alone gives up everything and gains nothing. So nothing more is given up
+ * for a second, in which RSS may fall. If it then stands where it was, what was freed is free within the process: the pause doubles, up to
+ * 32 s, and below the budget that is the end of it. If RSS fell, or grew, the next pause is a second again.
+ *
+ * Of what the machine lacks a host gives up its share, by its RSS in all that is in use: other hosts see the same lack at the same time.
+ * @returns the decision, and the memory for the next sample; the first is {@link NO_PRESSURE}
+ */
+export function decideRelief(
+  sample: MemorySample,
+  memory: ReliefMemory,
+): { readonly decision: ReliefDecision; readonly memory: ReliefMemory } {
+  const { atMs, rssBytes, evictableBytes } = sample
+  const { last } = memory
+  const isPausing = last !== undefined && atMs - last.atMs < memory.pauseMs
+  const stands = !isPausing && last !== undefined && standsStill(rssBytes, last)
+  const need = needOf(sample, memory, stands)
+  const { pressure } = need
+  const seen: ReliefMemory = {
+    ...memory,
+    isOverBudget: need.isOverBudget,
+    isMachineShort: need.isMachineShort,
+    isHelplessTold: memory.isHelplessTold && pressure !== 'none',
+  }
+  if (isPausing || pressure === 'none') {
+    const isOver = !isPausing && need.isRelaxed
+    return { decision: { giveUpBytes: 0, pressure, isHelpless: false }, memory: isOver ? NO_PRESSURE : seen }
+  }
+  const isHelpless = evictableBytes <= 0 || last?.wasAll === true
+  const giveUpBytes = Math.min(need.bytes, Math.max(0, evictableBytes))
+  return {
+    decision: { giveUpBytes, pressure, isHelpless: isHelpless && !memory.isHelplessTold },
+    memory: {
+      ...seen,
+      isHelplessTold: memory.isHelplessTold || isHelpless,
+      ...(giveUpBytes > 0 && {
+        last: { atMs, rssBytes, bytes: giveUpBytes, wasAll: giveUpBytes === evictableBytes },
+        pauseMs: stands ? Math.min(2 * memory.pauseMs, MAX_PAUSE_MS) : MIN_PAUSE_MS,
+      }),
+    },
+  }
+}
+
+interface Need {
+  readonly isOverBudget: boolean
+  readonly isMachineShort: boolean
+  readonly pressure: ReliefDecision['pressure']
+  /** Nothing is above the marks at which relief ends. */
+  readonly isRelaxed: boolean
+  /** What this host should give up for it. */
+  readonly bytes: number
+}
+
+function needOf(
+  { rssBytes, budgetBytes, availableBytes, totalBytes }: MemorySample,
+  memory: ReliefMemory,
+  stands: boolean,
+): Need {
+  const overBytes = budgetBytes > 0 ? rssBytes - BUDGET_STOP * budgetBytes : 0
+  const lackBytes = AVAILABLE_STOP * totalBytes - availableBytes
+  const goesOn = (was: boolean, bytes: number): boolean => was && bytes > 0 && !stands
+  const isOverBudget = (budgetBytes > 0 && rssBytes > budgetBytes) || goesOn(memory.isOverBudget, overBytes)
+  const isMachineShort = availableBytes < AVAILABLE_START * totalBytes || goesOn(memory.isMachineShort, lackBytes)
+  const share = Math.min(1, rssBytes / Math.max(1, totalBytes - availableBytes))
+  const bytes = Math.max(isOverBudget ? overBytes : 0, isMachineShort ? lackBytes * share : 0)
+  return {
+    isOverBudget,
+    isMachineShort,
+    pressure: isOverBudget ? 'budget' : isMachineShort ? 'machine' : 'none',
+    isRelaxed: overBytes <= 0 && lackBytes <= 0,
+    bytes: Math.ceil(bytes),
+  }
+}
+
+/** Whether RSS is about where it was before isolates were given up. */
+function standsStill(rssBytes: number, last: LastRelief): boolean {
+  return last.rssBytes - rssBytes < FOLLOWED * last.bytes && rssBytes <= (1 + GREW) * last.rssBytes
+}
