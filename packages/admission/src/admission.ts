@@ -1,4 +1,4 @@
-import { CarpoolError, type FunctionLimits } from '@carpool/core'
+import { CarpoolError, type Revision } from '@carpool/core'
 
 /** The right to run one invocation. Released exactly once; releasing again is harmless. */
 export interface Permit {
@@ -8,19 +8,24 @@ export interface Permit {
 export interface AdmissionOptions {
   /** Most invocations at the same time, in all. */
   readonly maxInFlight: number
+  /** Most invocations at the same time of all functions of one owner. Default: no limit but `maxInFlight`. */
+  readonly maxPerOwner?: number
   /** Why usage cannot be recorded now; undefined if it can. What cannot be billed is not run. */
   readonly ledgerUnavailable?: () => string | undefined
 }
 
-/** Decides whether an invocation may run now, by how many do already. */
+/** Decides whether an invocation may run now, by how many are in flight already. */
 export class Admission {
   readonly #maxInFlight: number
+  readonly #maxPerOwner: number
   readonly #ledgerUnavailable: () => string | undefined
   readonly #inFlightOf = new Map<string, number>()
+  readonly #inFlightOfOwner = new Map<string, number>()
   #inFlight = 0
 
-  constructor({ maxInFlight, ledgerUnavailable = () => undefined }: AdmissionOptions) {
+  constructor({ maxInFlight, maxPerOwner = Infinity, ledgerUnavailable = () => undefined }: AdmissionOptions) {
     this.#maxInFlight = maxInFlight
+    this.#maxPerOwner = maxPerOwner
     this.#ledgerUnavailable = ledgerUnavailable
   }
 
@@ -28,32 +33,50 @@ export class Admission {
     return this.#inFlight
   }
 
-  /** @throws CarpoolError `ledger-unavailable` while usage cannot be recorded, `too-many-requests` at the function's own limit, `saturated` at the server's */
-  admit(functionName: string, { concurrency }: FunctionLimits): Permit {
+  /**
+   * @throws CarpoolError `ledger-unavailable` while usage cannot be recorded, `too-many-requests` at the limit of the function or of its
+   * owner, `saturated` at the server's
+   */
+  admit({ functionName, owner, limits }: Pick<Revision, 'functionName' | 'owner' | 'limits'>): Permit {
     if (this.#ledgerUnavailable() !== undefined) {
       throw new CarpoolError('ledger-unavailable', 'Usage cannot be recorded at the moment, so nothing is run.')
     }
-    const running = this.#inFlightOf.get(functionName) ?? 0
-    if (running >= concurrency) {
+    if ((this.#inFlightOf.get(functionName) ?? 0) >= limits.concurrency) {
       throw new CarpoolError(
         'too-many-requests',
-        `${functionName} is at its limit of ${concurrency} invocations at the same time.`,
+        `${functionName} is at its limit of ${limits.concurrency} invocations at the same time.`,
+      )
+    }
+    if ((this.#inFlightOfOwner.get(owner) ?? 0) >= this.#maxPerOwner) {
+      throw new CarpoolError(
+        'too-many-requests',
+        `The functions of the owner of ${functionName} are at their common limit of ${this.#maxPerOwner} invocations at the same time.`,
       )
     }
     if (this.#inFlight >= this.#maxInFlight) {
       throw new CarpoolError('saturated', `The server is at its limit of ${this.#maxInFlight} invocations at the same time.`)
     }
     this.#inFlight++
-    this.#inFlightOf.set(functionName, running + 1)
+    increment(this.#inFlightOf, functionName)
+    increment(this.#inFlightOfOwner, owner)
     let released = false
     const release = (): void => {
       if (released) return
       released = true
       this.#inFlight--
-      const left = (this.#inFlightOf.get(functionName) ?? 1) - 1
-      if (left === 0) this.#inFlightOf.delete(functionName)
-      else this.#inFlightOf.set(functionName, left)
+      decrement(this.#inFlightOf, functionName)
+      decrement(this.#inFlightOfOwner, owner)
     }
     return { release }
   }
+}
+
+function increment(counts: Map<string, number>, key: string): void {
+  counts.set(key, (counts.get(key) ?? 0) + 1)
+}
+
+function decrement(counts: Map<string, number>, key: string): void {
+  const left = (counts.get(key) ?? 1) - 1
+  if (left === 0) counts.delete(key)
+  else counts.set(key, left)
 }
