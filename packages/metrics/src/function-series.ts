@@ -1,43 +1,60 @@
-import { execUs, type InvocationRecord, type StartKind } from '@carpool/core'
+import { execUs, type InvocationRecord, type StartKind, type Trigger } from '@carpool/core'
+import { Distribution } from './histogram.ts'
+import type { Labels } from './metric.ts'
 
-/** Upper bounds in seconds, from the least that an isolate takes to the usual wall limit. */
-export const DURATION_BUCKETS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30] as const
+const MIB = 1024 * 1024
 
-/** How many values fell at or below each bound, and between it and the one before. */
-export class Distribution {
-  readonly #counts = new Uint32Array(DURATION_BUCKETS.length + 1)
-  sum = 0
+/** Upper bounds in bytes, up to the largest memory limit. */
+export const MEMORY_BUCKETS = [2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096].map((mebibytes) => mebibytes * MIB)
 
-  observe(seconds: number): void {
-    let bucket = 0
-    while (bucket < DURATION_BUCKETS.length && seconds > DURATION_BUCKETS[bucket]!) bucket++
-    this.#counts[bucket]!++
-    this.sum += seconds
-  }
+/** The words of OpenTelemetry's `faas.trigger`, which has none for a command line. */
+const TRIGGER_LABELS: Readonly<Record<Trigger, string>> = { http: 'http', cli: 'other' }
 
-  /** Counts up to each bound, the last for no bound. */
-  get cumulative(): number[] {
-    let sum = 0
-    return [...this.#counts].map((count) => (sum += count))
-  }
-}
-
-/** What is counted for one function. Plain numbers, for every invocation passes here: they become series only when somebody reads them. */
+/**
+ * What is counted for one function and one trigger. Plain numbers, for every invocation passes here: they become series only when somebody
+ * reads them.
+ */
 export class FunctionSeries {
+  readonly labels: Labels
   readonly outcomes = new Map<InvocationRecord['outcome'], number>()
   readonly coldStarts = new Map<StartKind, number>()
   readonly duration = new Distribution()
   readonly init = new Distribution()
+  readonly memory = new Distribution(MEMORY_BUCKETS)
+  readonly bytes = { fromClient: 0, toClient: 0, fromUpstream: 0, toUpstream: 0 }
   cpuSeconds = 0
 
+  constructor(functionName: string, trigger: Trigger) {
+    this.labels = { function: functionName, trigger: TRIGGER_LABELS[trigger] }
+  }
+
   recorded(record: InvocationRecord): void {
-    const { outcome, start, cpuUs, initUs } = record
+    const { outcome, start, cpuUs, initUs, memoryPeakKb } = record
     this.outcomes.set(outcome, (this.outcomes.get(outcome) ?? 0) + 1)
     if (outcome === 'refused') return
     this.duration.observe(execUs(record) / 1e6)
     this.cpuSeconds += cpuUs / 1e6
+    this.bytes.fromClient += record.bytesIn
+    this.bytes.toClient += record.bytesOut
+    this.bytes.fromUpstream += record.egressBytesIn
+    this.bytes.toUpstream += record.egressBytesOut
+    // Of an isolate that died with its host nothing is known.
+    if (memoryPeakKb > 0) this.memory.observe(memoryPeakKb * 1024)
     if (start === 'warm') return
     this.coldStarts.set(start, (this.coldStarts.get(start) ?? 0) + 1)
     this.init.observe(initUs / 1e6)
   }
+
+  get timeouts(): number {
+    return this.outcomes.get('timeout') ?? 0
+  }
+
+  /** Invocations that failed, but for timeouts, which are counted by themselves, and for clients that left. */
+  get errors(): number {
+    let errors = 0
+    for (const [outcome, count] of this.outcomes) if (!NO_ERRORS.has(outcome)) errors += count
+    return errors
+  }
 }
+
+const NO_ERRORS: ReadonlySet<InvocationRecord['outcome']> = new Set(['ok', 'refused', 'timeout', 'canceled'])

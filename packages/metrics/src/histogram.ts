@@ -1,40 +1,57 @@
 import type { Metric } from 'prom-client'
-import { DURATION_BUCKETS, type Distribution } from './function-series.ts'
+import { metricOf, NO_LABELS, type Labels, type Sample } from './metric.ts'
 
-/**
- * A histogram by function over counts that are kept elsewhere. prom-client's own looks its labels up at every value, which would take longer
- * than all other counting of an invocation together.
- */
-export function histogramOf(
-  name: string,
-  help: string,
-  read: () => Iterable<readonly [functionName: string, Distribution]>,
-): Metric {
-  const metric = {
-    name,
-    help,
-    type: 'histogram',
-    aggregator: 'sum',
-    reset: () => {},
-    get: () => {
-      const values = [...read()].flatMap(([functionName, distribution]) => valuesOf(name, functionName, distribution))
-      return Promise.resolve({ name, help, type: 'histogram', aggregator: 'sum', values })
-    },
+/** Upper bounds in seconds, from the least that an isolate takes to the usual wall limit. */
+export const DURATION_BUCKETS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30] as const
+
+/** How many values fell at or below each bound, and between it and the one before. */
+export class Distribution {
+  readonly bounds: readonly number[]
+  readonly #counts: Uint32Array
+  sum = 0
+
+  /** @param bounds upper bounds, rising */
+  constructor(bounds: readonly number[] = DURATION_BUCKETS) {
+    this.bounds = bounds
+    this.#counts = new Uint32Array(bounds.length + 1)
   }
-  // prom-client's type names its own classes only; what it reads of a metric is what stands above.
-  return metric as unknown as Metric
+
+  observe(value: number): void {
+    let bucket = 0
+    while (bucket < this.bounds.length && value > this.bounds[bucket]!) bucket++
+    this.#counts[bucket]!++
+    this.sum += value
+  }
+
+  /** Counts up to each bound, the last for no bound. */
+  get cumulative(): number[] {
+    let sum = 0
+    return [...this.#counts].map((count) => (sum += count))
+  }
 }
 
-function valuesOf(name: string, functionName: string, { cumulative, sum }: Distribution): object[] {
-  const counts = cumulative
-  const total = counts.at(-1) ?? 0
+export interface HistogramOptions {
+  readonly name: string
+  readonly help: string
+  readonly read: () => Iterable<readonly [Labels, Distribution]>
+}
+
+export function histogramOf({ name, help, read }: HistogramOptions): Metric {
+  return metricOf({
+    type: 'histogram',
+    name,
+    help,
+    read: () => [...read()].flatMap(([labels, distribution]) => samplesOf(labels, distribution)),
+  })
+}
+
+function samplesOf(sharedLabels: Labels, { bounds, cumulative, sum }: Distribution): Sample[] {
   return [
-    ...counts.map((value, index) => ({
-      metricName: `${name}_bucket`,
-      labels: { le: DURATION_BUCKETS[index] ?? '+Inf', function: functionName },
-      value,
-    })),
-    { metricName: `${name}_sum`, labels: { function: functionName }, value: sum },
-    { metricName: `${name}_count`, labels: { function: functionName }, value: total },
+    ...cumulative.map((value, index): Sample => {
+      const bound = bounds[index]
+      return { suffix: '_bucket', labels: { le: bound === undefined ? '+Inf' : String(bound) }, sharedLabels, value }
+    }),
+    { suffix: '_sum', labels: NO_LABELS, sharedLabels, value: sum },
+    { suffix: '_count', labels: NO_LABELS, sharedLabels, value: cumulative.at(-1) ?? 0 },
   ]
 }

@@ -1,84 +1,81 @@
-import type { InvocationRecord } from '@carpool/core'
-import { Counter, Gauge, Registry, type Metric } from 'prom-client'
-import { CPU_PARTS, CpuAccount, type HostCpuTime } from './cpu-account.ts'
-import { FunctionSeries } from './function-series.ts'
-import { histogramOf } from './histogram.ts'
+import type { ErrorCode, InvocationRecord } from '@carpool/core'
+import { Counter, Registry, type Metric } from 'prom-client'
+import { CpuAccount, type HostCpuTime } from './cpu-account.ts'
+import { cpuMetrics } from './cpu-metrics.ts'
+import { fleetMetrics } from './fleet-metrics.ts'
+import type { FleetReading } from './fleet-reading.ts'
+import { FunctionMetrics } from './function-metrics.ts'
+import { HostCounts } from './host-counts.ts'
+import { processMetrics } from './process-metrics.ts'
+import { QueueMetrics } from './queue-metrics.ts'
+
+export interface ServerMetricsOptions {
+  /** Called once for each scrape. Absent: nothing is told of hosts and the machine. */
+  readonly readFleet?: () => FleetReading
+}
+
+/** How an attempt to start a host process ended. */
+export const START_RESULTS = ['ready', 'failed'] as const
+export type StartResult = (typeof START_RESULTS)[number]
 
 /**
- * What the server counts for Prometheus. Names of functions are labels, so there are as many series as functions; names as in OpenTelemetry's
- * conventions for FaaS.
+ * What the server counts for Prometheus. `packages/metrics/README.md` lists all of it. Labels are names of functions and ids of hosts that live,
+ * so there are as many series as there are of these.
  */
 export class ServerMetrics {
+  // Not prom-client's one registry for all.
   readonly #registry = new Registry()
   readonly #cpu = new CpuAccount()
-  readonly #functions = new Map<string, FunctionSeries>()
+  readonly #functions = new FunctionMetrics()
+  readonly #queue = new QueueMetrics()
+  readonly #hosts = new HostCounts()
+  readonly #decisions = new Counter({
+    name: 'carpool_scaling_decisions_total',
+    help: 'Decisions about the number of hosts.',
+    labelNames: ['action', 'reason'],
+    registers: [],
+  })
+  readonly #starts = new Counter({
+    name: 'carpool_host_starts_total',
+    help: 'Attempts to start a host process, by what came of them.',
+    labelNames: ['result'],
+    registers: [],
+  })
+  readonly #readFleet: () => FleetReading
+  #fleet: FleetReading = NO_FLEET
 
-  constructor() {
-    const functions = this.#functions
-    const cpu = this.#cpu
-    // Not those of prom-client's one registry for all.
-    const registers: Registry[] = []
-    const own: Metric[] = [
-      new Counter({
-        name: 'faas_invocations_total',
-        help: 'Calls of functions by what they came to.',
-        labelNames: ['function', 'outcome'],
-        registers,
-        collect() {
-          this.reset()
-          for (const [name, { outcomes }] of functions)
-            for (const [outcome, count] of outcomes) this.inc({ function: name, outcome }, count)
-        },
-      }),
-      new Counter({
-        name: 'faas_coldstarts_total',
-        help: 'Invocations that found no warm isolate, by what they found.',
-        labelNames: ['function', 'kind'],
-        registers,
-        collect() {
-          this.reset()
-          for (const [name, { coldStarts }] of functions)
-            for (const [kind, count] of coldStarts) this.inc({ function: name, kind }, count)
-        },
-      }),
-      new Counter({
-        name: 'faas_cpu_usage_seconds_total',
-        help: 'CPU time of invocations in their isolates, up to their answers.',
-        labelNames: ['function'],
-        registers,
-        collect() {
-          this.reset()
-          for (const [name, { cpuSeconds }] of functions) this.inc({ function: name }, cpuSeconds)
-        },
-      }),
-      new Gauge({
-        name: 'carpool_host_cpu_seconds',
-        help: 'CPU time of all host processes since the server started, by what it was for; unattributed: of isolates, in no record (yet).',
-        labelNames: ['part'],
-        registers,
-        collect() {
-          const totalsUs = cpu.totalsUs()
-          for (const part of CPU_PARTS) this.set({ part }, totalsUs[part] / 1e6)
-        },
-      }),
-      histogramOf('faas_invoke_duration_seconds', 'Time in which the function ran or waited.', () =>
-        functions.entries().map(([name, { duration }]) => [name, duration]),
-      ),
-      histogramOf('faas_init_duration_seconds', 'Time that cold invocations waited for their isolate.', () =>
-        functions.entries().map(([name, { init }]) => [name, init]),
-      ),
+  constructor({ readFleet }: ServerMetricsOptions = {}) {
+    this.#readFleet = readFleet ?? (() => NO_FLEET)
+    for (const result of START_RESULTS) this.#starts.inc({ result }, 0)
+    const all: readonly Metric[] = [
+      ...this.#functions.metrics,
+      ...this.#queue.metrics,
+      ...(readFleet === undefined ? [] : fleetMetrics(() => this.#fleet, this.#hosts)),
+      this.#decisions,
+      this.#starts,
+      ...cpuMetrics(this.#cpu),
+      ...processMetrics(),
     ]
-    for (const metric of own) this.#registry.registerMetric(metric)
+    for (const metric of all) this.#registry.registerMetric(metric)
   }
 
   /** An invocation has its record. */
   recorded(record: InvocationRecord): void {
-    const { functionName, cpuUs, initCpuUs } = record
-    let series = this.#functions.get(functionName)
-    if (series === undefined) this.#functions.set(functionName, (series = new FunctionSeries()))
-    series.recorded(record)
-    this.#cpu.billed('invocations', cpuUs)
-    this.#cpu.billed('starts', initCpuUs)
+    this.#functions.recorded(record)
+    this.#queue.recorded(record)
+    this.#hosts.recorded(record)
+    this.#cpu.billed('invocations', record.cpuUs)
+    this.#cpu.billed('starts', record.initCpuUs)
+  }
+
+  /** A call of a function was refused and has no record, for none could be written. */
+  shed(reason: ErrorCode): void {
+    this.#queue.shed(reason)
+  }
+
+  /** Calls of functions refused since the server started, by the code of the error. */
+  get shedCounts(): Record<string, number> {
+    return this.#queue.shedCounts
   }
 
   /** A function used CPU time while nobody waited for it. */
@@ -86,8 +83,22 @@ export class ServerMetrics {
     this.#cpu.billed('background', cpuUs)
   }
 
+  /** Where the CPU time of a host process went since it started. */
   hostCpu(host: number, time: HostCpuTime): void {
     this.#cpu.host(host, time)
+  }
+
+  /** An attempt to start a host process has ended. */
+  hostStarted(result: StartResult): void {
+    this.#starts.inc({ result })
+  }
+
+  /**
+   * The number of hosts was decided about.
+   * @param reason of a closed set: each is a series
+   */
+  scaled(action: string, reason: string): void {
+    this.#decisions.inc({ action, reason })
   }
 
   get contentType(): string {
@@ -95,7 +106,13 @@ export class ServerMetrics {
   }
 
   /** All of it, in Prometheus' text format. */
-  render(): Promise<string> {
+  async render(): Promise<string> {
+    // One look for all metrics, so that they fit together; the registry reads all of them in this turn of the event loop.
+    this.#fleet = this.#readFleet()
+    const live = this.#fleet.hosts.filter(({ state }) => state !== 'gone')
+    this.#hosts.keep(new Set(live.map(({ id }) => id)))
     return this.#registry.metrics()
   }
 }
+
+const NO_FLEET: FleetReading = { hosts: [], inFlight: 0, queued: 0, machineCores: 0, machineBusyCores: 0 }
