@@ -57,10 +57,109 @@ export interface ServerInfo {
   readonly hosts: readonly HostInfo[]
 }
 
+/**
+ * The life of a host process:
+ *
+ * - `standby`: started, but not counted as capacity until it is promoted.
+ * - `starting`: promoted or started for capacity, and not ready yet.
+ * - `ready`: takes invocations.
+ * - `saturated`: at its limit.
+ * - `draining`: gets no more invocations, and ends with the last one that it has.
+ * - `poisoned`: gets no more invocations, because what runs there harmed the process.
+ * - `gone`: the process has ended.
+ */
+export const HOST_STATES = ['standby', 'starting', 'ready', 'saturated', 'draining', 'poisoned', 'gone'] as const
+export type HostState = (typeof HOST_STATES)[number]
+
 export interface HostInfo {
   readonly id: number
   readonly pid: number
-  readonly state: 'starting' | 'ready' | 'stopping'
-  readonly inFlight: number
+  readonly state: HostState
+  /** ISO 8601. */
   readonly startedAt: string
+  /** Invocations that were sent there and not answered yet. */
+  readonly inFlight: number
+  /** Of these, the ones that have not begun to wait for a timer or a fetch: what `limit` is a limit of. */
+  readonly running: number
+  /** How many may be running; adapted by run delay. */
+  readonly limit: number
+  /** How long entries that were ready to run waited for a core lately, in ms. */
+  readonly runDelayMs: Percentiles
+  /** CPU of the process lately, in cores. */
+  readonly cpuCores: number
+  /** Share of the time in which its event loop was busy lately, 0 to 1. */
+  readonly loopUtilization: number
+  /** How late its event loop is, in ms. */
+  readonly loopDelayMs: number
+  /** Isolates with an entry on a thread at this moment. */
+  readonly enteredIsolates: number
+  readonly isolates: number
+  /** Resident memory of the process. */
+  readonly memoryBytes: number
+  /** How full its core is: the larger of `cpuCores` and `loopUtilization`. Above 1 if it uses more than a core. */
+  readonly saturation: number
+}
+
+export interface Percentiles {
+  readonly p50: number
+  readonly p90: number
+  readonly p99: number
+}
+
+/** What the server as a whole is up to. Only a `ready` one is ready for `/readyz`; `not-ready` says why in `reasons`. */
+export type ServerState = 'starting' | 'ready' | 'saturated' | 'draining' | 'not-ready'
+
+/** `GET /v1/status` */
+export interface StatusInfo {
+  readonly version: string
+  /** `saturated`: every host is at its limit, and calls stand in the queue. */
+  readonly state: ServerState
+  /** Why it is not ready, in short sentences for people; empty if it is. */
+  readonly reasons: readonly string[]
+  readonly uptimeMs: number
+  /** Cores that this server may use, by its cgroup; may be a fraction. */
+  readonly cores: number
+  /** Cores of the machine that were busy lately, whoever used them. */
+  readonly machineBusyCores: number
+  readonly hosts: readonly HostInfo[]
+  /** Invocations that were admitted and not answered yet, the queued ones included. */
+  readonly inFlight: number
+  /** Invocations that wait for a place in a host. */
+  readonly queued: number
+  /** Invocations refused since the server started, by the code of the error. */
+  readonly shed: Readonly<Record<string, number>>
+  /** The newest first, at most {@link MAX_DECISIONS}. */
+  readonly decisions: readonly ScalingDecisionInfo[]
+  readonly failedStarts: FailedStartsInfo
+}
+
+/** Most decisions in a {@link StatusInfo}. */
+export const MAX_DECISIONS = 20
+
+/** One decision about the number of hosts, with the figures that led to it. */
+export interface ScalingDecisionInfo {
+  /** ISO 8601. */
+  readonly at: string
+  readonly action: string
+  readonly reason: string
+  readonly hostsBefore: number
+  readonly hostsAfter: number
+  /** By name, with the unit in the name. */
+  readonly figures: Readonly<Record<string, number>>
+}
+
+/** Host processes that ended before they were ready, or soon after. */
+export interface FailedStartsInfo {
+  /** Without a success between them. */
+  readonly inRow: number
+  /** 0 if no attempt is waited for. */
+  readonly nextAttemptInMs: number
+  /** How the last one ended. */
+  readonly last?: string
+}
+
+/** `GET /readyz`: 200 if the state is `ready`, else 503. */
+export interface ReadinessInfo {
+  readonly status: ServerState
+  readonly reasons: readonly string[]
 }

@@ -1,6 +1,22 @@
 export { Cancellation } from './cancellation.ts'
 export { type Clock, monotonicClock } from './clock.ts'
-export type { DeployRequest, FunctionInfo, HostInfo, InvokeRequest, InvokeResponse, ServerInfo } from './control-plane.ts'
+export {
+  HOST_STATES,
+  MAX_DECISIONS,
+  type DeployRequest,
+  type FailedStartsInfo,
+  type FunctionInfo,
+  type HostInfo,
+  type HostState,
+  type InvokeRequest,
+  type InvokeResponse,
+  type Percentiles,
+  type ReadinessInfo,
+  type ScalingDecisionInfo,
+  type ServerInfo,
+  type ServerState,
+  type StatusInfo,
+} from './control-plane.ts'
 export { CarpoolError, ERRORS, isErrorCode, type ErrorCode, type Fault } from './errors.ts'
 export { checkFunctionName, type HandlerForm, type Revision, type RevisionConfig } from './function.ts'
 export type { HeaderList, HttpRequest, HttpResponse, RequestHead, ResponseHead } from './http.ts'
@@ -19,6 +35,7 @@ export type { LogLevel, LogLine } from './log-line.ts'
 export type { FailedFetch, FetchedHead, FetchHead, FetchResult } from './outbound-fetch.ts'
 export { OUTCOMES, type FailedOutcome, type Outcome } from './outcome.ts'
 export { PROBLEM_CONTENT_TYPE, problemOfError, problemOfOutcome, type Problem } from './problem.ts'
+export { retryAfterSeconds } from './retry-after.ts'
 export { NO_USAGE, type BackgroundUsage, type InvocationUsage } from './usage.ts'
 export {
   INSTANCE_CONCURRENCY,

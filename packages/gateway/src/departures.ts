@@ -1,12 +1,18 @@
 import type { Socket } from 'node:net'
 import type { Cancellation } from '@carpool/core'
 
+/** The invocations of one connection whose answers are still to come. */
+interface OnConnection {
+  readonly waiting: Set<Cancellation>
+  newest: Cancellation
+}
+
 /**
  * Tells invocations that their client has left. One listener for each connection: a listener for each request, put on and taken off again,
  * takes longer than most other steps of the gateway. There may be several invocations on one connection, because of pipelining.
  */
 export class Departures {
-  readonly #waiting = new WeakMap<Socket, Set<Cancellation>>()
+  readonly #connections = new WeakMap<Socket, OnConnection>()
 
   /**
    * The cancellation is told when the connection closes; at once if it has.
@@ -14,18 +20,26 @@ export class Departures {
    */
   watch(socket: Socket, cancellation: Cancellation): number {
     if (socket.destroyed) cancellation.cancel()
-    const waiting = this.#waiting.get(socket)
-    if (waiting !== undefined) return waiting.add(cancellation).size
-    const first = new Set([cancellation])
-    this.#waiting.set(socket, first)
+    const known = this.#connections.get(socket)
+    if (known !== undefined) {
+      known.newest = cancellation
+      return known.waiting.add(cancellation).size
+    }
+    const waiting = new Set([cancellation])
+    this.#connections.set(socket, { waiting, newest: cancellation })
     socket.once('close', () => {
-      for (const one of first) one.cancel()
+      for (const one of waiting) one.cancel()
     })
-    return first.size
+    return waiting.size
+  }
+
+  /** Whether no later request has come on the connection, so that it may be closed behind this one's answer. */
+  isNewest(socket: Socket, cancellation: Cancellation): boolean {
+    return this.#connections.get(socket)?.newest === cancellation
   }
 
   /** The answer is on its way: nobody waits for the invocation any more. */
   unwatch(socket: Socket, cancellation: Cancellation): void {
-    this.#waiting.get(socket)?.delete(cancellation)
+    this.#connections.get(socket)?.waiting.delete(cancellation)
   }
 }

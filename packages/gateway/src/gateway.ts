@@ -4,6 +4,7 @@ import type { Socket } from 'node:net'
 import { Cancellation, CarpoolError, PROBLEM_CONTENT_TYPE, problemOfError, type Invoke } from '@carpool/core'
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import { Departures } from './departures.ts'
+import type { GatewayPhase } from './drain.ts'
 import { errorOfFastify } from './fastify-problem.ts'
 import { decodeRequest } from './request-decoder.ts'
 import { INVOCATION_HEADER, writeError, writeFinished } from './response-encoder.ts'
@@ -12,17 +13,18 @@ export interface GatewayOptions {
   readonly invoke: Invoke
   /** Largest request body, in bytes. */
   readonly maxBodyBytes: number
-  /** Whether the server is shutting down: what still comes on open connections is refused. */
-  readonly isDraining: () => boolean
+  readonly phase: () => GatewayPhase
   /** Told of faults of ours: never of what a caller or a function did. */
   readonly onFault: (error: CarpoolError) => void
+  /** Spreads what callers are told of when to come back; default: `Math.random`. */
+  readonly random?: () => number
 }
 
 /** Requests of one connection that may wait at the same time: their answers are held in memory until the client has read them. */
 const MAX_PIPELINED = 32
 
 /** The data plane: HTTP in, an invocation, HTTP out. It decides nothing. */
-export function createGateway({ invoke, maxBodyBytes, isDraining, onFault }: GatewayOptions): FastifyInstance {
+export function createGateway({ invoke, maxBodyBytes, phase, onFault, random = Math.random }: GatewayOptions): FastifyInstance {
   const gateway = Fastify({
     bodyLimit: Math.max(maxBodyBytes, 1),
     forceCloseConnections: 'idle',
@@ -34,12 +36,12 @@ export function createGateway({ invoke, maxBodyBytes, isDraining, onFault }: Gat
     rewriteUrl: () => '/',
   })
 
-  const refuse = (reply: FastifyReply, cause: unknown, id: string): void => {
+  const refuse = (reply: FastifyReply, cause: unknown, id: string, isLast = phase() !== 'open'): void => {
     const error = errorOfFastify(cause, maxBodyBytes)
     if (error.code === 'internal') onFault(error)
     reply.hijack()
     if (reply.raw.headersSent) return void reply.raw.destroy()
-    if (!reply.raw.destroyed) writeError(reply.raw, error, id, reply.elapsedTime)
+    if (!reply.raw.destroyed) writeError(reply.raw, error, id, { queueMs: reply.elapsedTime, isLast, random })
   }
 
   const departures = new Departures()
@@ -52,17 +54,19 @@ export function createGateway({ invoke, maxBodyBytes, isDraining, onFault }: Gat
     const id = randomUUIDv7()
     const cancellation = new Cancellation()
     const onConnection = departures.watch(socket, cancellation)
+    // Requests that were sent behind this one would be lost with the connection.
+    const isLast = (): boolean => phase() !== 'open' && departures.isNewest(socket, cancellation)
     try {
       if (onConnection > MAX_PIPELINED) {
         throw new CarpoolError('too-many-requests', `A connection may have ${MAX_PIPELINED} requests waiting, not more.`)
       }
-      if (isDraining()) throw new CarpoolError('draining', 'The server is shutting down; another one may take its place.')
+      if (phase() === 'closed') throw new CarpoolError('draining', 'The server is shutting down; another one may take its place.')
       const { functionName, request } = decodeRequest(incoming, originalUrl, body as Buffer | undefined)
       if (functionName === '') throw nothingHere()
       const finished = await invoke({ id, functionName, trigger: 'http', request, cancellation })
-      if (!socket.destroyed) writeFinished(reply.raw, finished)
+      if (!socket.destroyed) writeFinished(reply.raw, finished, isLast())
     } catch (cause) {
-      refuse(reply, cause, id)
+      refuse(reply, cause, id, isLast())
     } finally {
       departures.unwatch(socket, cancellation)
     }

@@ -1,9 +1,9 @@
 import type { OutgoingHttpHeaders, ServerResponse } from 'node:http'
 import {
-  ERRORS,
   PROBLEM_CONTENT_TYPE,
   problemOfError,
   problemOfOutcome,
+  retryAfterSeconds,
   type CarpoolError,
   type FinishedInvocation,
   type HttpResponse,
@@ -17,18 +17,24 @@ export const INVOCATION_HEADER = 'x-carpool-invocation'
 const TIMING_HEADER = 'server-timing'
 /** Up to this size, copying a body into one buffer with the head costs less than a second buffer to write. */
 const MAX_JOINED_BYTES = 16 * 1024
-const RETRY_AFTER_SECONDS = '1'
+const CLOSE = { connection: 'close' }
 
-/** Answers with what came of an invocation. */
-export function writeFinished(raw: ServerResponse, { result, record }: FinishedInvocation): void {
-  if (result.outcome === 'ok') return writeResponse(raw, result.response, record)
+/** Answers with what came of an invocation. @param isLast closes the connection behind the answer */
+export function writeFinished(raw: ServerResponse, { result, record }: FinishedInvocation, isLast: boolean): void {
+  if (result.outcome === 'ok') return writeResponse(raw, result.response, record, isLast)
   writeProblem(raw, problemOfOutcome(result.outcome, result.detail, record.id), {
     [INVOCATION_HEADER]: record.id,
     [TIMING_HEADER]: serverTiming(record),
+    ...(isLast && CLOSE),
   })
 }
 
-function writeResponse(raw: ServerResponse, { status, headers, body }: HttpResponse, record: InvocationRecord): void {
+function writeResponse(
+  raw: ServerResponse,
+  { status, headers, body }: HttpResponse,
+  record: InvocationRecord,
+  isLast: boolean,
+): void {
   // What the function says of its own time stands beside what we say.
   const flat = [INVOCATION_HEADER, record.id, TIMING_HEADER, serverTiming(record)]
   for (const [name, value] of headers) {
@@ -36,18 +42,29 @@ function writeResponse(raw: ServerResponse, { status, headers, body }: HttpRespo
     if (!isReserved(name) && name !== 'content-length') flat.push(name, value)
   }
   if (status !== 204 && status !== 304) flat.push('content-length', String(body.length))
+  if (isLast) flat.push('connection', 'close')
   raw.writeHead(status, flat)
   // Node.js sends head and body in one write if the body is a string, else in two; latin1 keeps every byte as it is.
   if (body.length > MAX_JOINED_BYTES) raw.end(body)
   else raw.end(Buffer.from(body.buffer, body.byteOffset, body.length).toString('latin1'), 'latin1')
 }
 
-/** Answers with a refusal or a fault of ours. @param queueMs how long the caller has waited for it, in ms */
-export function writeError(raw: ServerResponse, error: CarpoolError, id: string, queueMs: number): void {
+interface RefusalOptions {
+  /** How long the caller has waited for it, in ms. */
+  readonly queueMs: number
+  /** Closes the connection behind the answer. */
+  readonly isLast: boolean
+  readonly random: () => number
+}
+
+/** Answers with a refusal or a fault of ours. */
+export function writeError(raw: ServerResponse, error: CarpoolError, id: string, options: RefusalOptions): void {
+  const retryAfter = retryAfterSeconds(error.code, options.random)
   writeProblem(raw, problemOfError(error), {
     [INVOCATION_HEADER]: id,
-    [TIMING_HEADER]: `queue;dur=${queueMs.toFixed(3)}`,
-    ...(ERRORS[error.code].retryable && { 'retry-after': RETRY_AFTER_SECONDS }),
+    [TIMING_HEADER]: `queue;dur=${options.queueMs.toFixed(3)}`,
+    ...(retryAfter !== undefined && { 'retry-after': String(retryAfter) }),
+    ...(options.isLast && CLOSE),
   })
 }
 

@@ -1,0 +1,51 @@
+import type { AddressInfo } from 'node:net'
+import {
+  NO_USAGE,
+  type CarpoolError,
+  type FinishedInvocation,
+  type HeaderList,
+  type InvocationRecord,
+  type InvocationRequest,
+} from '@carpool/core'
+import type { FastifyInstance } from 'fastify'
+import type { Test } from 'tap'
+import { createGateway, type GatewayOptions, type GatewayPhase } from '../../src/index.ts'
+
+type Answer = (request: InvocationRequest) => Promise<FinishedInvocation> | FinishedInvocation
+
+interface TestGateway {
+  readonly app: FastifyInstance
+  readonly url: string
+  readonly port: number
+  readonly faults: CarpoolError[]
+  /** The phase that the gateway is in; a test may change it. */
+  readonly state: { phase: GatewayPhase }
+}
+
+/** A gateway that listens, with what `answer` says in place of hosts. */
+export async function gatewayWith(t: Test, answer: Answer, options: Partial<GatewayOptions> = {}): Promise<TestGateway> {
+  const faults: CarpoolError[] = []
+  const state: TestGateway['state'] = { phase: 'open' }
+  const app = createGateway({
+    invoke: async (request) => answer(request),
+    maxBodyBytes: 1000,
+    phase: () => state.phase,
+    onFault: (fault) => faults.push(fault),
+    ...options,
+  })
+  await app.listen({ port: 0, host: '127.0.0.1' })
+  t.teardown(() => app.close())
+  const { port } = app.server.address() as AddressInfo
+  return { app, url: `http://127.0.0.1:${port}`, port, faults, state }
+}
+
+export function recordOf(id: string): InvocationRecord {
+  return { id, queueUs: 1500, initUs: 20, cpuUs: 300, wallUs: 9520 } as InvocationRecord
+}
+
+export function ok(body: string, headers: HeaderList = [['content-type', 'text/plain']], status = 200): FinishedInvocation {
+  return {
+    record: recordOf('i-1'),
+    result: { outcome: 'ok', start: 'warm', usage: NO_USAGE, response: { status, headers, body: Buffer.from(body) } },
+  }
+}
