@@ -45,6 +45,10 @@ export class EnteredWatch {
     return this.#entered.keys()
   }
 
+  get count(): number {
+    return this.#entered.size
+  }
+
   /** Brings what is known of the stays under way up to date. */
   update(): void {
     const unclocked: Stay[] = []

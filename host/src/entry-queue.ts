@@ -1,5 +1,6 @@
 import type { CpuReading, Measured, Primitive } from '@carpool/isolate'
 import { IsolateMeter, splitCpu, StaySize, type Account } from '@carpool/metering'
+import type { EntryGate, Pass } from './entry-gate.ts'
 import { Stay, type Entry } from './stay.ts'
 
 /** What the queue needs of an isolate. */
@@ -22,6 +23,12 @@ export interface StayListener {
   stayEnded(stay: Stay): void
   /** The isolate was disposed while it was entered, by us or by V8; the stay is charged only as far as it was early. */
   stayLost(stay: Stay): void
+  /** An entry began to run so long after it was ready, in ms. */
+  entryDelayed(delayMs: number): void
+  /** A stay had to wait so long for a place and for a core, in ms. */
+  stayDelayed(delayMs: number): void
+  /** The first entry of an invocation has run: without an answer by now, the invocation waits. */
+  entryRan(invocation: number): void
 }
 
 /** How long the isolate's thread may take to leave before the stay is charged by estimate, in ms: under load it has to get a core for it. */
@@ -29,21 +36,26 @@ const LEAVE_MS = 20
 
 /**
  * What is to run in one guest, in order: entries go in together for one stay, and when all have run, what each used is charged. Entries that
- * come meanwhile wait for the next stay.
+ * come meanwhile wait for the next stay. A stay needs a pass of the host's gate.
  */
 export class EntryQueue {
   readonly #isolate: EnteredIsolate
   readonly #listener: StayListener
+  readonly #gate: EntryGate
   readonly #meter = new IsolateMeter()
   readonly #size = new StaySize()
   readonly #alone: Array<() => Promise<void>> = []
   #waiting: Entry[] = []
   #stay: Stay | undefined
+  #isAtGate = false
+  #askedAtMs = 0
+  #pass: Pass | undefined
   #afterCharge: Array<() => void> = []
 
-  constructor(isolate: EnteredIsolate, listener: StayListener) {
+  constructor(isolate: EnteredIsolate, listener: StayListener, gate: EntryGate) {
     this.#isolate = isolate
     this.#listener = listener
+    this.#gate = gate
     // What it took to make the isolate is not the first entry's.
     const made = isolate.cpu
     if (made.isExact) this.#meter.settle(made)
@@ -59,9 +71,26 @@ export class EntryQueue {
     this.#next()
   }
 
-  /** Whose entries of a name have not gone in yet. */
-  waitingFor(name: string): Set<Account> {
-    return new Set(this.#waiting.filter((entry) => entry.name === name).map(({ account }) => account))
+  /** Whose first entries have not gone in yet. */
+  get unbegun(): Set<Account> {
+    return new Set(this.#waiting.filter(isFirst).map(({ account }) => account))
+  }
+
+  /** Entries that wait to go on with what has begun. */
+  get resumed(): number {
+    return this.#waiting.reduce((sum, entry) => sum + (isFirst(entry) ? 0 : 1), 0)
+  }
+
+  /** Takes the first entry of an invocation out again. @returns whether it had not gone in yet */
+  drop(invocation: number): boolean {
+    const index = this.#waiting.findIndex((entry) => entry.invocation === invocation)
+    if (index >= 0) this.#waiting.splice(index, 1)
+    return index >= 0
+  }
+
+  /** Lets others in beside the stay that is under way, which has had its time. */
+  stepAside(): void {
+    this.#pass?.leave()
   }
 
   /**
@@ -111,10 +140,24 @@ export class EntryQueue {
   }
 
   #next(): void {
-    if (this.#stay !== undefined || this.#isolate.disposed) return
+    if (this.#stay !== undefined || this.#isAtGate || !this.#hasWork) return
+    this.#isAtGate = true
+    this.#askedAtMs = performance.now()
+    this.#gate.enter((pass) => {
+      this.#isAtGate = false
+      this.#pass = pass
+      if (this.#hasWork) this.#enter()
+      else pass.leave()
+    })
+  }
+
+  get #hasWork(): boolean {
+    return !this.#isolate.disposed && (this.#alone.length > 0 || this.#waiting.length > 0)
+  }
+
+  #enter(): void {
     const alone = this.#alone.shift()
     if (alone !== undefined) return void alone()
-    if (this.#waiting.length === 0) return
     const entries = this.#waiting.length <= this.#size.max ? this.#waiting : this.#waiting.slice(0, this.#size.max)
     this.#waiting = entries === this.#waiting ? [] : this.#waiting.slice(entries.length)
     void this.#run(entries)
@@ -134,10 +177,24 @@ export class EntryQueue {
     } catch {
       // An entry that throws has run as well; an isolate that is gone is found below.
     }
+    const ranMs = performance.now() - stay.beganAtMs
     await this.#leave(stay, spans)
     // What was alone says nothing of entries.
     this.#size.took(stay.totalNs, entries.length)
+    this.#tell(stay, entries, ranMs)
     this.#finish()
+  }
+
+  #tell(stay: Stay, entries: readonly Entry[], ranMs: number): void {
+    // While it runs, an entry waits for nothing but a core.
+    const offCoreMs = stay.wasHeld || !this.#isolate.hasEntryClock ? 0 : Math.max(0, ranMs - stay.totalNs / 1e6)
+    this.#listener.stayDelayed(stay.beganAtMs - this.#askedAtMs + offCoreMs)
+    let turnMs = offCoreMs
+    for (const [index, { readyAtMs, invocation }] of entries.entries()) {
+      this.#listener.entryDelayed(stay.beganAtMs - readyAtMs + turnMs)
+      turnMs += stay.usedNs[index]! / 1e6
+      if (invocation !== undefined) this.#listener.entryRan(invocation)
+    }
   }
 
   #begin(accounts: readonly Account[]): Stay {
@@ -172,6 +229,8 @@ export class EntryQueue {
   #finish(): void {
     this.#stay = undefined
     this.#callBack()
+    // Others that ask go first.
+    this.#pass?.leave()
     this.#next()
   }
 
@@ -180,6 +239,10 @@ export class EntryQueue {
     this.#afterCharge = []
     for (const callback of callbacks) callback()
   }
+}
+
+function isFirst({ invocation }: Entry): boolean {
+  return invocation !== undefined
 }
 
 function readSpans(told: Primitive): number[] {

@@ -48,6 +48,13 @@ export function bridgeOf(
       if (guest.logs.take(text)) listener.logged(guest, invocation, level, text)
     }, true),
     entropy: { blocking: true, call: () => randomBytes(ENTROPY_BYTES).toString('latin1') },
-    drain: { blocking: true, call: () => loopWatch.heldMs() },
+    drain: {
+      blocking: true,
+      call: () => {
+        const stay = relay.guest?.stay
+        if (stay !== undefined) stay.wasHeld = true
+        return loopWatch.heldMs()
+      },
+    },
   }
 }

@@ -3,7 +3,8 @@ import { GuestIsolate, type Bootstrap, type GuestCode, type Measured, type Primi
 import type { Pooled } from '@carpool/isolate-pool'
 import { Account } from '@carpool/metering'
 import { type BodyKind, NO_INVOCATION, type GuestEntries, type GuestOptions, type LoadReport } from '@carpool/runtime/bridge'
-import { EntryQueue } from './entry-queue.ts'
+import type { EntryGate } from './entry-gate.ts'
+import { EntryQueue, type StayListener } from './entry-queue.ts'
 import { bridgeOf, type Relay } from './guest-bridge.ts'
 import { LoadFailure } from './load-failure.ts'
 import { LogThrottle } from './log-throttle.ts'
@@ -26,6 +27,12 @@ export interface GuestListener {
   stayEnded(guest: Guest, stay: Stay): void
   /** The isolate is gone, in the middle of this stay: V8 ended it, or we did. */
   stayLost(guest: Guest, stay: Stay): void
+  /** An entry began to run so long after it was ready, in ms. */
+  entryDelayed(delayMs: number): void
+  /** A stay had to wait so long for a place and for a core, in ms. */
+  stayDelayed(delayMs: number): void
+  /** The first entry of an invocation has run. */
+  entryRan(invocation: number): void
   /** V8 gave up on the isolate: the process must end. */
   catastrophe(reason: string): void
 }
@@ -59,13 +66,13 @@ export class Guest implements Pooled {
   #form: HandlerForm = 'fetch'
   #limits = resolveLimits({})
 
-  private constructor(isolate: GuestIsolate, relay: Relay, listener: GuestListener) {
+  private constructor(isolate: GuestIsolate, relay: Relay, listener: GuestListener, gate: EntryGate) {
     this.#isolate = isolate
     this.#relay = relay
     this.#listener = listener
     this.#bootNs = isolate.restedCpuNs
     this.#timers = new TimerTable((timer, account) => this.#enter(account, 'fireTimer', timer))
-    this.#queue = new EntryQueue(isolate, {
+    const stays: StayListener = {
       stayBegan: (stay) => listener.stayBegan(this, stay),
       stayEnded: (stay) => {
         this.#chargedNs += stay.totalNs
@@ -73,12 +80,20 @@ export class Guest implements Pooled {
         if (this.#memory.isDue(stay.totalNs, performance.now())) this.#measureMemory()
       },
       stayLost: (stay) => listener.stayLost(this, stay),
-    })
+      entryDelayed: (delayMs) => listener.entryDelayed(delayMs),
+      stayDelayed: (delayMs) => listener.stayDelayed(delayMs),
+      entryRan: (invocation) => listener.entryRan(invocation),
+    }
+    this.#queue = new EntryQueue(isolate, stays, gate)
     this.#logs = new LogThrottle((report) => listener.logged(this, NO_INVOCATION, 'warn', report))
   }
 
   /** Makes an isolate with the runtime booted in it. */
-  static async blank(bootstrap: Bootstrap, memoryLimitMb: number, listener: GuestListener): Promise<Guest> {
+  static async blank(
+    bootstrap: Bootstrap,
+    memoryLimitMb: number,
+    { listener, gate }: { listener: GuestListener; gate: EntryGate },
+  ): Promise<Guest> {
     const relay: Relay = { guest: undefined, onLoaded: undefined }
     const isolate = await GuestIsolate.create({
       bootstrap,
@@ -87,7 +102,7 @@ export class Guest implements Pooled {
       memoryLimitMb,
       onCatastrophe: (reason) => listener.catastrophe(reason),
     })
-    const guest = new Guest(isolate, relay, listener)
+    const guest = new Guest(isolate, relay, listener, gate)
     relay.guest = guest
     return guest
   }
@@ -145,6 +160,11 @@ export class Guest implements Pooled {
   /** Largest heap that was seen, in KiB. */
   get memoryPeakKb(): number {
     return this.#memory.peakKb
+  }
+
+  /** The same in bytes. */
+  get heapBytes(): number {
+    return this.memoryPeakKb * 1024
   }
 
   /** The stay that is under way. */
@@ -207,12 +227,13 @@ export class Guest implements Pooled {
   }
 
   invoke(account: Account, invocation: number, head: string, kind: BodyKind, body: string): void {
-    this.#enter(account, 'invoke', invocation, head, kind, body)
+    const args = [invocation, head, kind, body]
+    this.#queue.push({ account, name: 'invoke', args, readyAtMs: performance.now(), invocation })
   }
 
-  /** The invocation has ended, so what its end brings about is nobody's. */
+  /** The invocation has ended, so what its end brings about is nobody's. What had not gone in yet does not go in at all. */
   cancel(invocation: number): void {
-    this.#enter(this.background, 'cancel', invocation)
+    if (!this.#queue.drop(invocation)) this.#enter(this.background, 'cancel', invocation)
   }
 
   settleFetch(account: Account, fetch: number, result: string, kind: BodyKind, body: string): void {
@@ -232,7 +253,7 @@ export class Guest implements Pooled {
   }
 
   #enter(account: Account, name: (typeof ENTRY_NAMES)[number], ...args: Primitive[]): void {
-    this.#queue.push({ account, name, args })
+    this.#queue.push({ account, name, args, readyAtMs: performance.now() })
   }
 
   #measureMemory(): void {

@@ -7,11 +7,15 @@ import { NO_BODY, type Frame, type Setup, type ToHost } from '@carpool/wire'
 import { decodeBody, encodeBody } from './body-codec.ts'
 import { CodeStore } from './code-store.ts'
 import { EnteredWatch } from './entered-watch.ts'
+import { EntryGate } from './entry-gate.ts'
 import { Fetches } from './fetches.ts'
 import { Guest, type GuestListener } from './guest.ts'
 import { Invocations } from './invocations.ts'
 import { asLoadFailure } from './load-failure.ts'
+import { MemoryRelief } from './memory-relief.ts'
 import type { Send } from './send.ts'
+import { Signals, SIGNALS_MS } from './signals.ts'
+import { SlotReturns } from './slot-returns.ts'
 import type { Stay } from './stay.ts'
 import { StayEnder } from './stay-ender.ts'
 import { UsageReport } from './usage-report.ts'
@@ -21,6 +25,8 @@ export interface HostOptions {
   /** The guest runtime's script. */
   readonly runtime: string
   readonly send: Send
+  /** Something for the operator's log. */
+  readonly onProblem: (text: string) => void
   /** The process cannot go on: V8 gave up on an isolate. */
   readonly onCatastrophe: (reason: string) => void
 }
@@ -29,6 +35,8 @@ export interface HostOptions {
 const LINGER_MS = 30_000
 /** How often the server is told what was used, in ms. */
 const REPORT_MS = 250
+/** How often the memory is looked at, and isolates that are to stay but were lost are made anew, in ms. */
+const UPKEEP_MS = 1_000
 
 /** Runs invocations in isolates, as the server's messages say. */
 export class Host implements GuestListener {
@@ -38,20 +46,25 @@ export class Host implements GuestListener {
   readonly #prewarmer: Prewarmer<Guest>
   readonly #pool: IsolatePool<Guest>
   readonly #codes = new CodeStore()
+  /** Revisions that are to stay and did not load again. */
+  readonly #hasFailed = new Set<string>()
   readonly #fetches: Fetches
   readonly #invocations: Invocations
   readonly #usage: UsageReport
   readonly #stayEnder: StayEnder
   readonly #watch: EnteredWatch
+  readonly #signals: Signals
+  readonly #slotReturns: SlotReturns
 
-  constructor({ setup, runtime, send, onCatastrophe }: HostOptions) {
+  constructor({ setup, runtime, send, onProblem, onCatastrophe }: HostOptions) {
     this.#send = send
     this.#maxBodyBytes = setup.maxBodyBytes
     this.#onCatastrophe = onCatastrophe
     const bootstrap = new Bootstrap(runtime)
+    const gate = new EntryGate(setup.enteredIsolates)
     this.#usage = new UsageReport({ send, underWay: () => this.#invocations.underWay })
     const makeBlank = async (memoryLimitMb: number): Promise<Guest> => {
-      const guest = await Guest.blank(bootstrap, memoryLimitMb, this)
+      const guest = await Guest.blank(bootstrap, memoryLimitMb, { listener: this, gate })
       this.#usage.made(guest)
       return guest
     }
@@ -77,7 +90,24 @@ export class Host implements GuestListener {
         this.#fetches.stopOrphans()
       },
     })
-    this.#watch = new EnteredWatch((guest, stay) => this.#stayEnder.look(guest, stay))
+    this.#watch = new EnteredWatch((guest, stay) => {
+      if (performance.now() - stay.beganAtMs >= setup.entrySliceMs) guest.queue.stepAside()
+      this.#stayEnder.look(guest, stay)
+    })
+    this.#slotReturns = new SlotReturns(send)
+    this.#signals = new Signals({
+      send,
+      gate,
+      guests: () => this.#usage.loaded(),
+      entered: () => this.#watch.count,
+      hasInvocations: () => this.#invocations.count > 0,
+    })
+    setInterval(() => this.#signals.read(), SIGNALS_MS).unref()
+    const relief = new MemoryRelief(this.#pool, setup.memoryBudgetBytes, onProblem)
+    setInterval(() => {
+      relief.look()
+      this.#warmAgain()
+    }, UPKEEP_MS).unref()
     setInterval(() => {
       // What is under way is told with the rest.
       this.#watch.update()
@@ -96,13 +126,16 @@ export class Host implements GuestListener {
   receive({ message, text, body }: Frame<Exclude<ToHost, Setup>>): void {
     switch (message.type) {
       case 'load':
-        return this.#codes.put(message, text, body)
+        this.#codes.put(message, text, body)
+        if (message.keepWarm) this.#pool.pin(message.revision)
+        return
       case 'compile':
         return void this.#compile(message.revision)
       case 'start':
         return void this.#start(message.revision)
       case 'retire':
         this.#pool.retire(message.revision)
+        this.#hasFailed.delete(message.revision)
         return this.#codes.delete(message.revision)
       case 'invoke': {
         const [kind, requestBody] = encodeBody(body)
@@ -169,6 +202,18 @@ export class Host implements GuestListener {
     this.#watch.ended(guest, stay)
   }
 
+  entryDelayed(delayMs: number): void {
+    this.#signals.runDelay.add(delayMs * 1000)
+  }
+
+  stayDelayed(delayMs: number): void {
+    this.#signals.sharedDelay.add(delayMs * 1000)
+  }
+
+  entryRan(invocation: number): void {
+    if (this.#invocations.isUnderWay(invocation)) this.#slotReturns.add(invocation)
+  }
+
   catastrophe(reason: string): void {
     this.#onCatastrophe(reason)
   }
@@ -195,6 +240,23 @@ export class Host implements GuestListener {
       failure.charge(guest.start.take().cpuNs)
       guest.start.close(guest.background)
       throw failure
+    }
+  }
+
+  /** What is to stay was ended at a limit; what does not load is left to its next call. */
+  #warmAgain(): void {
+    for (const revision of this.#pool.coldPinned) {
+      if (this.#hasFailed.has(revision) || this.#codes.find(revision) === undefined) continue
+      this.#pool.acquire(revision).then(
+        (lease) => {
+          lease.isolate.background.charge(lease.isolate.start.take().cpuNs)
+          lease.release()
+        },
+        (cause: unknown) => {
+          this.#hasFailed.add(revision)
+          this.#invocations.chargeFailedStart(revision, asLoadFailure(cause).takeCpuNs())
+        },
+      )
     }
   }
 

@@ -40,6 +40,10 @@ export class InvocationTable {
   readonly #active = new Map<number, ActiveInvocation>()
   readonly #byGuest = new Map<Guest, Set<ActiveInvocation>>()
 
+  get size(): number {
+    return this.#active.size
+  }
+
   values(): Iterable<ActiveInvocation> {
     return this.#active.values()
   }

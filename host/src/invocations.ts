@@ -73,6 +73,15 @@ export class Invocations {
     return this.#table.of(guest, number)
   }
 
+  /** Whether an invocation has not ended. */
+  isUnderWay(number: number): boolean {
+    return this.#table.get(number) !== undefined
+  }
+
+  get count(): number {
+    return this.#table.size
+  }
+
   get underWay(): Iterable<ActiveInvocation> {
     return this.#table.values()
   }
@@ -107,7 +116,7 @@ export class Invocations {
    * @param culprit whose entry ran
    */
   lost(guest: Guest, culprit: Account, outcome: FailedOutcome, detailOf: (invocation: ActiveInvocation) => string): void {
-    const unbegun = guest.queue.waitingFor('invoke')
+    const unbegun = guest.queue.unbegun
     for (const invocation of this.#table.in(guest)) {
       if (unbegun.has(invocation.account)) invocation.attempts--
       const again = this.#callAgain(invocation)

@@ -6,6 +6,10 @@ export interface Entry {
   readonly name: string
   readonly args: readonly Primitive[]
   readonly account: Account
+  /** Since when nothing but a turn was missing, on the monotonic clock, in ms. */
+  readonly readyAtMs: number
+  /** Number of the invocation that begins with this entry. */
+  readonly invocation?: number
 }
 
 /** A time in which a guest's isolate is entered: it ends when every entry of it has run and is measured. */
@@ -21,6 +25,8 @@ export class Stay {
   readonly #chargedNs: number[]
   /** The guest was ended for it, or lost its isolate in it, and that was dealt with. */
   isEnded = false
+  /** The guest's thread had to wait for the host, so the time that it was off its core tells nothing. */
+  wasHeld = false
   #turn = 0
 
   constructor(accounts: readonly Account[], nowMs: number) {

@@ -30,6 +30,11 @@ export class UsageReport {
     this.#blanksNs += guest.bootNs
   }
 
+  /** The guests that have a function in them. */
+  *loaded(): Iterable<Guest> {
+    for (const guest of this.#guests) if (guest.isLoaded && !guest.disposed) yield guest
+  }
+
   /** A stay has ended with the isolate. */
   lost(stay: Stay): void {
     this.#goneNs += stay.totalNs

@@ -2,6 +2,7 @@ import { availableParallelism } from 'node:os'
 import { Bootstrap, GuestIsolate } from '@carpool/isolate'
 import { Account } from '@carpool/metering'
 import t from 'tap'
+import { EntryGate } from '../src/entry-gate.ts'
 import { EntryQueue } from '../src/entry-queue.ts'
 import { listener, type Told } from './support/fake-isolate.ts'
 
@@ -35,7 +36,12 @@ async function made(): Promise<Rig> {
   })
   t.teardown(() => isolate.dispose())
   const told = listener()
-  return { isolate, told, queue: new EntryQueue(isolate, told), accounts: Array.from({ length: 3 }, () => new Account()) }
+  return {
+    isolate,
+    told,
+    queue: new EntryQueue(isolate, told, new EntryGate(1)),
+    accounts: Array.from({ length: 3 }, () => new Account()),
+  }
 }
 
 function cpuNs({ accounts }: Rig): number {
@@ -54,7 +60,8 @@ const skip = rigs.every(({ isolate }) => isolate.hasEntryClock)
 t.test('isolates that loop at once are not charged for the time in which they wait for a core', { skip }, async (t) => {
   const before = process.cpuUsage()
   for (const { queue, accounts } of rigs) {
-    for (const [index, count] of LOOPS.entries()) queue.push({ name: 'loop', args: [count], account: accounts[index % 3]! })
+    for (const [index, count] of LOOPS.entries())
+      queue.push({ name: 'loop', args: [count], account: accounts[index % 3]!, readyAtMs: 0 })
   }
   await Promise.all(rigs.map(drained))
   const used = process.cpuUsage(before)

@@ -2,6 +2,7 @@ import type { Measured } from '@carpool/isolate'
 import { Account } from '@carpool/metering'
 import fc from 'fast-check'
 import t from 'tap'
+import { EntryGate } from '../src/entry-gate.ts'
 import { EntryQueue } from '../src/entry-queue.ts'
 import { entry, fakeIsolate, listener, settle, turn, type FakeIsolate } from './support/fake-isolate.ts'
 
@@ -17,7 +18,7 @@ t.test(
   async (t) => {
     const isolate = clocked()
     const told = listener()
-    const queue = new EntryQueue(isolate, told)
+    const queue = new EntryQueue(isolate, told, new EntryGate(1))
     const entries = Array.from('abc', (name) => entry(name))
     for (const each of entries) queue.push(each)
     t.same([isolate.entered, isolate.running.length], [['a'], 1], 'one entry goes in before spans, which waits for it')
@@ -39,7 +40,7 @@ t.test(
 t.test('a stay ends without waiting for the thread to leave the isolate', async (t) => {
   const isolate = clocked()
   const told = listener()
-  const queue = new EntryQueue(isolate, told)
+  const queue = new EntryQueue(isolate, told, new EntryGate(1))
   const first = entry('a')
   queue.push(first)
   queue.push(entry('b'))
@@ -53,7 +54,7 @@ t.test('a stay ends without waiting for the thread to leave the isolate', async 
 t.test('what is charged early is what each has so far, and the end charges the rest', async (t) => {
   const isolate = clocked()
   const told = listener()
-  const queue = new EntryQueue(isolate, told)
+  const queue = new EntryQueue(isolate, told, new EntryGate(1))
   const [mine, other] = [new Account(), new Account()]
   for (const name of 'abc') queue.push(entry(name))
   for (const account of [mine, other, mine]) queue.push(entry('d', account))
@@ -74,7 +75,7 @@ t.test('what is charged early is what each has so far, and the end charges the r
 
 t.test('an entry that throws is charged like any other', async (t) => {
   const isolate = clocked()
-  const queue = new EntryQueue(isolate, listener())
+  const queue = new EntryQueue(isolate, listener(), new EntryGate(1))
   const thrower = entry('throws')
   queue.push(thrower)
   // What an entry throws is lost: only spans answers.
@@ -85,7 +86,7 @@ t.test('an entry that throws is charged like any other', async (t) => {
 t.test('without spans, what was seen of each is charged, and nothing by the clock of the isolate', async (t) => {
   const isolate = clocked()
   const told = listener()
-  const queue = new EntryQueue(isolate, told)
+  const queue = new EntryQueue(isolate, told, new EntryGate(1))
   const entries = Array.from('abc', (name) => entry(name))
   for (const each of entries) queue.push(each)
   await settle(isolate, 700, '')
@@ -107,7 +108,7 @@ t.test('without spans, what was seen of each is charged, and nothing by the cloc
 t.test('a stay whose spans cannot be asked for ends as well', async (t) => {
   const isolate = clocked()
   const told = listener()
-  const queue = new EntryQueue(isolate, told)
+  const queue = new EntryQueue(isolate, told, new EntryGate(1))
   const [first, second] = [entry('a'), entry('b')]
   queue.push(first)
   queue.push(second)
@@ -122,7 +123,7 @@ t.test('a stay whose spans cannot be asked for ends as well', async (t) => {
 t.test('an isolate that is lost is charged what is known, by the entry', async (t) => {
   const isolate = clocked()
   const told = listener()
-  const queue = new EntryQueue(isolate, told)
+  const queue = new EntryQueue(isolate, told, new EntryGate(1))
   queue.push(entry('warm-up'))
   const [first, second] = [entry('a'), entry('b')]
   queue.push(first)
@@ -140,7 +141,7 @@ t.test('an isolate that is lost is charged what is known, by the entry', async (
 t.test('work alone is charged the sum of the tasks that it had measured, whether they fail or not', async (t) => {
   const isolate = clocked()
   const told = listener()
-  const queue = new EntryQueue(isolate, told)
+  const queue = new EntryQueue(isolate, told, new EntryGate(1))
   const account = new Account()
   const task = Promise.withResolvers<string>()
   const alone = queue.alone(account, async (measured: Measured) => {
@@ -176,7 +177,7 @@ t.test('whatever is looked at or charged early: each account is charged its own 
     fc.asyncProperty(fc.array(stay, { maxLength: 20, size: 'max' }), async (stays) => {
       const isolate = clocked()
       const told = listener()
-      const queue = new EntryQueue(isolate, told)
+      const queue = new EntryQueue(isolate, told, new EntryGate(1))
       const accounts = Array.from({ length: 5 }, () => new Account())
       const expected = new Map(accounts.map((account) => [account, 0]))
       const run = async ({ spans, looks, isolateNs }: (typeof stays)[number]): Promise<void> => {

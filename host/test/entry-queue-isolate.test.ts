@@ -2,6 +2,7 @@ import { Bootstrap, GuestIsolate } from '@carpool/isolate'
 import { Account } from '@carpool/metering'
 import fc from 'fast-check'
 import t, { type Test } from 'tap'
+import { EntryGate } from '../src/entry-gate.ts'
 import { EntryQueue, type EnteredIsolate } from '../src/entry-queue.ts'
 import { listener } from './support/fake-isolate.ts'
 
@@ -65,7 +66,7 @@ t.test('after 200 batches of loops the accounts add up to the clock of the isola
   const before = isolate.cpu
   t.ok(before.isExact)
   const told = listener()
-  const queue = new EntryQueue(entered, told)
+  const queue = new EntryQueue(entered, told, new EntryGate(1))
   const accounts = Array.from({ length: 7 }, () => new Account())
   const loop = fc.record({
     account: fc.nat(6),
@@ -75,7 +76,9 @@ t.test('after 200 batches of loops the accounts add up to the clock of the isola
   let entries = 0
   const batches = fc.sample(fc.array(loop, { minLength: 1, maxLength: 20, size: 'max' }), 200)
   for (const [index, batch] of batches.entries()) {
-    for (const { account, name, count } of batch) queue.push({ name, args: [count], account: accounts[account]! })
+    for (const { account, name, count } of batch) {
+      queue.push({ name, args: [count], account: accounts[account]!, readyAtMs: 0 })
+    }
     if (index % 10 === 0) await queue.alone(accounts[0]!, () => isolate.heapBytes())
     entries += batch.length
     while (queue.stay !== undefined) await charged(queue)
@@ -97,10 +100,10 @@ t.test('after 200 batches of loops the accounts add up to the clock of the isola
 t.test('an isolate that is disposed in an endless loop is told as lost, once', async (t) => {
   const { isolate, entered, begun } = await made(t)
   const told = listener()
-  const queue = new EntryQueue(entered, told)
+  const queue = new EntryQueue(entered, told, new EntryGate(1))
   const account = new Account()
-  queue.push({ name: 'loopForEver', args: [], account })
-  queue.push({ name: 'loop', args: [10], account })
+  queue.push({ name: 'loopForEver', args: [], account, readyAtMs: 0 })
+  queue.push({ name: 'loop', args: [10], account, readyAtMs: 0 })
   await begun
   t.notOk(isolate.cpu.isExact)
   const charge = charged(queue)
@@ -108,16 +111,16 @@ t.test('an isolate that is disposed in an endless loop is told as lost, once', a
   await charge
   t.same([told.began.length, told.ended.length, told.lost.length], [1, 0, 1])
   t.equal(queue.stay, undefined)
-  queue.push({ name: 'loop', args: [10], account })
+  queue.push({ name: 'loop', args: [10], account, readyAtMs: 0 })
   t.equal(queue.stay, undefined)
 })
 
 t.test('a batch that waits when the isolate is disposed is lost with it', async (t) => {
   const { isolate, entered } = await made(t)
   const told = listener()
-  const queue = new EntryQueue(entered, told)
+  const queue = new EntryQueue(entered, told, new EntryGate(1))
   const account = new Account()
-  for (let count = 0; count < 8; count++) queue.push({ name: 'loop', args: [50_000_000], account })
+  for (let count = 0; count < 8; count++) queue.push({ name: 'loop', args: [50_000_000], account, readyAtMs: 0 })
   await charged(queue)
   const charge = charged(queue)
   isolate.dispose()

@@ -1,6 +1,7 @@
 import { Account } from '@carpool/metering'
 import fc from 'fast-check'
 import t from 'tap'
+import { EntryGate } from '../src/entry-gate.ts'
 import { EntryQueue } from '../src/entry-queue.ts'
 import { entry, fakeIsolate, listener, settle, turn } from './support/fake-isolate.ts'
 
@@ -27,7 +28,7 @@ t.test('whatever runs, throws, is late or is charged early: the accounts add up 
     fc.asyncProperty(fc.nat(1_000_000), fc.array(step, { maxLength: 60, size: 'max' }), async (startNs, steps) => {
       const isolate = fakeIsolate(startNs)
       const told = listener()
-      const queue = new EntryQueue(isolate, told)
+      const queue = new EntryQueue(isolate, told, new EntryGate(1))
       const accounts = Array.from({ length: 5 }, () => new Account())
       const chargedNs = (): number => accounts.reduce((sum, { cpuNs }) => sum + cpuNs, 0)
       let pushed = 0

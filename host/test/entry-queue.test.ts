@@ -1,14 +1,15 @@
 import { Account } from '@carpool/metering'
 import t from 'tap'
+import { EntryGate } from '../src/entry-gate.ts'
 import { EntryQueue } from '../src/entry-queue.ts'
-import { entry, fakeIsolate, listener, settle, turn } from './support/fake-isolate.ts'
+import { entry, fakeIsolate, firstEntry, listener, settle, turn } from './support/fake-isolate.ts'
 
 const SHORT_NS = 5_000
 
 t.test('entries run in order, and those that come meanwhile wait for the next stay', async (t) => {
   const isolate = fakeIsolate()
   const told = listener()
-  const queue = new EntryQueue(isolate, told)
+  const queue = new EntryQueue(isolate, told, new EntryGate(1))
   for (const name of 'abcdefgh') queue.push(entry(name))
   t.same(isolate.entered, ['a'])
   await settle(isolate, SHORT_NS)
@@ -27,7 +28,7 @@ t.test('entries run in order, and those that come meanwhile wait for the next st
 
 t.test('a stay is split by the spans that the guest tells, and evenly if it tells none', async (t) => {
   const isolate = fakeIsolate()
-  const queue = new EntryQueue(isolate, listener())
+  const queue = new EntryQueue(isolate, listener(), new EntryGate(1))
   const entries = Array.from({ length: 11 }, () => entry('loop'))
   for (const each of entries) queue.push(each)
   await settle(isolate, 100)
@@ -42,7 +43,7 @@ t.test('a stay is split by the spans that the guest tells, and evenly if it tell
 
 t.test('what it took to make the isolate is charged to nobody', async (t) => {
   const isolate = fakeIsolate(3_000_000)
-  const queue = new EntryQueue(isolate, listener())
+  const queue = new EntryQueue(isolate, listener(), new EntryGate(1))
   const first = entry('a')
   queue.push(first)
   await settle(isolate, 7)
@@ -52,7 +53,7 @@ t.test('what it took to make the isolate is charged to nobody', async (t) => {
 t.test('a stay ends only when the clock of the isolate stands', async (t) => {
   const isolate = fakeIsolate()
   const told = listener()
-  const queue = new EntryQueue(isolate, told)
+  const queue = new EntryQueue(isolate, told, new EntryGate(1))
   const [first, second] = [entry('a'), entry('b')]
   queue.push(first)
   queue.push(second)
@@ -71,7 +72,7 @@ t.test('a stay ends only when the clock of the isolate stands', async (t) => {
 t.test('a stay whose clock does not come to stand ends by estimate, and the rest is charged to the next', async (t) => {
   const isolate = fakeIsolate()
   const told = listener()
-  const queue = new EntryQueue(isolate, told)
+  const queue = new EntryQueue(isolate, told, new EntryGate(1))
   const [first, second] = [entry('a'), entry('b')]
   queue.push(first)
   queue.push(second)
@@ -90,7 +91,7 @@ t.test('a stay whose clock does not come to stand ends by estimate, and the rest
 t.test('an entry that throws has run as well', async (t) => {
   const isolate = fakeIsolate()
   const told = listener()
-  const queue = new EntryQueue(isolate, told)
+  const queue = new EntryQueue(isolate, told, new EntryGate(1))
   const [first, second] = [entry('a'), entry('b')]
   queue.push(first)
   queue.push(second)
@@ -105,7 +106,7 @@ t.test('an entry that throws has run as well', async (t) => {
 t.test('work alone has a stay of its own, before the entries that wait, and settles when it is charged', async (t) => {
   const isolate = fakeIsolate()
   const told = listener()
-  const queue = new EntryQueue(isolate, told)
+  const queue = new EntryQueue(isolate, told, new EntryGate(1))
   queue.push(entry('a'))
   queue.push(entry('b'))
   const account = new Account()
@@ -128,7 +129,7 @@ t.test('work alone has a stay of its own, before the entries that wait, and sett
 
 t.test('work alone that fails is charged and fails, and the entries go on', async (t) => {
   const isolate = fakeIsolate()
-  const queue = new EntryQueue(isolate, listener())
+  const queue = new EntryQueue(isolate, listener(), new EntryGate(1))
   const account = new Account()
   const alone = queue.alone(account, () => {
     isolate.clock = { ns: 30, isExact: true }
@@ -143,7 +144,7 @@ t.test('work alone that fails is charged and fails, and the entries go on', asyn
 t.test('what work alone takes says nothing of how many entries fit in a stay', async (t) => {
   const isolate = fakeIsolate()
   const told = listener()
-  const queue = new EntryQueue(isolate, told)
+  const queue = new EntryQueue(isolate, told, new EntryGate(1))
   for (const _ of 'abcdefghijk') queue.push(entry('loop'))
   await settle(isolate, SHORT_NS)
   await settle(isolate, SHORT_NS)
@@ -157,25 +158,78 @@ t.test('what work alone takes says nothing of how many entries fit in a stay', a
   )
 })
 
-t.test('it is known whose entries wait, but not of those that went in', async (t) => {
+t.test('it is known who has not begun, and it can be taken out until it goes in', async (t) => {
   const isolate = fakeIsolate()
-  const queue = new EntryQueue(isolate, listener())
+  const told = listener()
+  const queue = new EntryQueue(isolate, told, new EntryGate(1))
   const [first, second] = [new Account(), new Account()]
-  queue.push(entry('invoke', first))
-  t.strictSame([...queue.waitingFor('invoke')], [])
-  queue.push(entry('invoke', first))
-  queue.push(entry('invoke', second))
+  queue.push(firstEntry(1, first))
+  t.strictSame([...queue.unbegun], [])
+  queue.push(firstEntry(2, first))
+  queue.push(firstEntry(3, second))
   queue.push(entry('fireTimer', second))
-  t.strictSame([...queue.waitingFor('invoke')], [first, second])
-  t.strictSame([...queue.waitingFor('fireTimer')], [second])
+  t.strictSame([...queue.unbegun], [first, second])
+  t.equal(queue.resumed, 1)
+  t.notOk(queue.drop(1), 'it has gone in')
+  t.ok(queue.drop(2))
+  t.notOk(queue.drop(2))
+  t.strictSame([...queue.unbegun], [second])
   await settle(isolate, SHORT_NS)
-  t.strictSame([...queue.waitingFor('invoke')], [])
-  t.strictSame([...queue.waitingFor('fireTimer')], [second])
+  t.same([[...queue.unbegun], queue.resumed], [[], 0])
+  await settle(isolate, SHORT_NS, '1,1')
+  t.same(isolate.entered, ['invoke', 'invoke', 'fireTimer'])
+  t.same(told.ran, [1, 3])
+})
+
+t.test('a guest waits for the gate behind those who asked before, and its delay is told', async (t) => {
+  const gate = new EntryGate(1)
+  const [mine, others] = [fakeIsolate(), fakeIsolate()]
+  const told = listener()
+  const [queue, other] = [new EntryQueue(mine, told, gate), new EntryQueue(others, listener(), gate)]
+  other.push(entry('a'))
+  queue.push({ ...entry('b'), readyAtMs: performance.now() - 40 })
+  other.push(entry('c'))
+  t.same([others.entered, mine.entered], [['a'], []])
+  await settle(others, SHORT_NS)
+  t.same([others.entered, mine.entered], [['a'], ['b']])
+  await settle(mine, SHORT_NS)
+  t.same([others.entered, mine.entered], [['a', 'c'], ['b']])
+  t.equal(told.delaysMs.length, 1)
+  t.ok(told.delaysMs[0]! >= 40)
+})
+
+t.test('a stay that has had its time steps aside, and gives its place back once', async (t) => {
+  const gate = new EntryGate(1)
+  const isolates = [fakeIsolate(), fakeIsolate(), fakeIsolate()] as const
+  const queues = isolates.map((isolate) => new EntryQueue(isolate, listener(), gate))
+  for (const queue of queues) queue.push(entry('a'))
+  queues[0]!.stepAside()
+  t.same(
+    isolates.map(({ entered }) => entered.length),
+    [1, 1, 0],
+  )
+  await settle(isolates[0], SHORT_NS)
+  t.same(
+    isolates.map(({ entered }) => entered.length),
+    [1, 1, 0],
+    'the place was given back before',
+  )
+  await settle(isolates[1], SHORT_NS)
+  t.equal(isolates[2].entered.length, 1)
+})
+
+t.test('an isolate that is gone when its turn comes takes no place', async (t) => {
+  const gate = new EntryGate(1)
+  const [first, gone, last] = [fakeIsolate(), fakeIsolate(), fakeIsolate()]
+  for (const isolate of [first, gone, last]) new EntryQueue(isolate, listener(), gate).push(entry('a'))
+  gone.disposed = true
+  await settle(first, SHORT_NS)
+  t.same([gone.entered, last.entered], [[], ['a']])
 })
 
 t.test('those who wait for the charge are called back once, in order, after it and before the next stay', async (t) => {
   const isolate = fakeIsolate()
-  const queue = new EntryQueue(isolate, listener())
+  const queue = new EntryQueue(isolate, listener(), new EntryGate(1))
   const events: string[] = []
   queue.whenCharged(() => events.push('idle'))
   t.same(events, ['idle'])
@@ -198,7 +252,7 @@ t.test('those who wait for the charge are called back once, in order, after it a
 t.test('what is charged early is charged to whose turn it is, calls back, and is taken off the end', async (t) => {
   const isolate = fakeIsolate()
   const told = listener()
-  const queue = new EntryQueue(isolate, told)
+  const queue = new EntryQueue(isolate, told, new EntryGate(1))
   queue.push(entry('warm-up'))
   const [first, second] = [entry('a'), entry('b')]
   queue.push(first)
@@ -221,14 +275,14 @@ t.test('what is charged early is charged to whose turn it is, calls back, and is
 
 t.test('charging early when nothing runs does nothing', async (t) => {
   const isolate = fakeIsolate()
-  new EntryQueue(isolate, listener()).chargeEarly()
+  new EntryQueue(isolate, listener(), new EntryGate(1)).chargeEarly()
   t.same(isolate.entered, [])
 })
 
 t.test('an isolate that is lost in a stay is told once, its time is charged only as far as it was early', async (t) => {
   const isolate = fakeIsolate()
   const told = listener()
-  const queue = new EntryQueue(isolate, told)
+  const queue = new EntryQueue(isolate, told, new EntryGate(1))
   const [first, second] = [entry('a'), entry('b')]
   queue.push(first)
   queue.push(second)
@@ -259,7 +313,7 @@ t.test('an isolate that is lost in a stay is told once, its time is charged only
 t.test('what the end of a stay brings about may enter at once', async (t) => {
   const isolate = fakeIsolate()
   const told = listener()
-  const queue = new EntryQueue(isolate, told)
+  const queue = new EntryQueue(isolate, told, new EntryGate(1))
   queue.push(entry('a'))
   queue.whenCharged(() => {
     t.equal(queue.stay, undefined)

@@ -51,7 +51,7 @@ t.test('host processes end with a server that is killed', async (t) => {
 })
 
 t.test('several hosts share the calls', async (t) => {
-  const server = await startServer(t, ['--hosts', '2'])
+  const server = await startServer(t, ['--min-hosts', '2'])
   const source = `const id = crypto.randomUUID(); export default { async fetch() { await new Promise((r) => setTimeout(r, 20)); return new Response(id) } }`
   await server.deploy('spread', source)
   const ids = await Promise.all(Array.from({ length: 20 }, async () => (await server.get('/spread/')).text()))

@@ -71,7 +71,7 @@ t.test('a start is told by what was there', async (t) => {
   }
   const metrics = await (await fetch(`${server.adminUrl}/metrics`)).text()
   for (const kind of ['function-cold', 'host-cold', 'isolate-cold']) {
-    t.match(metrics, new RegExp(`faas_coldstarts_total\\{function="one",kind="${kind}"\\} 1\\n`))
+    t.match(metrics, new RegExp(`faas_coldstarts_total\\{function="one",trigger="http",kind="${kind}"\\} 1\\n`))
   }
 })
 

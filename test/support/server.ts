@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { createInterface } from 'node:readline'
-import type { FunctionInfo, LogLine, ServerInfo } from '@carpool/core'
+import type { FunctionInfo, LogLine, ServerInfo, StatusInfo } from '@carpool/core'
 import type { Test } from 'tap'
 import { startCarpool, untilEnd, type Finished } from './command.ts'
 
@@ -26,6 +26,7 @@ export interface TestServer {
   write(files: Files | string): string
   get(path: string, init?: RequestInit): Promise<Response>
   info(): Promise<ServerInfo>
+  status(): Promise<StatusInfo>
   /** Waits until the log of a function has a line that matches. */
   untilLogged(name: string, pattern: RegExp): Promise<LogLine>
   /** Sends a signal and waits for the end of the process. */
@@ -34,7 +35,8 @@ export interface TestServer {
 
 export async function startServer(t: Test, args: readonly string[] = [], dataDir = temporaryFolder(t)): Promise<TestServer> {
   const stateDir = temporaryFolder(t)
-  const env = { CARPOOL_STATE_DIR: stateDir, CARPOOL_LOG_LEVEL: 'warn' }
+  // A process in reserve takes half a second of a core for each server; tests of it ask for one.
+  const env = { CARPOOL_STATE_DIR: stateDir, CARPOOL_LOG_LEVEL: 'warn', CARPOOL_STANDBY_HOSTS: '0' }
   const child = startCarpool(['serve', '--port', '0', '--admin-port', '0', '--data', dataDir, '--json', ...args], env)
   const ended = untilEnd(child)
   t.teardown(async () => {
@@ -60,6 +62,11 @@ export async function startServer(t: Test, args: readonly string[] = [], dataDir
     }
     return folder
   }
+  const ask = async <T>(path: string): Promise<T> => {
+    const token = readFileSync(join(dataDir, 'admin-token'), 'utf8').trim()
+    const response = await fetch(adminUrl + path, { headers: { authorization: `Bearer ${token}` } })
+    return (await response.json()) as T
+  }
   return {
     url,
     adminUrl,
@@ -70,11 +77,8 @@ export async function startServer(t: Test, args: readonly string[] = [], dataDir
     write,
     deploy: (name, files, ...more) => json<FunctionInfo>('deploy', write(files), '--name', name, ...more),
     get: (path, init) => fetch(url + path, init),
-    info: async () => {
-      const token = readFileSync(join(dataDir, 'admin-token'), 'utf8').trim()
-      const response = await fetch(`${adminUrl}/v1/server`, { headers: { authorization: `Bearer ${token}` } })
-      return (await response.json()) as ServerInfo
-    },
+    info: () => ask<ServerInfo>('/v1/server'),
+    status: () => ask<StatusInfo>('/v1/status'),
     untilLogged: async (name, pattern) => {
       const follower = startCarpool(['logs', name, '-f', '-n', '1000', '--json', '--url', adminUrl], env)
       const end = untilEnd(follower)

@@ -61,13 +61,21 @@ export async function settle(isolate: FakeIsolate, cpuNs: number, told?: Primiti
 }
 
 export function entry(name: string, account = new Account()): Entry {
-  return { name, args: [], account }
+  return { name, args: [], account, readyAtMs: performance.now() }
+}
+
+export function firstEntry(invocation: number, account: Account): Entry {
+  return { ...entry('invoke', account), invocation }
 }
 
 export interface Told extends StayListener {
   readonly began: Stay[]
   readonly ended: Stay[]
   readonly lost: Stay[]
+  /** By how much entries began late, in ms. */
+  readonly delaysMs: number[]
+  /** Invocations whose first entry has run. */
+  readonly ran: number[]
 }
 
 export function listener(): Told {
@@ -75,9 +83,14 @@ export function listener(): Told {
     began: [],
     ended: [],
     lost: [],
+    delaysMs: [],
+    ran: [],
     stayBegan: (stay) => void told.began.push(stay),
     stayEnded: (stay) => void told.ended.push(stay),
     stayLost: (stay) => void told.lost.push(stay),
+    entryDelayed: (delayMs) => void told.delaysMs.push(delayMs),
+    stayDelayed: () => {},
+    entryRan: (invocation) => void told.ran.push(invocation),
   }
   return told
 }

@@ -10,6 +10,7 @@ import {
   type InvokeResponse,
   type LogLine,
   type Problem,
+  type StatusInfo,
   type UsageQuery,
   type UsageRow,
 } from '@carpool/core'
@@ -39,6 +40,11 @@ export class ApiClient {
   constructor({ adminUrl, token }: { readonly adminUrl: string; readonly token?: string | undefined }) {
     this.#adminUrl = adminUrl.replace(/\/+$/, '')
     this.#token = token
+  }
+
+  /** How the server fares. */
+  async status(): Promise<StatusInfo> {
+    return await this.#json('GET', '/v1/status')
   }
 
   async deploy(name: string, revision: DeployRequest): Promise<FunctionInfo> {

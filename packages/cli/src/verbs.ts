@@ -20,6 +20,11 @@ export const VERBS: readonly VerbEntry[] = [
     load: async () => (await import('./commands/dev.ts')).dev,
   },
   {
+    usage: 'status',
+    summary: 'print how a server fares: its hosts, its queue, its latest scaling decisions',
+    load: async () => (await import('./commands/status.ts')).status,
+  },
+  {
     usage: 'deploy <path>',
     summary: 'bundle a function and make it live',
     load: async () => (await import('./commands/deploy.ts')).deploy,

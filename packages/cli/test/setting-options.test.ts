@@ -1,18 +1,18 @@
 import { Command } from 'commander'
 import t from 'tap'
-import { resolveSettings, SETTINGS, variableOf } from '../../server/src/settings.ts'
+import { flagOf, resolveSettings, SETTINGS } from '@carpool/server'
 import { addSettingOptions, settingFlags } from '../src/setting-options.ts'
 
 function parse(...argv: string[]) {
   const command = new Command().exitOverride().configureOutput({ writeErr: () => {} })
-  addSettingOptions(command, SETTINGS, variableOf)
+  addSettingOptions(command)
   command.parse(argv, { from: 'user' })
-  return settingFlags(SETTINGS, command.opts())
+  return settingFlags(command.opts())
 }
 
 t.test('every setting of the server is an option', async (t) => {
   for (const [name, setting] of Object.entries(SETTINGS)) {
-    t.strictSame(parse(`--${setting.flag}`, '7')[name], setting.type === 'list' ? ['7'] : '7', name)
+    t.strictSame(parse(flagOf(name), '7')[name], setting.type === 'list' ? ['7'] : '7', name)
   }
 })
 
@@ -29,8 +29,17 @@ t.test('a list setting may be repeated', async (t) => {
 
 t.test('the help tells the default and the variable', async (t) => {
   const command = new Command('serve').configureHelp({ helpWidth: 200 })
-  addSettingOptions(command, SETTINGS, variableOf)
+  addSettingOptions(command)
   const help = command.helpInformation()
   t.match(help, /--admin-port <number> .*\(default: 8081, env: CARPOOL_ADMIN_PORT\)/)
   t.match(help, /--allow-egress <text> .*\(env: CARPOOL_ALLOW_EGRESS\)/)
+  t.match(help, /\nHosts:\n +--min-hosts /, 'settings stand under their topic')
+  t.notMatch(help, '--hosts ')
+})
+
+t.test('a verb may have an option of its own for a setting', async (t) => {
+  const command = new Command('dev')
+  addSettingOptions(command, ['data'])
+  t.notMatch(command.helpInformation(), '--data ')
+  t.match(command.helpInformation(), '--port ')
 })

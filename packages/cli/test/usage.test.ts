@@ -6,7 +6,7 @@ t.test('help names every verb on stdout and exits with 0', async (t) => {
     const { exitCode, stdout, stderr } = await runCommand(argv)
     t.equal(exitCode, 0)
     t.equal(stderr, '')
-    for (const verb of ['serve', 'dev', 'deploy', 'list', 'invoke', 'logs', 'invocations', 'usage', 'bill', 'delete'])
+    for (const verb of ['serve', 'dev', 'status', 'deploy', 'list', 'invoke', 'logs', 'invocations', 'usage', 'bill', 'delete'])
       t.match(stdout, `\n  ${verb} `)
   }
 })
@@ -52,6 +52,8 @@ t.test('a wrong command line is a usage error with one line that says what is wr
     [['invocations', '--limit', '0'], /whole number from 1 to 1000/],
     [['invocations', '--since', '2026-02-31'], /ISO 8601 time/],
     [['bill', '--card', 'azure'], /one of lambda-2018, lambda, cloud-run, active-cpu, workers, or the path of a \.json file/],
+    [['status', 'x'], /too many arguments/],
+    [['serve', '--hosts', '2'], /unknown option '--hosts'/],
     [['deploy', 'x', '--env', 'NOVALUE'], /KEY=value/],
     [['deploy', 'x', '--env', '1A=1'], /KEY=value/],
     [['deploy', 'x', '--memory-mb', '1'], /whole number from 8 to 4096/],

@@ -1,21 +1,33 @@
-export interface HostLoad {
-  readonly inFlight: number
-  /** Whether the host has the revision's code. */
-  readonly hasRevision: boolean
+export interface HostCandidate {
+  /** Whether it may take another invocation of the function. */
+  readonly hasRoom: boolean
+  /** Whether the function ran there before. */
+  readonly isWarm: boolean
+  /** What an entry of a function that runs nothing else there waits lately, in ms. */
+  readonly sharedDelayMs: number
+  /** Invocations of the function that run there. */
+  readonly ofFunction: number
+  readonly running: number
 }
 
-/** How many invocations more than the idlest a host may have before its having the code no longer makes it the better choice. */
-const CODE_LEAD = 8
+/** What a host loses by having to load the function first, in ms: making an isolate takes 2 to 20 ms, by the size of the code. */
+const COLD_MS = 20
 
 /**
- * Which host runs an invocation: the one with the fewest in flight, where one that has the revision's code may be ahead by
- * {@link CODE_LEAD}. Undefined if there is none.
+ * Which host runs an invocation, of those with room: the one where it will run soonest. An isolate runs one thing at a time, so the calls of the
+ * same function there are ahead of it, each with its usual cost; the shared delay says what those of others add. Between equals the one
+ * with less running, then the first: calls that need next to no CPU stay together, so that the other hosts can leave.
+ * @param costMs usual CPU time of a call of the function
  */
-export function chooseHost<H extends HostLoad>(hosts: readonly H[]): H | undefined {
-  const loadOf = ({ inFlight, hasRevision }: H): number => inFlight + (hasRevision ? 0 : CODE_LEAD)
+export function chooseHost<H extends HostCandidate>(hosts: readonly H[], costMs: number): H | undefined {
   let chosen: H | undefined
+  let leastMs = Number.POSITIVE_INFINITY
   for (const host of hosts) {
-    if (chosen === undefined || loadOf(host) < loadOf(chosen)) chosen = host
+    if (!host.hasRoom) continue
+    const delayMs = host.sharedDelayMs + host.ofFunction * costMs + (host.isWarm ? 0 : COLD_MS)
+    if (delayMs > leastMs || (delayMs === leastMs && chosen !== undefined && host.running >= chosen.running)) continue
+    chosen = host
+    leastMs = delayMs
   }
   return chosen
 }

@@ -1,151 +1,263 @@
+import type { HostLimitPolicy, QueueTimeoutPolicy, ScalingPolicy } from '@carpool/admission'
 import {
   CarpoolError,
+  NO_USAGE,
+  monotonicClock,
   type Cancellation,
+  type FailedStartsInfo,
   type HostInfo,
   type HttpRequest,
   type InvocationResult,
   type Revision,
+  type ScalingDecisionInfo,
 } from '@carpool/core'
-import type { StartResult } from '@carpool/wire'
 import { chooseHost } from './choose-host.ts'
-import { concurrencyLimit } from './concurrency-limit.ts'
+import { CpuCosts } from './cpu-costs.ts'
 import { HostProcess, type HostProcessListener, type HostProgram, type HostRevision, type RevisionCode } from './host-process.ts'
-import { HEALTHY_AFTER_MS, respawnDelayMs } from './respawn-delay.ts'
+import type { SlotLease } from './host-slots.ts'
+import { HostSupply } from './host-supply.ts'
+import { Machine, type MachineLoad } from './machine/machine.ts'
+import { PlaceQueue } from './place-queue.ts'
+import { Scaler } from './scaler.ts'
+import { TryOuts, type TryOut } from './try-out.ts'
 
 /** A place in a host for one invocation. */
 export interface Slot {
-  /** Id of the host process. */
+  /** Id of the host process; 0 if the client left before there was one. */
   readonly host: number
-  /** Runs the invocation there. Never rejects. */
+  /** Runs the invocation there. To be called once, at once. Never rejects. */
   invoke(id: string, request: HttpRequest, cancellation: Cancellation): Promise<InvocationResult>
+}
+
+export interface FleetPolicy {
+  readonly scaling: ScalingPolicy
+  readonly limit: HostLimitPolicy
+  readonly queue: QueueTimeoutPolicy
+  /** Most calls that may wait for a place. */
+  readonly maxQueued: number
+  readonly standbyHosts: number
+  readonly hostStartTimeoutMs: number
 }
 
 export interface FleetOptions {
   readonly program: HostProgram
-  /** Number of host processes. */
-  readonly hosts: number
-  /** Longest wait for a host that is starting, in ms, before an invocation is refused. */
-  readonly placeTimeoutMs: number
+  readonly policy: FleetPolicy
+  readonly machine: Machine
   /** Reads the code of a revision. */
   readonly codeOf: (revision: Revision) => Promise<RevisionCode>
   /** Whether a revision is what its function's name stands for now. */
   readonly isLive: (revision: Revision) => boolean
-  readonly listener: HostProcessListener & {
-    /** A host that was not told to has ended, or could not be started; a new one is started in so many ms. */
-    hostLost(how: string, respawnInMs: number, host?: HostProcess): void
-  }
+  /** The functions that are up in every host before they are called, and stay. */
+  readonly isKeptWarm: (functionName: string) => boolean
+  /** Their live revisions. */
+  readonly keptWarm: () => Iterable<Revision>
+  readonly listener: FleetListener
 }
 
-/** What a try-out of new code found. */
-export interface TryOut {
-  readonly result: StartResult
-  readonly codeCache: Uint8Array | undefined
+export interface FleetListener extends Omit<HostProcessListener, 'hasRoom' | 'stuck'> {
+  /** A host that was not told to has ended, or could not be started; a new one is started in so many ms. */
+  hostLost(how: string, respawnInMs: number, host?: HostProcess): void
+  /** A host does not answer any more; another takes its place. */
+  hostPoisoned(host: HostProcess): void
+  hostStarted(result: 'ready' | 'failed'): void
+  scaled(decision: ScalingDecisionInfo): void
 }
 
-/** Deploys that are tried out at the same time: each takes a process and up to a core. */
-const MAX_TRY_OUTS = 2
+/** A host with the right to run one invocation in it. */
+interface Place {
+  readonly host: HostProcess
+  readonly lease: SlotLease
+}
+
+/** Evidence of a full CPU holds for so long, in ms. */
+const OVERLOAD_MS = 1_000
 /** How long hosts get to end by themselves at shutdown, in ms. */
 const STOP_MS = 1_000
 
-/** The host processes: as many as were asked for, each replaced when it dies. */
+const CANCELED_IN_QUEUE: InvocationResult = {
+  outcome: 'canceled',
+  start: 'warm',
+  usage: NO_USAGE,
+  detail: 'The client left before there was a place for the call.',
+}
+const NO_SLOT: Slot = { host: 0, invoke: () => Promise.resolve(CANCELED_IN_QUEUE) }
+
+/** The host processes: finds a place for each invocation in one of them, and keeps as many as the CPU calls for. */
 export class Fleet {
   readonly #options: FleetOptions
-  readonly #hosts = new Set<HostProcess>()
-  readonly #tryOuts = new Set<HostProcess>()
-  readonly #limitTryOuts = concurrencyLimit(MAX_TRY_OUTS)
-  #waiting: Array<() => void> = []
+  readonly #supply: HostSupply
+  readonly #scaler: Scaler
+  readonly #queue: PlaceQueue<Place>
+  readonly #tryOuts: TryOuts
+  readonly #costs = new CpuCosts()
+  readonly #untilReady = Promise.withResolvers<void>()
   #lastId = 0
-  #deathsInRow = 0
-  #closing = false
 
   constructor(options: FleetOptions) {
     this.#options = options
+    const { policy, machine, listener } = options
+    this.#supply = new HostSupply({
+      minHosts: policy.scaling.minHosts,
+      standbyHosts: policy.standbyHosts,
+      canStartStandby: () => !this.#isMachineFull,
+      start: () => this.#startHost(),
+      onServing: (host) => this.#serves(host),
+      onLost: (how, respawnInMs, host) => listener.hostLost(how, respawnInMs, host),
+      onStart: (result) => listener.hostStarted(result),
+    })
+    this.#scaler = new Scaler({
+      policy: policy.scaling,
+      supply: this.#supply,
+      machine,
+      onDecision: (decision) => listener.scaled(decision),
+    })
+    this.#queue = new PlaceQueue({
+      maxQueued: policy.maxQueued,
+      timeouts: policy.queue,
+      clock: monotonicClock,
+      isOverloaded: () => this.isOverloaded,
+      hasHost: () => this.#supply.ready.length > 0,
+      costMs: (functionName) => this.#costs.meanMs(functionName),
+    })
+    this.#tryOuts = new TryOuts(() => this.#startTryOut())
   }
 
-  /** Starts the hosts. Resolves when all are ready. */
-  async start(): Promise<void> {
-    for (let count = 0; count < this.#options.hosts; count++) this.#spawn()
-    await Promise.all([...this.#hosts].map((host) => host.ready))
+  /** Starts the hosts. Resolves when as many as there must be are ready; rejects only if it is closed before. */
+  start(): Promise<void> {
+    this.#supply.fill()
+    this.#scaler.start()
+    return this.#untilReady.promise
   }
 
   get hosts(): HostInfo[] {
-    return [...this.#hosts].map((host) => host.info)
+    return [...this.#supply.all].map((host) => host.info)
+  }
+
+  get queued(): number {
+    return this.#queue.size
+  }
+
+  get decisions(): readonly ScalingDecisionInfo[] {
+    return this.#scaler.decisions
+  }
+
+  get failedStarts(): FailedStartsInfo {
+    return this.#supply.failedStarts
+  }
+
+  get machineLoad(): MachineLoad {
+    return this.#scaler.machineLoad
+  }
+
+  get isReady(): boolean {
+    return this.#supply.ready.length > 0
   }
 
   /**
-   * Finds a place for an invocation of a revision: at once if a host has its code, else when one has, waiting for one that is starting.
-   * @throws CarpoolError `no-host` if none gets ready in time, `draining` if the fleet is closed meanwhile
+   * Whether the CPU is full: entries have lately waited too long in every host, and the host is busy or the whole machine is. A wait alone may be
+   * a burst that is over before it could be helped, or a function that loads.
    */
-  place(revision: Revision): Slot | Promise<Slot> {
-    const host = this.#choose(revision)
-    return host?.has(revision.id) ? slotIn(host, revision) : this.#prepareSlot(revision, host)
+  get isOverloaded(): boolean {
+    const { ready } = this.#supply
+    const { saturationPercent } = this.#options.policy.scaling
+    const isMachineFull = this.#isMachineFull
+    const nowMs = performance.now()
+    const isFull = ({ signals }: HostProcess): boolean => {
+      if (!signals.wasDelayed(OVERLOAD_MS, nowMs)) return false
+      const { cpuCores, loopUtilization } = signals.lately
+      return isMachineFull || Math.max(cpuCores, loopUtilization) >= saturationPercent / 100
+    }
+    return ready.length > 0 && ready.every(isFull)
+  }
+
+  /** Whether every host is at its limit, and calls wait. */
+  get isSaturated(): boolean {
+    return this.#queue.size > 0 && this.isOverloaded && this.#supply.ready.every(({ slots }) => slots.isFull)
+  }
+
+  /**
+   * Finds a place for an invocation of a revision: at once if a host has room, else when its turn in the queue has come.
+   * @throws CarpoolError `saturated` or `no-host` if there is none in time, `draining` if the fleet is closed meanwhile
+   */
+  place(revision: Revision, cancellation: Cancellation): Slot | Promise<Slot> {
+    const { functionName } = revision
+    const place = this.#queue.sizeOf(functionName) === 0 ? this.#take(revision) : undefined
+    if (place === undefined) return this.#waitForSlot(revision, cancellation)
+    return place.host.has(revision.id) ? this.#slotIn(place, revision) : this.#prepareSlot(revision, place)
   }
 
   /** Brings a revision up in every host, so that its first call finds it warm. A failure shows again at the first call. */
   async warm(revision: HostRevision, code: RevisionCode): Promise<void> {
-    const ready = [...this.#hosts].filter((host) => host.isReady)
-    for (const host of ready) host.give(revision, code)
+    const { ready } = this.#supply
+    const keepWarm = this.#options.isKeptWarm(revision.functionName)
+    for (const host of ready) host.give({ ...revision, keepWarm }, code)
     await Promise.all(ready.map((host) => host.start(revision)))
   }
 
   /** Has every host forget a revision once what it runs of it has ended. */
   retire(revision: string): void {
-    for (const host of this.#hosts) host.retire(revision)
+    for (const host of this.#supply.all) host.retire(revision)
   }
 
-  /**
-   * Compiles and loads new code in a host process of its own, which ends afterwards: whatever the code does, no running function feels it.
-   * The code cache is made before any of the code runs.
-   */
+  /** What is known of a function is of no use any more. */
+  forget(functionName: string): void {
+    this.#costs.forget(functionName)
+  }
+
+  /** Compiles and loads new code where no running function feels it. */
   tryOut(revision: HostRevision, source: string): Promise<TryOut> {
-    return this.#limitTryOuts(() => this.#tryOut(revision, source))
+    return this.#tryOuts.run(revision, source)
   }
 
-  /** Ends all host processes. */
+  /** Refuses what still waits for a place, and ends all host processes. */
   async close(): Promise<void> {
-    this.#closing = true
-    this.#wake()
-    const hosts = [...this.#hosts, ...this.#tryOuts]
+    this.#supply.close()
+    this.#scaler.stop()
+    this.#queue.close()
+    this.#untilReady.reject(new CarpoolError('draining', 'The server is shutting down.'))
+    this.#untilReady.promise.catch(() => {})
+    const hosts = [...this.#supply.all, ...this.#tryOuts.hosts]
     for (const host of hosts) host.stop()
     const kill = setTimeout(() => hosts.forEach((host) => host.kill()), STOP_MS)
     await Promise.all(hosts.map(({ ended }) => ended))
     clearTimeout(kill)
   }
 
-  async #tryOut(revision: HostRevision, source: string): Promise<TryOut> {
-    const { listener, program } = this.#options
-    const host = new HostProcess(
-      ++this.#lastId,
-      { ...program, setup: { ...program.setup, prewarm: 0 } },
-      {
-        ...listener,
-        // What the module scope logs while it is tried out comes again at the first call, which somebody asked for.
-        logged: () => {},
-        // A deploy is not the function's work.
-        usedInBackground: () => {},
-        usedCpu: () => {},
-        gone: (gone, how) => {
-          this.#tryOuts.delete(gone)
-          listener.gone(gone, how)
-        },
-      },
-    )
-    this.#tryOuts.add(host)
-    try {
-      await host.ready
-      host.give(revision, { source })
-      const codeCache = await host.compile(revision.id)
-      return { codeCache, result: await host.start(revision) }
-    } finally {
-      host.stop()
-      host.kill()
-    }
+  get #isMachineFull(): boolean {
+    const { cores, busyCores } = this.machineLoad
+    return busyCores >= (cores * this.#options.policy.scaling.machineFullPercent) / 100
   }
 
-  async #prepareSlot(revision: Revision, chosen: HostProcess | undefined): Promise<Slot> {
-    const host = chosen ?? (await this.#waitForHost(revision))
-    if (!host.has(revision.id)) host.give(revision, await this.#options.codeOf(revision))
-    const slot = slotIn(host, revision)
+  #take(revision: Revision): Place | undefined {
+    const { functionName } = revision
+    const nowMs = performance.now()
+    const candidates = this.#supply.ready.map((host) => ({
+      host,
+      hasRoom: host.slots.hasRoom(functionName),
+      isWarm: host.has(revision.id),
+      sharedDelayMs: host.signals.sharedDelayMs(nowMs),
+      ofFunction: host.slots.runningOf(functionName),
+      running: host.slots.running,
+    }))
+    const host = chooseHost(candidates, this.#costs.meanMs(functionName))?.host
+    return host && { host, lease: host.slots.take(functionName) }
+  }
+
+  async #waitForSlot(revision: Revision, cancellation: Cancellation): Promise<Slot> {
+    const place = await this.#queue.wait(revision, cancellation)
+    if (place === undefined) return NO_SLOT
+    return place.host.has(revision.id) ? this.#slotIn(place, revision) : this.#prepareSlot(revision, place)
+  }
+
+  async #prepareSlot(revision: Revision, place: Place): Promise<Slot> {
+    const { host, lease } = place
+    try {
+      await this.#give(host, revision)
+    } catch (cause) {
+      lease.release()
+      throw cause
+    }
+    const slot = this.#slotIn(place, revision)
     return {
       host: slot.host,
       invoke: async (...call) => {
@@ -157,70 +269,75 @@ export class Fleet {
     }
   }
 
-  #choose(revision: Revision): HostProcess | undefined {
-    if (this.#hosts.size === 1) {
-      const [only] = this.#hosts
-      return only?.isReady ? only : undefined
-    }
-    const ready = [...this.#hosts].filter((host) => host.isReady)
-    return chooseHost(ready.map((host) => ({ host, inFlight: host.inFlight, hasRevision: host.has(revision.id) })))?.host
-  }
-
-  async #waitForHost(revision: Revision): Promise<HostProcess> {
-    const { placeTimeoutMs } = this.#options
-    const deadline = performance.now() + placeTimeoutMs
-    for (;;) {
-      const leftMs = deadline - performance.now()
-      if (this.#closing) throw new CarpoolError('draining', 'The server is shutting down.')
-      if (leftMs <= 0) throw new CarpoolError('no-host', `No host process was ready within ${placeTimeoutMs} ms.`)
-      await new Promise<void>((resolve) => {
-        const timer = setTimeout(resolve, leftMs)
-        this.#waiting.push(() => {
-          clearTimeout(timer)
-          resolve()
-        })
-      })
-      const host = this.#choose(revision)
-      if (host !== undefined) return host
+  #slotIn({ host, lease }: Place, revision: Revision): Slot {
+    return {
+      host: host.id,
+      invoke: async (id, request, cancellation) => {
+        const result = await host.invoke({ id, revision, slot: lease }, request, cancellation)
+        this.#costs.used(revision.functionName, result.usage.cpuUs / 1000)
+        return result
+      },
     }
   }
 
-  #wake(): void {
-    const waiting = this.#waiting
-    this.#waiting = []
-    for (const wake of waiting) wake()
+  async #give(host: HostProcess, revision: Revision): Promise<void> {
+    const code = await this.#options.codeOf(revision)
+    host.give({ ...revision, keepWarm: this.#options.isKeptWarm(revision.functionName) }, code)
   }
 
-  #spawn(): void {
+  #dispatch(): void {
+    this.#queue.dispatch(
+      (functionName) => this.#supply.ready.some(({ slots }) => slots.hasRoom(functionName)),
+      (revision) => this.#take(revision),
+    )
+  }
+
+  #startHost(): HostProcess {
+    const { program, listener } = this.#options
+    return new HostProcess(++this.#lastId, program, this.#hostPolicy, {
+      ...listener,
+      hasRoom: () => this.#dispatch(),
+      stuck: (host) => {
+        listener.hostPoisoned(host)
+        this.#supply.poison(host)
+      },
+      gone: (host, how) => {
+        listener.gone(host, how)
+        this.#supply.gone(host, how)
+      },
+    })
+  }
+
+  #startTryOut(): HostProcess {
+    const { program, listener } = this.#options
+    const ignore = (): void => {}
+    return new HostProcess(
+      ++this.#lastId,
+      { ...program, setup: { ...program.setup, prewarm: 0 } },
+      this.#hostPolicy,
+      // What the module scope logs while it is tried out comes again at the first call, which somebody asked for. A deploy is not the
+      // function's work.
+      { ...listener, logged: ignore, usedInBackground: ignore, usedCpu: ignore, hasRoom: ignore, stuck: ignore },
+    )
+  }
+
+  get #hostPolicy() {
+    const { limit, scaling, hostStartTimeoutMs } = this.#options.policy
+    return { limit, historyMs: Math.max(scaling.shrinkWindowMs, scaling.saturationWindowMs), startTimeoutMs: hostStartTimeoutMs }
+  }
+
+  #serves(host: HostProcess): void {
+    if (this.#supply.ready.length >= this.#options.policy.scaling.minHosts) this.#untilReady.resolve()
+    for (const revision of this.#options.keptWarm()) void this.#bringUp(host, revision)
+    this.#dispatch()
+  }
+
+  async #bringUp(host: HostProcess, revision: Revision): Promise<void> {
     try {
-      const host = new HostProcess(++this.#lastId, this.#options.program, {
-        ...this.#options.listener,
-        gone: (gone, how) => this.#replace(gone, how),
-      })
-      this.#hosts.add(host)
-      host.ready.then(
-        () => this.#wake(),
-        () => {},
-      )
-    } catch (cause) {
-      this.#respawn(cause instanceof Error ? cause.message : String(cause))
+      await this.#give(host, revision)
+      await host.start(revision)
+    } catch {
+      // It shows again at the first call, where somebody waits for it.
     }
   }
-
-  #replace(host: HostProcess, how: string): void {
-    this.#hosts.delete(host)
-    this.#options.listener.gone(host, how)
-    if (host.livedMs > HEALTHY_AFTER_MS) this.#deathsInRow = 0
-    if (!this.#closing) this.#respawn(how, host)
-  }
-
-  #respawn(how: string, host?: HostProcess): void {
-    const respawnInMs = respawnDelayMs(++this.#deathsInRow)
-    this.#options.listener.hostLost(how, respawnInMs, host)
-    setTimeout(() => !this.#closing && this.#spawn(), respawnInMs).unref()
-  }
-}
-
-function slotIn(host: HostProcess, revision: Revision): Slot {
-  return { host: host.id, invoke: (id, request, cancellation) => host.invoke(id, revision, request, cancellation) }
 }

@@ -1,10 +1,12 @@
 import { spawn, type ChildProcess } from 'node:child_process'
 import { createInterface } from 'node:readline'
 import type { Duplex } from 'node:stream'
+import { initialHostLimit, nextHostLimit, type HostLimitPolicy } from '@carpool/admission'
 import {
   CarpoolError,
   type Cancellation,
   type HostInfo,
+  type HostState,
   type HttpRequest,
   type InvocationResult,
   type Revision,
@@ -12,6 +14,7 @@ import {
 import {
   Connection,
   unpackUsage,
+  whole,
   type Background,
   type Fetch,
   type Frame,
@@ -20,9 +23,13 @@ import {
   type Log,
   type Setup,
   type StartResult,
+  type Signals,
   type ToHost,
   type ToServer,
 } from '@carpool/wire'
+import { HostSignals } from './host-signals.ts'
+import { HostSlots, type SlotLease } from './host-slots.ts'
+import { processUsage } from './machine/process-usage.ts'
 import { PendingReplies } from './pending-replies.ts'
 import { ResponseHeadReader } from './response-head.ts'
 
@@ -42,6 +49,15 @@ export interface HostProgram {
   readonly runtime: string
 }
 
+/** What a host process is kept to. */
+export interface HostPolicy {
+  /** Longest time until it is ready, in ms. */
+  readonly startTimeoutMs: number
+  readonly limit: HostLimitPolicy
+  /** How long its load is remembered, in ms. */
+  readonly historyMs: number
+}
+
 export interface HostProcessListener {
   logged(log: Log, text: string): void
   /** A function fetches: answer with {@link HostProcess.settleFetch}. */
@@ -53,18 +69,27 @@ export interface HostProcessListener {
   usedCpu(host: HostProcess, cpu: HostCpu): void
   /** The process wrote to its own standard error: never user output. */
   complained(host: HostProcess, line: string): void
+  /** It has work and has said nothing for long. */
+  stuck(host: HostProcess): void
+  /** A slot was given back, or there are more of them. */
+  hasRoom(host: HostProcess): void
   /** The process is gone and every call in it has been answered. Called once. */
   gone(host: HostProcess, how: string): void
 }
 
 /** What a host needs to know of a revision. */
-export type HostRevision = Pick<Revision, 'id' | 'functionName' | 'handlerExport' | 'limits' | 'env'>
+export type HostRevision = Pick<Revision, 'id' | 'functionName' | 'handlerExport' | 'limits' | 'env'> & {
+  /** Its isolate stays while others leave. */
+  readonly keepWarm?: boolean
+}
 
-/** How long a host gets to be ready, and to compile or to bring up a revision besides its wall limit, in ms. */
+/** How long a host gets to compile or to bring up a revision besides its wall limit, in ms. */
 const PREPARE_MS = 30_000
 /** A host that is this late with an answer, after the wall limit that it keeps itself, answers nothing any more, in ms. */
 const OVERDUE_GRACE_MS = 3_000
 const OVERDUE_CHECK_MS = 500
+/** A host that has work and says nothing for so long is stuck, in ms. */
+const STUCK_MS = 5_000
 
 /** One host process: its life, its socket, and what is under way in it. */
 export class HostProcess {
@@ -76,19 +101,35 @@ export class HostProcess {
   readonly #given = new Set<string>()
   /** Revisions that invocations of were sent. */
   readonly #ran = new Set<string>()
-  readonly #pending = new PendingReplies(performance.now() + PREPARE_MS)
+  readonly slots: HostSlots
+  readonly signals: HostSignals
+  readonly #pending: PendingReplies
   readonly #heads = new ResponseHeadReader()
-  #state: HostInfo['state'] = 'starting'
+  readonly #limitPolicy: HostLimitPolicy
+  #limit: ReturnType<typeof initialHostLimit>
+  /** What it is there for; a host in none of these serves. */
+  #role: 'standby' | 'serving' | 'draining' | 'poisoned' = 'standby'
+  #readyAtMs: number | undefined
+  #promotedAtMs = 0
+  #drainingSinceMs = 0
+  #idleSinceMs: number | undefined
   readonly #bornAtMs = performance.now()
   readonly #ended = Promise.withResolvers<void>()
   readonly #overdueCheck: NodeJS.Timeout
   #how = 'it closed its socket'
   #isLate = false
+  #isStuck = false
 
   /** @throws CarpoolError `no-host` if the process cannot be started, as when the system has no descriptors or memory left */
-  constructor(id: number, program: HostProgram, listener: HostProcessListener) {
+  constructor(id: number, program: HostProgram, policy: HostPolicy, listener: HostProcessListener) {
     this.id = id
     this.#listener = listener
+    const { startTimeoutMs, limit, historyMs } = policy
+    this.#limitPolicy = limit
+    this.#limit = initialHostLimit(limit)
+    this.#pending = new PendingReplies(this.#bornAtMs + startTimeoutMs)
+    this.slots = new HostSlots(limit.initial, () => listener.hasRoom(this))
+    this.signals = new HostSignals({ targetMs: limit.targetMs, keptMs: historyMs, nowMs: this.#bornAtMs })
     this.#child = spawnHost(program)
     this.#connection = new Connection<ToServer, ToHost>(this.#child.stdio[3] as Duplex, {
       onFrame: (frame) => this.#receive(frame),
@@ -117,13 +158,83 @@ export class HostProcess {
   }
 
   get info(): HostInfo {
+    const nowMs = performance.now()
+    const { cpuCores, loopUtilization } = this.signals.lately
     return {
       id: this.id,
       pid: this.#child.pid ?? 0,
-      state: this.#state,
-      inFlight: this.inFlight,
+      state: this.state,
       startedAt: this.startedAt.toISOString(),
+      inFlight: this.inFlight,
+      running: this.slots.running,
+      limit: this.slots.limit,
+      runDelayMs: this.signals.runDelayMs(nowMs),
+      cpuCores,
+      loopUtilization,
+      loopDelayMs: this.signals.loopDelayMs(nowMs),
+      enteredIsolates: this.signals.entered,
+      isolates: this.signals.isolates,
+      memoryBytes: this.signals.memoryBytes,
+      saturation: Math.max(cpuCores, loopUtilization),
     }
+  }
+
+  get state(): HostState {
+    if (this.#pending.lost) return 'gone'
+    if (this.#role !== 'serving') return this.#role
+    if (this.#readyAtMs === undefined) return 'starting'
+    return this.slots.isFull ? 'saturated' : 'ready'
+  }
+
+  /** Whether it counts as capacity: it takes invocations, or will as soon as it is ready. */
+  get serves(): boolean {
+    return this.#role === 'serving' && !this.#pending.lost
+  }
+
+  /** Whether its end was asked for. */
+  get isToEnd(): boolean {
+    return this.#role === 'draining' || this.#role === 'poisoned'
+  }
+
+  get isStandby(): boolean {
+    return this.#role === 'standby' && !this.#pending.lost
+  }
+
+  /** Since when it takes invocations, on the monotonic clock, in ms; undefined if it does not yet. */
+  get servesSinceMs(): number | undefined {
+    return this.#readyAtMs === undefined ? undefined : Math.max(this.#readyAtMs, this.#promotedAtMs)
+  }
+
+  /** From now on it takes invocations. */
+  promote(): void {
+    this.#role = 'serving'
+    this.#promotedAtMs = performance.now()
+    if (this.takesInvocations) this.#listener.hasRoom(this)
+  }
+
+  /** From now on it takes none; what it has is finished. */
+  drain(role: 'draining' | 'poisoned' = 'draining'): void {
+    if (!this.serves) return
+    this.#role = role
+    this.#drainingSinceMs = performance.now()
+  }
+
+  /**
+   * Whether a host that drains has nothing left to do: what nobody waits for has as long as in an isolate that was retired. It is asked more than
+   * once, for what a last answer left behind is told a little later.
+   */
+  isDrained(nowMs: number, { settledMs, lingerMs }: { settledMs: number; lingerMs: number }): boolean {
+    if (!this.isToEnd) return false
+    if (this.inFlight > 0) this.#idleSinceMs = undefined
+    else this.#idleSinceMs ??= nowMs
+    if (this.#idleSinceMs === undefined) return false
+    if (nowMs - this.#drainingSinceMs >= lingerMs) return true
+    return this.signals.lingering === 0 && nowMs - this.#idleSinceMs >= settledMs
+  }
+
+  /** Adds what the system has the process at to its history. */
+  sample(nowMs: number): void {
+    this.signals.sample(processUsage(this.#child.pid ?? 0), this.inFlight > 0, nowMs)
   }
 
   get livedMs(): number {
@@ -135,7 +246,11 @@ export class HostProcess {
   }
 
   get isReady(): boolean {
-    return this.#state === 'ready'
+    return this.#readyAtMs !== undefined
+  }
+
+  get takesInvocations(): boolean {
+    return this.serves && this.#readyAtMs !== undefined
   }
 
   has(revision: string): boolean {
@@ -146,13 +261,14 @@ export class HostProcess {
   give(revision: HostRevision, { source, codeCache }: RevisionCode): void {
     if (this.#given.has(revision.id)) return
     this.#given.add(revision.id)
-    const { id, functionName, handlerExport, limits, env } = revision
+    const { id, functionName, handlerExport, limits, env, keepWarm = false } = revision
     const load = {
       type: 'load',
       revision: id,
       functionName,
       limits,
       env,
+      keepWarm,
       ...(handlerExport !== undefined && { handlerExport }),
     } as const
     this.#connection.send(load, source, codeCache)
@@ -175,14 +291,16 @@ export class HostProcess {
     if (this.#given.delete(revision)) this.#connection.send({ type: 'retire', revision })
   }
 
-  /** Runs an invocation of a given revision. Never rejects: if the host dies, the outcome is `host-lost`. */
+  /**
+   * Runs an invocation of a given revision. Never rejects: if the host dies, the outcome is `host-lost`.
+   * @param slot given back when the invocation waits or ends, whichever comes first
+   */
   invoke(
-    id: string,
-    { id: revision, limits }: HostRevision,
+    { id, revision: { id: revision, limits }, slot }: { id: string; revision: HostRevision; slot: SlotLease },
     { body, ...head }: HttpRequest,
     cancellation: Cancellation,
   ): Promise<InvocationResult> {
-    const [invocation, result] = this.#pending.expectAnswer(performance.now() + limits.wallMs + OVERDUE_GRACE_MS)
+    const [invocation, result] = this.#pending.expectAnswer(performance.now() + limits.wallMs + OVERDUE_GRACE_MS, slot)
     this.#connection.send({ type: 'invoke', invocation, id, revision }, JSON.stringify({ invocationId: id, ...head }), body)
     cancellation.onCancel(() => this.#connection.send({ type: 'cancel', invocation }))
     if (this.#ran.has(revision)) return result
@@ -196,7 +314,7 @@ export class HostProcess {
 
   /** Takes no more invocations from here on; ends when its socket is closed. */
   stop(): void {
-    this.#state = 'stopping'
+    this.#role = 'draining'
     this.#connection.close()
   }
 
@@ -231,6 +349,11 @@ export class HostProcess {
       case 'pulse':
         for (const [invocation, usage] of message.underWay) this.#pending.used(invocation, unpackUsage(usage))
         return this.#listener.usedCpu(this, message.cpu)
+      case 'waiting':
+        for (const invocation of message.invocations) this.#pending.waits(invocation)
+        return
+      case 'signals':
+        return this.#told(message)
       case 'log':
         return this.#listener.logged(message, text)
       case 'fetch':
@@ -242,9 +365,21 @@ export class HostProcess {
       case 'started':
         return this.#pending.started(message.revision, message.result)
       case 'ready':
-        this.#state = 'ready'
-        return this.#pending.ready()
+        this.#readyAtMs = performance.now()
+        this.#pending.ready()
+        return this.#listener.hasRoom(this)
     }
+  }
+
+  #told(signals: Signals): void {
+    const atMs = performance.now()
+    this.signals.told(signals, atMs)
+    this.slots.resumed = whole(signals.resumed)
+    const { count, p90Us } = signals.runDelay
+    const sample = { count: whole(count), p90Us: whole(p90Us), running: this.slots.running, atMs }
+    this.#limit = nextHostLimit(this.#limit, sample, this.#limitPolicy)
+    this.slots.limit = this.#limit.limit
+    this.#listener.hasRoom(this)
   }
 
   /**
@@ -252,22 +387,27 @@ export class HostProcess {
    * looks they are read.
    */
   #endIfOverdue(): void {
+    const nowMs = performance.now()
     const wasLate = this.#isLate
-    this.#isLate = this.#pending.isOverdue(performance.now())
+    this.#isLate = this.#pending.isOverdue(nowMs)
     if (wasLate && this.#isLate) this.#lose(new Error('it did not answer in time'))
+    const wasStuck = this.#isStuck
+    this.#isStuck = this.inFlight > 0 && this.signals.silentMs(nowMs) > STUCK_MS
+    if (wasStuck && this.#isStuck && this.serves) this.#listener.stuck(this)
   }
 
   /** Whichever is noticed first, the socket's end or the process's: answers all that waits, once. */
   #lose(reason: Error | undefined): void {
     if (this.#pending.lost) return
-    this.#state = 'stopping'
     clearInterval(this.#overdueCheck)
     // A host whose socket is gone or garbled is of no use any more.
     this.kill()
     this.#pending.lose()
     const told = (): void => {
       this.#ended.resolve()
-      this.#listener.gone(this, reason === undefined ? this.#how : reason.message)
+      // A process that exits breaks its socket, which may be noticed first.
+      const how = reason === undefined || this.#child.exitCode !== null ? this.#how : reason.message
+      this.#listener.gone(this, how)
     }
     if (this.#child.exitCode !== null || this.#child.signalCode !== null || this.#child.pid === undefined) told()
     else this.#child.once('exit', told)

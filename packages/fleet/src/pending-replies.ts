@@ -1,5 +1,6 @@
 import { CarpoolError, NO_USAGE, type InvocationResult, type InvocationUsage } from '@carpool/core'
 import type { StartResult } from '@carpool/wire'
+import type { SlotLease } from './host-slots.ts'
 
 const LOST_START: StartResult = {
   ok: false,
@@ -11,6 +12,7 @@ const LOST_START: StartResult = {
 interface WaitingForAnswer extends Waiting<InvocationResult> {
   /** As last told. */
   usage: InvocationUsage
+  readonly slot: SlotLease
 }
 
 interface Waiting<Reply> {
@@ -65,12 +67,13 @@ export class PendingReplies {
     )
   }
 
-  /** Numbers a new invocation and waits for how it ends. */
-  expectAnswer(overdueAtMs: number): [invocation: number, result: Promise<InvocationResult>] {
+  /** Numbers a new invocation and waits for how it ends. @param slot given back when it ends, if not before */
+  expectAnswer(overdueAtMs: number, slot: SlotLease): [invocation: number, result: Promise<InvocationResult>] {
     const invocation = ++this.#lastInvocation
     const result = new Promise<InvocationResult>((resolve) => {
-      if (this.#lost) resolve(hostLost(NO_USAGE))
-      else this.#answers.set(invocation, { resolve, overdueAtMs, usage: NO_USAGE })
+      if (!this.#lost) return void this.#answers.set(invocation, { resolve, overdueAtMs, usage: NO_USAGE, slot })
+      slot.release()
+      resolve(hostLost(NO_USAGE))
     })
     return [invocation, result]
   }
@@ -80,7 +83,13 @@ export class PendingReplies {
     const waiting = this.#answers.get(invocation)
     if (waiting === undefined) return
     this.#answers.delete(invocation)
+    waiting.slot.release()
     waiting.resolve(result)
+  }
+
+  /** An invocation waits for something, so another may run. */
+  waits(invocation: number): void {
+    this.#answers.get(invocation)?.slot.release()
   }
 
   /** What an invocation has used so far, for the case that nothing more is heard of it. */
@@ -120,7 +129,10 @@ export class PendingReplies {
   lose(): void {
     this.#lost = true
     this.#ready.reject(new CarpoolError('no-host', 'The host process died before it was ready.'))
-    for (const { resolve, usage } of this.#answers.values()) resolve(hostLost(usage))
+    for (const { resolve, usage, slot } of this.#answers.values()) {
+      slot.release()
+      resolve(hostLost(usage))
+    }
     for (const { resolve } of [...this.#starts.values()].flat()) resolve(LOST_START)
     for (const { resolve } of this.#compiles.values()) resolve(undefined)
     this.#answers.clear()

@@ -9,10 +9,32 @@ const ok = {
   response: { status: 200, headers: [], body: new Uint8Array() },
 } as const
 
+/** Counts how often it is given back, as a real one would not. */
+function slot(): { released: number; release(): void } {
+  const one = { released: 0, release: () => void one.released++ }
+  return one
+}
+
+t.test('a slot is given back by the wait or by the end, and by the loss of the host', async (t) => {
+  const pending = new PendingReplies(1000)
+  const slots = [slot(), slot(), slot(), slot()] as const
+  const [answered, waiting] = slots.slice(0, 3).map((one) => pending.expectAnswer(50, one)[0]) as [number, number]
+  pending.answer(answered, ok)
+  pending.waits(waiting)
+  pending.waits(999)
+  t.same(
+    slots.map(({ released }) => released),
+    [1, 1, 0, 0],
+  )
+  pending.lose()
+  void pending.expectAnswer(50, slots[3])
+  t.ok(slots.every(({ released }) => released >= 1))
+})
+
 t.test('an answer goes to the call with its number, once; others are dropped', async (t) => {
   const pending = new PendingReplies(1000)
-  const [first, firstResult] = pending.expectAnswer(50)
-  const [second] = pending.expectAnswer(50)
+  const [first, firstResult] = pending.expectAnswer(50, slot())
+  const [second] = pending.expectAnswer(50, slot())
   pending.answer(999, ok)
   pending.answer(first, ok)
   pending.answer(first, { outcome: 'timeout', start: 'warm', usage: NO_USAGE, detail: 'late' })
@@ -23,14 +45,14 @@ t.test('an answer goes to the call with its number, once; others are dropped', a
 
 t.test('a lost host answers everything at once, and whatever comes later', async (t) => {
   const pending = new PendingReplies(1000)
-  const [, result] = pending.expectAnswer(50)
+  const [, result] = pending.expectAnswer(50, slot())
   const started = pending.expectStarted('r', 50)
   const compiled = pending.expectCompiled('r', 50)
   pending.lose()
   t.equal((await result).outcome, 'host-lost')
   t.match(await started, { ok: false })
   t.equal(await compiled, undefined)
-  t.equal((await pending.expectAnswer(50)[1]).outcome, 'host-lost')
+  t.equal((await pending.expectAnswer(50, slot())[1]).outcome, 'host-lost')
   await t.rejects(pending.untilReady, { code: 'no-host' })
 })
 
@@ -40,7 +62,7 @@ t.test('a reply that is due makes the host overdue, and its coming makes up for 
   t.ok(pending.isOverdue(100), 'it should be ready by now')
   pending.ready()
   t.notOk(pending.isOverdue(100))
-  const [number] = pending.expectAnswer(200)
+  const [number] = pending.expectAnswer(200, slot())
   void pending.expectStarted('r', 300)
   t.notOk(pending.isOverdue(199))
   t.ok(pending.isOverdue(200))

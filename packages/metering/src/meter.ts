@@ -3,6 +3,7 @@ import {
   NO_USAGE,
   CarpoolError,
   type Clock,
+  type ErrorCode,
   type HttpRequest,
   type InvocationRecord,
   type InvocationResult,
@@ -24,6 +25,8 @@ export interface MeterOptions {
   readonly write: (record: InvocationRecord, instanceUs: number) => Promise<void>
   /** Whether a revision has ever run. */
   readonly hasRun: (revision: string) => boolean
+  /** A call was refused for which there is no record. */
+  readonly onUnrecorded?: (code: ErrorCode) => void
   readonly clock: Clock
   /** The time of day, in ms of the epoch. */
   readonly now: () => number
@@ -128,6 +131,7 @@ export class Metering {
     if (error.code === 'ledger-unavailable') {
       this.#isRecorded = true
       this.#onEnd()
+      this.#options.onUnrecorded?.(error.code)
       return error
     }
     const { code, status } = error

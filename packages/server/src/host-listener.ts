@@ -1,4 +1,5 @@
-import type { FleetOptions } from '@carpool/fleet'
+import type { FleetListener } from '@carpool/fleet'
+import type { ServerMetrics } from '@carpool/metrics'
 import type { Logger } from 'pino'
 import type { EgressRelay } from './egress-relay.ts'
 import type { FunctionJournal } from './function-journal.ts'
@@ -10,11 +11,12 @@ export interface HostListenerParts {
   readonly journal: FunctionJournal
   readonly relay: EgressRelay
   readonly usage: UsageJournal
+  readonly metrics: Pick<ServerMetrics, 'scaled' | 'hostStarted'>
   readonly log: Logger
 }
 
 /** Takes what host processes tell besides answers to where it belongs. */
-export function createHostListener({ revisions, journal, relay, usage, log }: HostListenerParts): FleetOptions['listener'] {
+export function createHostListener({ revisions, journal, relay, usage, metrics, log }: HostListenerParts): FleetListener {
   return {
     logged: ({ revision: id, level, id: invocationId }, text) => {
       const revision = revisions.find(id)
@@ -28,5 +30,11 @@ export function createHostListener({ revisions, journal, relay, usage, log }: Ho
     gone: (host) => relay.stopAll(host),
     hostLost: (how, respawnInMs, host) =>
       log.error({ host: host?.id, how, respawnInMs }, 'host process lost; a new one takes its place'),
+    hostPoisoned: (host) => log.error({ host: host.id }, 'host process does not answer; a new one takes its place'),
+    hostStarted: (result) => metrics.hostStarted(result),
+    scaled: (decision) => {
+      metrics.scaled(decision.action, decision.reason)
+      log.info({ scaling: decision }, 'scaling decision')
+    },
   }
 }

@@ -1,5 +1,6 @@
 import { existsSync, readFileSync, realpathSync } from 'node:fs'
 import { createRequire } from 'node:module'
+import { totalmem } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { HostProgram } from '@carpool/fleet'
@@ -10,12 +11,16 @@ import type { ServerSettings } from './settings.ts'
  * and nothing else: no network, no other files, no writing, no child processes, no workers, no environment.
  * `--no-node-snapshot` is what isolated-vm asks for: isolates with other snapshots than Node's own share the process.
  */
-export function hostProgram(settings: ServerSettings, runtime: string): HostProgram {
+export function hostProgram(settings: ServerSettings, { runtime, maxHosts }: { runtime: string; maxHosts: number }): HostProgram {
+  const { prewarm, maxIsolates, maxBodyBytes, enteredIsolates, entrySliceMs } = settings
+  const memoryBudgetBytes = settings.hostMemoryMb * 1024 * 1024 || shareOfMemory(maxHosts)
   const main = fileURLToPath(import.meta.resolve('@carpool/host/process'))
   return {
     nodePath: process.execPath,
     nodeArguments: [
       '--no-node-snapshot',
+      // Memory of an isolate that is given up goes back to the system; else V8 keeps it for isolates whose threads sleep.
+      '--no-memory-pool-share-memory-on-teardown',
       '--permission',
       '--allow-addons',
       ...programFolders(main).map((folder) => `--allow-fs-read=${join(folder, '*')}`),
@@ -24,9 +29,18 @@ export function hostProgram(settings: ServerSettings, runtime: string): HostProg
       '--disable-sigusr1',
       main,
     ],
-    setup: { type: 'setup', prewarm: settings.prewarm, maxIsolates: settings.maxIsolates, maxBodyBytes: settings.maxBodyBytes },
+    setup: { type: 'setup', prewarm, maxIsolates, maxBodyBytes, enteredIsolates, entrySliceMs, memoryBudgetBytes },
     runtime,
   }
+}
+
+/** What hosts may take together of the machine's memory, or of the control group's: the rest is the server's and the system's. */
+const MEMORY_SHARE = 0.8
+
+function shareOfMemory(maxHosts: number): number {
+  // Where there is no limit it is larger than any machine.
+  const bytes = Math.min(totalmem(), process.constrainedMemory() || Number.POSITIVE_INFINITY)
+  return Math.floor((bytes * MEMORY_SHARE) / maxHosts)
 }
 
 /** The addon's loader looks here for which C library it is to be loaded with. */

@@ -1,2 +1,21 @@
 export { startServer, type RunningServer } from './start-server.ts'
-export { resolveSettings, SETTINGS, variableOf, type ServerSettings, type Setting, type SettingSource } from './settings.ts'
+export {
+  configSchema,
+  CONFIG_VARIABLE,
+  DEFAULT_CONFIG_FILE,
+  describeRange,
+  flagOf,
+  readConfigFile,
+  resolveSettings,
+  SETTINGS,
+  SETTING_TOPICS,
+  settingsInForce,
+  variableOf,
+  type ConfigFile,
+  type ServerSettings,
+  type Setting,
+  type SettingInForce,
+  type SettingName,
+  type SettingSource,
+  type SettingSurroundings,
+} from './settings.ts'

@@ -19,9 +19,9 @@ export function createInvoke({ registry, admission, fleet, meter, journal }: Inv
     const revision = registry.route(functionName) // route
     const metering = meter.begin({ id, revision, trigger, request })
     try {
-      const permit = admission.admit(functionName, revision.limits) // admit
+      const permit = admission.admit(revision) // admit
       try {
-        const slot = await fleet.place(revision) // place
+        const slot = await fleet.place(revision, cancellation) // place
         metering.placed(slot.host)
         const result = await slot.invoke(id, request, cancellation) // invoke
         if (result.outcome !== 'ok') journal.failed(revision, id, result)

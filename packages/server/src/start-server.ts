@@ -4,9 +4,9 @@ import { Admission } from '@carpool/admission'
 import { CarpoolError, LIMIT_RANGES, monotonicClock } from '@carpool/core'
 import { announceServer } from '@carpool/discovery'
 import { createEgress } from '@carpool/egress'
-import { Fleet } from '@carpool/fleet'
+import { Fleet, Machine } from '@carpool/fleet'
 import { FunctionLogs } from '@carpool/function-logs'
-import { createGateway } from '@carpool/gateway'
+import { createGateway, drain, type GatewayPhase } from '@carpool/gateway'
 import { openLedger } from '@carpool/ledger'
 import { Meter } from '@carpool/metering'
 import { ServerMetrics } from '@carpool/metrics'
@@ -19,10 +19,12 @@ import { Deployer } from './deploy.ts'
 import { EgressRelay } from './egress-relay.ts'
 import { FunctionJournal } from './function-journal.ts'
 import { createHostListener } from './host-listener.ts'
+import { fleetPolicy } from './fleet-policy.ts'
 import { hostProgram } from './host-program.ts'
 import { createInvoke } from './invoke.ts'
 import { KnownRevisions } from './known-revisions.ts'
 import { closeWithin, listen, urlOf } from './listening.ts'
+import { ServerStatus } from './server-status.ts'
 import type { ServerSettings } from './settings.ts'
 import { SourceMapper } from './source-mapper.ts'
 import { UsageJournal } from './usage-journal.ts'
@@ -33,6 +35,8 @@ export interface RunningServer {
   readonly adminUrl: string
   /** The control plane's bearer token. */
   readonly token: string
+  /** Resolves when the hosts are ready; until then calls wait in the queue. Rejects if the server is closed before. */
+  readonly ready: Promise<void>
   /** Stops taking requests, lets those in flight end, and ends the host processes. */
   close(): Promise<void>
 }
@@ -41,13 +45,12 @@ export interface RunningServer {
 const ADMIN_HOST = '127.0.0.1'
 /** Who owns the functions, until there are owners. */
 const OWNER = 'default'
-/** Longest time that requests in flight get at shutdown: under the 30 s after which Kubernetes kills. */
-const DRAIN_MS = 25_000
-const PLACE_TIMEOUT_MS = 10_000
+/** The control plane's requests are short. */
+const CONTROL_GRACE_MS = 5_000
 const VERSION = (JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as { version: string }).version
 
 /**
- * Starts the trusted process: builds its parts, joins them, and listens.
+ * Starts the trusted process: builds its parts, joins them, and listens. Hosts start while it does.
  * @throws CarpoolError of a setting that cannot be met, or of data that cannot be used
  */
 export async function startServer(settings: ServerSettings): Promise<RunningServer> {
@@ -59,7 +62,9 @@ export async function startServer(settings: ServerSettings): Promise<RunningServ
     totalTimeoutMs: LIMIT_RANGES.wallMs.max,
     maxRequestBytes: settings.maxBodyBytes,
   })
-  const program = hostProgram(settings, await bundleRuntime())
+  const machine = new Machine()
+  const policy = fleetPolicy(settings)
+  const program = hostProgram(settings, { runtime: await bundleRuntime(), maxHosts: settings.maxHosts })
 
   const dataDir = resolve(settings.data)
   const { token, registry } = openData(dataDir, {
@@ -78,39 +83,49 @@ export async function startServer(settings: ServerSettings): Promise<RunningServ
     registry.close()
     throw cause
   })
-  const metrics = new ServerMetrics()
+  const metrics = new ServerMetrics({ readFleet: () => status.readFleet() })
   const meter = new Meter({
     write: (record, instanceUs) => {
       metrics.recorded(record)
       return ledger.write(record, instanceUs)
     },
     hasRun: (revision) => ledger.hasRun(revision),
+    onUnrecorded: (code) => metrics.shed(code),
     clock: monotonicClock,
     now: Date.now,
   })
   underWay = () => meter.underWay
-  const admission = new Admission({ maxInFlight: settings.maxInFlight, ledgerUnavailable: () => ledger.unavailable })
+  const admission = new Admission({
+    maxInFlight: settings.maxInFlight,
+    maxPerOwner: settings.ownerConcurrency,
+    ledgerUnavailable: () => ledger.unavailable,
+  })
   const relay = new EgressRelay(egress)
   const revisions = new KnownRevisions(registry)
   const usage = new UsageJournal({ revisions, ledger, metrics, now: Date.now })
   const fleet = new Fleet({
     program,
-    hosts: settings.hosts,
-    placeTimeoutMs: PLACE_TIMEOUT_MS,
+    policy,
+    machine,
     codeOf: (revision) => registry.code(revision),
     isLive: ({ functionName, id }) => registry.find(functionName)?.id === id,
-    listener: createHostListener({ revisions, journal, relay, usage, log }),
+    isKeptWarm: (functionName) => settings.keepWarm.includes(functionName),
+    keptWarm: () => settings.keepWarm.map((name) => registry.find(name)).filter((revision) => revision !== undefined),
+    listener: createHostListener({ revisions, journal, relay, usage, metrics, log }),
   })
+  const ledgerUnavailable = (): string | undefined => ledger.unavailable
+  const status = new ServerStatus({ version: VERSION, fleet, admission, metrics, ledgerUnavailable })
   registry.onRouteChange(({ functionName, previous, current }) => {
     if (previous !== undefined) fleet.retire(previous.id)
-    if (current === undefined)
-      logs.remove(functionName).catch((cause: unknown) => log.warn({ functionName, err: cause }, 'log not removed'))
+    if (current !== undefined) return
+    fleet.forget(functionName)
+    logs.remove(functionName).catch((cause: unknown) => log.warn({ functionName, err: cause }, 'log not removed'))
   })
 
-  let draining = false
   const invoke = createInvoke({ registry, admission, fleet, meter, journal })
   const deployer = new Deployer({ registry, fleet })
-  const gateway = createGateway({ invoke, maxBodyBytes: settings.maxBodyBytes, isDraining: () => draining, onFault })
+  let gatewayPhase: GatewayPhase = 'open'
+  const gateway = createGateway({ invoke, maxBodyBytes: settings.maxBodyBytes, phase: () => gatewayPhase, onFault })
   const controlPlane = createControlPlane({
     token,
     registry,
@@ -122,16 +137,17 @@ export async function startServer(settings: ServerSettings): Promise<RunningServ
     deploy: (functionName, request) => deployer.deploy(functionName, OWNER, request),
     remove: (functionName) => deployer.remove(functionName),
     serverInfo: () => ({ version: VERSION, url: urlOf(gateway), adminUrl: urlOf(controlPlane), hosts: fleet.hosts }),
-    isReady: () => !draining && ledger.unavailable === undefined && fleet.hosts.some(({ state }) => state === 'ready'),
+    status: () => status.read(),
     dataUrl: () => urlOf(gateway),
     maxBodyBytes: settings.maxBodyBytes,
     maxBundleBytes: settings.maxBundleBytes,
     onFault,
   })
   const close = async (): Promise<void> => {
-    draining = true
-    await closeWithin(DRAIN_MS, gateway)
-    await closeWithin(DRAIN_MS, controlPlane)
+    status.phase = 'draining'
+    gatewayPhase = 'closing'
+    await drain(gateway, { graceMs: settings.graceMs, onGraceOver: () => (gatewayPhase = 'closed') })
+    await closeWithin(CONTROL_GRACE_MS, controlPlane)
     await fleet.close()
     await egress.close()
     await journal.settled()
@@ -140,8 +156,13 @@ export async function startServer(settings: ServerSettings): Promise<RunningServ
     registry.close()
   }
 
+  const ready = fleet.start().then(() => {
+    if (status.phase === 'starting') status.phase = 'open'
+    log.info({ hosts: fleet.hosts.length }, 'hosts are ready')
+  })
+  // Whoever does not wait for it must not be told by an unhandled rejection.
+  ready.catch(() => {})
   try {
-    await fleet.start()
     await listen(gateway, settings.host, settings.port, '--port')
     await listen(controlPlane, ADMIN_HOST, settings.adminPort, '--admin-port')
   } catch (cause) {
@@ -151,11 +172,12 @@ export async function startServer(settings: ServerSettings): Promise<RunningServ
   const url = urlOf(gateway)
   const adminUrl = urlOf(controlPlane)
   const announcement = announceServer({ url, adminUrl, token, pid: process.pid, dataDir })
-  log.info({ url, adminUrl, dataDir }, 'server is ready')
+  log.info({ url, adminUrl, dataDir }, 'server listens')
   return {
     url,
     adminUrl,
     token,
+    ready,
     close: async () => {
       announcement.withdraw()
       await close()

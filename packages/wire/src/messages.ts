@@ -11,6 +11,11 @@ export interface Setup {
   readonly prewarm: number
   readonly maxIsolates: number
   readonly maxBodyBytes: number
+  /** Isolates that may be entered at the same time; one that has been for `entrySliceMs` does not count any more. */
+  readonly enteredIsolates: number
+  readonly entrySliceMs: number
+  /** What the process should stay below, by giving up idle isolates. */
+  readonly memoryBudgetBytes: number
 }
 
 /** Gives a revision's code to the host, once, before any other message names the revision. text: source; body: code cache, if any. */
@@ -21,6 +26,8 @@ export interface Load {
   readonly handlerExport?: string
   readonly limits: FunctionLimits
   readonly env: Readonly<Record<string, string>>
+  /** Its isolate stays while others leave. */
+  readonly keepWarm?: boolean
 }
 
 /** Asks for the code cache of a loaded revision; answered by {@link Compiled}. Nothing of the code runs. */
@@ -164,4 +171,49 @@ export interface Pulse {
   readonly underWay: ReadonlyArray<readonly [invocation: number, usage: PackedUsage]>
 }
 
-export type ToServer = Ready | Compiled | Started | Answer | Failed | Log | Fetch | FetchStop | Background | Pulse
+/** Invocations that have entered and have not answered: they wait for a timer or a fetch, and leave their slot to others. */
+export interface Waiting {
+  readonly type: 'waiting'
+  readonly invocations: readonly number[]
+}
+
+/** How the host fares, ten times a second while it has work and once a second while it has none. */
+export interface Signals {
+  readonly type: 'signals'
+  /** What the figures are of, in ms. */
+  readonly windowMs: number
+  /** Of entries, from when they were ready to run until they ran, and their threads' waits for a core. */
+  readonly runDelay: { readonly count: number; readonly p50Us: number; readonly p90Us: number; readonly p99Us: number }
+  /** Of that, the median of what was not the wait for earlier entries of the same function, in µs: what any other function would find. */
+  readonly sharedDelayUs: number
+  /** Entries that wait to go on with invocations which have given their slots back. */
+  readonly resumed: number
+  /** Isolates that are entered. */
+  readonly entered: number
+  /** Isolates with a function loaded. */
+  readonly isolates: number
+  /** Of these, those with work that nobody waits for. */
+  readonly lingering: number
+  /** Share of the time in which the event loop was busy, 0 to 1. */
+  readonly loopUtilization: number
+  /** The longest that the event loop was late, in ms. */
+  readonly loopDelayMs: number
+  /** CPU time of the process since it started. */
+  readonly cpuUs: number
+  /** Resident memory of the process. */
+  readonly memoryBytes: number
+}
+
+export type ToServer =
+  | Ready
+  | Compiled
+  | Started
+  | Answer
+  | Failed
+  | Log
+  | Fetch
+  | FetchStop
+  | Background
+  | Pulse
+  | Waiting
+  | Signals

@@ -1,4 +1,4 @@
-import { resolveSettings, SETTINGS, startServer, variableOf } from '@carpool/server'
+import { resolveSettings, startServer, variableOf } from '@carpool/server'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -9,23 +9,22 @@ import { addSettingOptions, settingFlags } from '../setting-options.ts'
 import { untilStopped } from '../signals.ts'
 import type { Verb } from '../verb.ts'
 
-/** Without `--data` nothing of a development server is kept. */
-const { data: _, ...OPTIONAL_SETTINGS } = SETTINGS
 /** The function's own log is what one wants to see. */
-const QUIET = { [variableOf(SETTINGS.logLevel)]: 'warn' }
+const QUIET = { [variableOf('logLevel')]: 'warn' }
 
 export const dev: Verb<DeploymentOptions & Readonly<Record<string, unknown>>> = {
   jsonHelp: 'print one line of JSON on stdout when the function is served, and all else on stderr',
 
   define(command) {
     addDeploymentOptions(command)
+    // Without it nothing of a development server is kept.
     command.option('--data <text>', 'folder for bundles, metadata and logs (default: a temporary one)')
-    addSettingOptions(command, OPTIONAL_SETTINGS, variableOf)
+    addSettingOptions(command, ['data'])
   },
 
   async run({ args: [path = '.'], options, io, output }) {
     const stopped = untilStopped()
-    const given = settingFlags(SETTINGS, options)
+    const given = settingFlags(options)
     await using folder = await dataFolder(given['data'])
     const server = await startServer(resolveSettings({ ...given, data: folder.path }, { ...QUIET, ...io.env }))
     const loop = new DevLoop({ path, options, client: new ApiClient(server), io, output })

@@ -1,31 +1,71 @@
-import { resolveSettings, SETTINGS, startServer, variableOf } from '@carpool/server'
+import {
+  CONFIG_VARIABLE,
+  configSchema,
+  DEFAULT_CONFIG_FILE,
+  readConfigFile,
+  resolveSettings,
+  settingsInForce,
+  startServer,
+} from '@carpool/server'
+import { renderConfig } from '../config-text.ts'
 import { addSettingOptions, settingFlags } from '../setting-options.ts'
 import { untilStopped } from '../signals.ts'
-import type { Verb } from '../verb.ts'
+import type { Call, Verb } from '../verb.ts'
 
-export const serve: Verb<Readonly<Record<string, unknown>>> = {
+interface ServeOptions extends Readonly<Record<string, unknown>> {
+  readonly config?: string
+  readonly printConfig?: boolean
+  readonly printConfigSchema?: boolean
+}
+
+export const serve: Verb<ServeOptions> = {
   jsonHelp: 'print one line of JSON on stdout when the server is ready, and all else on stderr',
 
   define(command) {
-    addSettingOptions(command, SETTINGS, variableOf)
+    command
+      .option(
+        '--config <file>',
+        `JSON file with settings, named as in --print-config (default: ${DEFAULT_CONFIG_FILE} if there is one, env: ${CONFIG_VARIABLE})`,
+      )
+      .option('--print-config', 'print the settings that would be in force and where each comes from, and start nothing')
+      .option('--print-config-schema', 'print the JSON Schema of the file with settings, and start nothing')
+    addSettingOptions(command)
+    command.addHelpText('after', '\nA flag wins over the environment, which wins over the file, which wins over the default.')
   },
 
-  async run({ options, io, output }) {
-    const settings = resolveSettings(settingFlags(SETTINGS, options), io.env)
+  async run(call) {
+    const { options, io, output } = call
+    if (options.printConfigSchema) return output.raw(Buffer.from(`${JSON.stringify(configSchema(), null, 2)}\n`))
+    const file = readConfigFile({ flag: options.config, env: io.env, folder: process.cwd() })
+    const flags = settingFlags(options)
+    if (options.printConfig) {
+      const settings = settingsInForce(flags, io.env, { file })
+      return output.answer({ configFile: file?.path ?? null, settings }, renderConfig(settings, file?.path, io.stdout))
+    }
     const stopped = untilStopped()
-    const server = await startServer(settings)
-    const { url, adminUrl } = server
-    output.answer(
-      { ready: true, url, adminUrl },
-      [
-        'Carpool is ready.',
-        `  functions      ${url}/<name>/`,
-        `  control plane  ${adminUrl}`,
-        'Deploy a function with: carpool deploy <path>',
-        'Stop with Ctrl+C.',
-      ].join('\n'),
-    )
-    await stopped
-    await server.close()
+    const server = await startServer(resolveSettings(flags, io.env, { file }))
+    try {
+      if (await isReadyBefore(stopped, server.ready)) announce(call, server)
+      await stopped
+    } finally {
+      await server.close()
+    }
   },
+}
+
+async function isReadyBefore(stopped: Promise<void>, ready: Promise<void>): Promise<boolean> {
+  return await Promise.race([ready.then(() => true), stopped.then(() => false)])
+}
+
+function announce({ output }: Call<ServeOptions>, { url, adminUrl }: { readonly url: string; readonly adminUrl: string }): void {
+  output.answer(
+    { ready: true, url, adminUrl },
+    [
+      'Carpool is ready.',
+      `  functions      ${url}/<name>/`,
+      `  control plane  ${adminUrl}`,
+      'Deploy a function with: carpool deploy <path>',
+      'Stop with Ctrl+C.',
+    ].join('\n'),
+  )
 }

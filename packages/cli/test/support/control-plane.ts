@@ -8,6 +8,7 @@ import {
   type InvokeRequest,
   type InvokeResponse,
   type LogLine,
+  type StatusInfo,
   type UsageRow,
 } from '@carpool/core'
 import { EventEmitter, once } from 'node:events'
@@ -30,6 +31,7 @@ export async function startControlPlane(t: Test) {
     /** Rows of usage, by what a row stands for. */
     usage: {} as Readonly<Record<string, readonly UsageRow[]>>,
     records: [] as readonly InvocationRecord[],
+    status: undefined as StatusInfo | undefined,
     /** Query strings of the requests for usage and for records. */
     usageQueries: [] as string[],
     /** Answers the next deploy instead. */
@@ -61,6 +63,8 @@ export async function startControlPlane(t: Test) {
         state.events.emit('deploy')
         return send(201, state.functions.get(name))
       }
+      case 'GET status':
+        return send(200, state.status)
       case 'GET functions':
         return send(200, { functions: [...state.functions.values()] })
       case 'DELETE functions/:name':

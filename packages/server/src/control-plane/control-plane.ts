@@ -2,10 +2,12 @@ import {
   CarpoolError,
   PROBLEM_CONTENT_TYPE,
   problemOfError,
+  retryAfterSeconds,
   type DeployRequest,
   type Invoke,
   type Revision,
   type ServerInfo,
+  type StatusInfo,
 } from '@carpool/core'
 import type { FunctionLogs } from '@carpool/function-logs'
 import type { Ledger } from '@carpool/ledger'
@@ -16,6 +18,7 @@ import type { Registry } from '@carpool/registry'
 import Fastify, { type FastifyInstance, type FastifyReply } from 'fastify'
 import { authorize } from './authorize.ts'
 import { functionRoutes } from './function-routes.ts'
+import { healthRoutes, statusRoute } from './health-routes.ts'
 import { logRoutes } from './log-routes.ts'
 import { describeSchemaFault, errorOfRequest } from './request-problem.ts'
 import { usageRoutes } from './usage-routes.ts'
@@ -32,8 +35,7 @@ export interface ControlPlaneOptions {
   readonly remove: (functionName: string) => Promise<void>
   readonly invoke: Invoke
   readonly serverInfo: () => ServerInfo
-  /** Whether a host takes invocations and the server is not shutting down. */
-  readonly isReady: () => boolean
+  readonly status: () => StatusInfo
   /** Address of the data plane, without a slash at the end. */
   readonly dataUrl: () => string
   readonly maxBodyBytes: number
@@ -50,6 +52,8 @@ export function createControlPlane(options: ControlPlaneOptions): FastifyInstanc
   const refuse = (cause: unknown, reply: FastifyReply): FastifyReply => {
     const error = errorOfRequest(cause, bodyLimit)
     if (error.code === 'internal') options.onFault(error)
+    const retryAfter = retryAfterSeconds(error.code, Math.random)
+    if (retryAfter !== undefined) reply.header('retry-after', retryAfter)
     return reply.code(error.status).type(PROBLEM_CONTENT_TYPE).send(problemOfError(error))
   }
   const app = Fastify({
@@ -66,15 +70,12 @@ export function createControlPlane(options: ControlPlaneOptions): FastifyInstanc
   app.setNotFoundHandler(() => {
     throw new CarpoolError('route-not-found', 'The control plane has nothing at this address.')
   })
-  app.get('/healthz', () => ({ status: 'ok' }))
-  app.get('/readyz', (_request, reply) => {
-    const ready = options.isReady()
-    return reply.code(ready ? 200 : 503).send({ status: ready ? 'ready' : 'not ready' })
-  })
+  healthRoutes(app, options)
   app.get('/metrics', async (_request, reply) => reply.type(options.metrics.contentType).send(await options.metrics.render()))
   app.register((guarded, _options, done) => {
     guarded.addHook('onRequest', async (request) => authorize(request, options.token))
     guarded.get('/v1/server', () => options.serverInfo())
+    statusRoute(guarded, options)
     functionRoutes(guarded, options)
     logRoutes(guarded, options)
     usageRoutes(guarded, options)

@@ -2,7 +2,15 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { monotonicClock, resolveLimits, type CarpoolError, type DeployRequest, type Invoke, type Problem } from '@carpool/core'
+import {
+  monotonicClock,
+  resolveLimits,
+  type CarpoolError,
+  type DeployRequest,
+  type Invoke,
+  type Problem,
+  type StatusInfo,
+} from '@carpool/core'
 import { FunctionLogs } from '@carpool/function-logs'
 import { openLedger } from '@carpool/ledger'
 import { Meter } from '@carpool/metering'
@@ -13,6 +21,21 @@ import { createControlPlane } from '../../src/control-plane/control-plane.ts'
 
 export const TOKEN = 'a-token'
 const MAX_BYTES = 100_000
+
+const STATUS: StatusInfo = {
+  version: '0',
+  state: 'ready',
+  reasons: [],
+  uptimeMs: 1,
+  cores: 2,
+  machineBusyCores: 0.5,
+  hosts: [],
+  inFlight: 0,
+  queued: 0,
+  shed: {},
+  decisions: [],
+  failedStarts: { inRow: 0, nextAttemptInMs: 0 },
+}
 
 /** Logs that tell how many follow them. */
 export class CountedLogs extends FunctionLogs {
@@ -38,6 +61,7 @@ export async function startControlPlane(t: Test, invoke: Invoke = () => Promise.
   const ledger = await openLedger(dataDir, { retentionDays: 1, onProblem: ({ message }) => t.fail(message) })
   const deploys: DeployRequest[] = []
   const faults: CarpoolError[] = []
+  const state = { status: STATUS }
   const app = createControlPlane({
     token: TOKEN,
     registry,
@@ -60,7 +84,7 @@ export async function startControlPlane(t: Test, invoke: Invoke = () => Promise.
     },
     remove: async (functionName) => registry.remove(functionName),
     serverInfo: () => ({ version: '0', url: '', adminUrl: '', hosts: [] }),
-    isReady: () => true,
+    status: () => state.status,
     dataUrl: () => 'http://127.0.0.1:1',
     maxBodyBytes: MAX_BYTES,
     maxBundleBytes: MAX_BYTES,
@@ -79,7 +103,7 @@ export async function startControlPlane(t: Test, invoke: Invoke = () => Promise.
     fetch(url + path, { ...init, headers: { authorization: `Bearer ${TOKEN}`, ...(init.headers as Record<string, string>) } })
   const post = (path: string, body: unknown, init: RequestInit = {}): Promise<Response> =>
     send(path, { ...init, method: 'POST', body: JSON.stringify(body), headers: { 'content-type': 'application/json' } })
-  return { url, dataDir, registry, logs, ledger, deploys, faults, send, post }
+  return { url, dataDir, registry, logs, ledger, deploys, faults, state, send, post }
 }
 
 export async function problemOf(response: Response): Promise<Problem & { readonly contentType: string | null }> {

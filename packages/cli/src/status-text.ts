@@ -1,0 +1,73 @@
+import type { FailedStartsInfo, HostInfo, ScalingDecisionInfo, StatusInfo } from '@carpool/core'
+import type { Writable } from 'node:stream'
+import { stripVTControlCharacters } from 'node:util'
+import { renderTable, type Column } from './table.ts'
+import { formatBytes, formatDuration, formatShare } from './units.ts'
+
+/** Decisions that are shown; `--json` has them all. */
+const MAX_DECISIONS = 5
+
+const HOST_COLUMNS: readonly Column<HostInfo>[] = [
+  { title: 'HOST', align: 'right', text: ({ id }) => String(id) },
+  { title: 'PID', align: 'right', text: ({ pid }) => String(pid) },
+  { title: 'STATE', text: ({ state }) => state },
+  { title: 'SATURATION', align: 'right', text: ({ saturation }) => formatShare(saturation, 1) },
+  { title: 'CPU', align: 'right', text: ({ cpuCores }) => cpuCores.toFixed(2) },
+  { title: 'LOOP', align: 'right', text: ({ loopUtilization }) => formatShare(loopUtilization, 1) },
+  { title: 'LATE', align: 'right', text: ({ loopDelayMs }) => formatMs(loopDelayMs) },
+  { title: 'RUN DELAY P50', align: 'right', text: ({ runDelayMs }) => formatMs(runDelayMs.p50) },
+  { title: 'P90', align: 'right', text: ({ runDelayMs }) => formatMs(runDelayMs.p90) },
+  { title: 'P99', align: 'right', text: ({ runDelayMs }) => formatMs(runDelayMs.p99) },
+  { title: 'RUNNING', align: 'right', text: ({ running, limit }) => `${running}/${Math.floor(limit)}` },
+  { title: 'IN FLIGHT', align: 'right', text: ({ inFlight }) => String(inFlight) },
+  { title: 'ISOLATES', align: 'right', text: ({ enteredIsolates, isolates }) => `${enteredIsolates}/${isolates}` },
+  { title: 'MEMORY', align: 'right', text: ({ memoryBytes }) => formatBytes(memoryBytes) },
+  { title: 'STARTED', text: ({ startedAt }) => startedAt },
+]
+
+const DECISION_COLUMNS: readonly Column<ScalingDecisionInfo>[] = [
+  { title: 'DECIDED', text: ({ at }) => at },
+  { title: 'ACTION', text: ({ action }) => action },
+  { title: 'HOSTS', text: ({ hostsBefore, hostsAfter }) => `${hostsBefore} -> ${hostsAfter}` },
+  { title: 'REASON', text: ({ reason }) => reason },
+  { title: 'FIGURES', text: ({ figures }) => pairs(figures, '=') },
+]
+
+/** How a server fares, for people: a few lines, its hosts, and what was decided last. */
+export function renderStatus(status: StatusInfo, stream: Writable): string {
+  const { hosts } = status
+  const decisions = status.decisions.slice(0, MAX_DECISIONS)
+  return [
+    stripVTControlCharacters(summary(status)),
+    hosts.length > 0 ? renderTable(HOST_COLUMNS, hosts, stream) : 'There are no host processes.',
+    ...(decisions.length > 0 ? [renderTable(DECISION_COLUMNS, decisions, stream)] : []),
+  ].join('\n\n')
+}
+
+function summary(status: StatusInfo): string {
+  const { version, state, reasons, uptimeMs, cores, machineBusyCores, inFlight, queued, shed, failedStarts } = status
+  const refused = pairs(Object.fromEntries(Object.entries(shed).filter(([, count]) => count > 0)), ' ')
+  return [
+    `Carpool ${version} is ${state.replace('-', ' ')}, up for ${formatMs(uptimeMs)}.`,
+    ...reasons.map((reason) => `  ${reason}`),
+    `${inFlight} in flight, ${queued} of them queued. Refused so far: ${refused === '' ? 'none' : refused}.`,
+    `${machineBusyCores.toFixed(2)} of ${Number(cores.toFixed(2))} cores are busy.`,
+    ...describeFailedStarts(failedStarts),
+  ].join('\n')
+}
+
+function describeFailedStarts({ inRow, nextAttemptInMs, last }: FailedStartsInfo): readonly string[] {
+  if (inRow === 0) return []
+  const next = nextAttemptInMs > 0 ? ` The next one is in ${formatMs(nextAttemptInMs)}.` : ''
+  return [`The last ${inRow === 1 ? 'start of a host' : `${inRow} starts of hosts`} failed${last ? `: ${last}` : ''}.${next}`]
+}
+
+function pairs(record: Readonly<Record<string, number>>, between: string): string {
+  return Object.entries(record)
+    .map(([name, value]) => `${name}${between}${Number.isInteger(value) ? value : Number(value.toPrecision(3))}`)
+    .join(', ')
+}
+
+function formatMs(ms: number): string {
+  return formatDuration(ms * 1000)
+}

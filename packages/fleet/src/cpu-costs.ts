@@ -1,0 +1,22 @@
+/** Weight of the newest call. */
+const SMOOTHING = 0.2
+/** What a call is taken to cost of which nothing is known, in ms. */
+const UNKNOWN_MS = 1
+
+/** What calls of each function cost lately, in ms of CPU: what fairness between functions and a guess at a host's backlog go by. */
+export class CpuCosts {
+  readonly #meanMs = new Map<string, number>()
+
+  used(functionName: string, cpuMs: number): void {
+    const meanMs = this.#meanMs.get(functionName)
+    this.#meanMs.set(functionName, meanMs === undefined ? cpuMs : meanMs + (cpuMs - meanMs) * SMOOTHING)
+  }
+
+  meanMs(functionName: string): number {
+    return this.#meanMs.get(functionName) ?? UNKNOWN_MS
+  }
+
+  forget(functionName: string): void {
+    this.#meanMs.delete(functionName)
+  }
+}

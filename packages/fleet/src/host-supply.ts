@@ -1,0 +1,164 @@
+import { CarpoolError, type FailedStartsInfo } from '@carpool/core'
+import type { HostProcess } from './host-process.ts'
+import { HEALTHY_AFTER_MS, respawnDelayMs } from './respawn-delay.ts'
+
+export interface HostSupplyOptions {
+  /** Hosts that serve from the start. */
+  readonly minHosts: number
+  /** Processes kept started, to take over at once. */
+  readonly standbyHosts: number
+  /** Whether a process that nobody waits for may be started now: it takes half a second of a core. */
+  readonly canStartStandby: () => boolean
+  /** Starts a process, whose end is told by {@link HostSupply.gone}. @throws CarpoolError `no-host` */
+  readonly start: () => HostProcess
+  /** A host takes invocations from now on. */
+  readonly onServing: (host: HostProcess) => void
+  /** A host that was not told to has ended, or could not be started; the next start is in so many ms. */
+  readonly onLost: (how: string, respawnInMs: number, host?: HostProcess) => void
+  /** A start was a success, or not. */
+  readonly onStart: (result: 'ready' | 'failed') => void
+}
+
+/** A host that drains waits so long for what a last answer may have left behind, in ms: longer than a host is silent about it. */
+const SETTLED_MS = 1_500
+/** What nobody waits for gets so long to end, in ms; as in an isolate that is retired. */
+const LINGER_MS = 30_000
+
+/** Keeps as many hosts serving as are wanted, and some more started, replaces those that die, and ends those that have drained. */
+export class HostSupply {
+  readonly #options: HostSupplyOptions
+  readonly #hosts = new Set<HostProcess>()
+  #wanted: number
+  #failures = 0
+  #lastFailure: string | undefined
+  #retryAtMs = 0
+  #retry: NodeJS.Timeout | undefined
+  #isClosed = false
+
+  constructor(options: HostSupplyOptions) {
+    this.#options = options
+    this.#wanted = options.minHosts
+  }
+
+  get all(): Iterable<HostProcess> {
+    return this.#hosts
+  }
+
+  /** Those that count as capacity, the ones that are starting included, the oldest first. */
+  get serving(): HostProcess[] {
+    return [...this.#hosts].filter(({ serves }) => serves)
+  }
+
+  /** Those that take invocations. */
+  get ready(): HostProcess[] {
+    return [...this.#hosts].filter(({ takesInvocations }) => takesInvocations)
+  }
+
+  get failedStarts(): FailedStartsInfo {
+    return {
+      inRow: this.#failures,
+      nextAttemptInMs: this.#retry === undefined ? 0 : Math.max(0, Math.round(this.#retryAtMs - performance.now())),
+      ...(this.#lastFailure !== undefined && { last: this.#lastFailure }),
+    }
+  }
+
+  grow(count: number): void {
+    this.#wanted += count
+    this.fill()
+  }
+
+  drain(id: number): void {
+    const host = this.serving.find((one) => one.id === id)
+    if (host === undefined) return
+    this.#wanted = Math.max(1, this.#wanted - 1)
+    host.drain()
+  }
+
+  /** What runs in it harms the process: it gets nothing more, and another takes its place. */
+  poison(host: HostProcess): void {
+    host.drain('poisoned')
+    this.fill()
+  }
+
+  /** Starts and promotes what is missing. */
+  fill(): void {
+    if (this.#isClosed) return
+    while (this.serving.length < this.#wanted) {
+      const host = this.#bestStandby() ?? this.#start()
+      if (host === undefined) return
+      host.promote()
+      if (host.takesInvocations) this.#options.onServing(host)
+    }
+    // What is called for comes first.
+    if (this.serving.some(({ takesInvocations }) => !takesInvocations)) return
+    const { standbyHosts, canStartStandby } = this.#options
+    while (this.#standbys.length < standbyHosts && canStartStandby()) if (this.#start() === undefined) return
+  }
+
+  /** Ends the hosts that have drained, and starts what is missing. To be called now and then. */
+  upkeep(nowMs: number): void {
+    this.fill()
+    for (const host of this.#hosts) if (host.isDrained(nowMs, { settledMs: SETTLED_MS, lingerMs: LINGER_MS })) host.stop()
+  }
+
+  /** A process has ended. */
+  gone(host: HostProcess, how: string): void {
+    this.#hosts.delete(host)
+    if (host.isToEnd || this.#isClosed) return this.fill()
+    if (host.livedMs > HEALTHY_AFTER_MS) this.#failures = 0
+    this.#fail(how, host)
+    this.fill()
+  }
+
+  /** Starts nothing more. */
+  close(): void {
+    this.#isClosed = true
+    clearTimeout(this.#retry)
+  }
+
+  get #standbys(): HostProcess[] {
+    return [...this.#hosts].filter(({ isStandby }) => isStandby)
+  }
+
+  #bestStandby(): HostProcess | undefined {
+    const standbys = this.#standbys
+    return standbys.find(({ isReady }) => isReady) ?? standbys[0]
+  }
+
+  /** A new standby; undefined if starts have failed of late, and it is not yet time for the next. */
+  #start(): HostProcess | undefined {
+    if (this.#retry !== undefined) return undefined
+    try {
+      const host = this.#options.start()
+      this.#hosts.add(host)
+      host.ready.then(
+        () => this.#started(host),
+        () => this.#options.onStart('failed'),
+      )
+      return host
+    } catch (cause) {
+      this.#options.onStart('failed')
+      this.#fail(CarpoolError.from(cause).message)
+      return undefined
+    }
+  }
+
+  #started(host: HostProcess): void {
+    this.#options.onStart('ready')
+    if (host.takesInvocations) this.#options.onServing(host)
+    this.fill()
+  }
+
+  #fail(how: string, host?: HostProcess): void {
+    this.#lastFailure = how
+    const respawnInMs = respawnDelayMs(++this.#failures)
+    this.#options.onLost(how, respawnInMs, host)
+    if (respawnInMs === 0) return
+    clearTimeout(this.#retry)
+    this.#retryAtMs = performance.now() + respawnInMs
+    this.#retry = setTimeout(() => {
+      this.#retry = undefined
+      this.fill()
+    }, respawnInMs)
+  }
+}

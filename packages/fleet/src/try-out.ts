@@ -1,0 +1,48 @@
+import type { StartResult } from '@carpool/wire'
+import { concurrencyLimit } from './concurrency-limit.ts'
+import type { HostProcess, HostRevision } from './host-process.ts'
+
+/** What a try-out of new code found. */
+export interface TryOut {
+  readonly result: StartResult
+  readonly codeCache: Uint8Array | undefined
+}
+
+/** Deploys that are tried out at the same time: each takes a process and up to a core. */
+const MAX_TRY_OUTS = 2
+
+/**
+ * Compiles and loads new code in host processes of their own, which end afterwards: whatever the code does, no running function feels it.
+ * The code cache is made before any of the code runs.
+ */
+export class TryOuts {
+  readonly #start: () => HostProcess
+  readonly #hosts = new Set<HostProcess>()
+  readonly #limit = concurrencyLimit(MAX_TRY_OUTS)
+
+  /** @param start starts a process that serves nobody. @throws CarpoolError `no-host` */
+  constructor(start: () => HostProcess) {
+    this.#start = start
+  }
+
+  get hosts(): Iterable<HostProcess> {
+    return this.#hosts
+  }
+
+  run(revision: HostRevision, source: string): Promise<TryOut> {
+    return this.#limit(async () => {
+      const host = this.#start()
+      this.#hosts.add(host)
+      try {
+        await host.ready
+        host.give(revision, { source })
+        const codeCache = await host.compile(revision.id)
+        return { codeCache, result: await host.start(revision) }
+      } finally {
+        host.stop()
+        host.kill()
+        void host.ended.then(() => this.#hosts.delete(host))
+      }
+    })
+  }
+}

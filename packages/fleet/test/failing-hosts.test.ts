@@ -1,0 +1,109 @@
+import { Cancellation, resolveLimits, type Revision } from '@carpool/core'
+import t from 'tap'
+import { Fleet, Machine, type FleetListener } from '../src/index.ts'
+
+const REVISION: Revision = {
+  id: 'r',
+  functionName: 'f',
+  owner: 'o',
+  form: 'fetch',
+  createdAt: '',
+  codeBytes: 1,
+  codeHash: '',
+  limits: resolveLimits({}),
+  env: {},
+}
+
+/** A fleet whose host processes run a script in place of the host program. */
+function fleetOf(script: string, { hostStartTimeoutMs = 60_000 } = {}) {
+  const lost: Array<{ how: string; respawnInMs: number }> = []
+  const ignore = (): void => {}
+  const untilLost = Promise.withResolvers<void>()
+  const listener: FleetListener = {
+    logged: ignore,
+    fetchStarted: ignore,
+    fetchStopped: ignore,
+    usedInBackground: ignore,
+    usedCpu: ignore,
+    complained: ignore,
+    gone: ignore,
+    hostPoisoned: ignore,
+    hostStarted: ignore,
+    scaled: ignore,
+    hostLost: (how, respawnInMs) => {
+      lost.push({ how, respawnInMs })
+      if (lost.length === 4) untilLost.resolve()
+    },
+  }
+  const fleet = new Fleet({
+    program: {
+      nodePath: process.execPath,
+      nodeArguments: ['-e', script],
+      runtime: '',
+      setup: {
+        type: 'setup',
+        prewarm: 0,
+        maxIsolates: 1,
+        maxBodyBytes: 1,
+        enteredIsolates: 1,
+        entrySliceMs: 1,
+        memoryBudgetBytes: 0,
+      },
+    },
+    policy: {
+      scaling: {
+        minHosts: 1,
+        maxHosts: 2,
+        saturationPercent: 80,
+        saturationWindowMs: 5_000,
+        panicPercent: 95,
+        panicWindowMs: 1_000,
+        machineFullPercent: 100,
+        growPauseMs: 0,
+        shrinkWindowMs: 60_000,
+        shrinkPauseMs: 0,
+        shrinkPercent: 60,
+      },
+      limit: { initial: 4, min: 1, max: 10, targetMs: 5 },
+      queue: { targetMs: 5, intervalMs: 100, maxQueueMs: 50 },
+      maxQueued: 10,
+      standbyHosts: 1,
+      hostStartTimeoutMs,
+    },
+    machine: new Machine(),
+    codeOf: async () => ({ source: '' }),
+    isLive: () => true,
+    isKeptWarm: () => false,
+    keptWarm: () => [],
+    listener,
+  })
+  return { fleet, lost, fourLost: untilLost.promise }
+}
+
+t.test('hosts that die at once are tried ever more rarely, one at a time, and it is told', async (t) => {
+  const { fleet, lost, fourLost } = fleetOf('process.exit(3)')
+  const started = fleet.start()
+  started.catch(() => {})
+  await fourLost
+  t.same(
+    lost.slice(0, 4).map(({ respawnInMs }) => respawnInMs),
+    [0, 100, 200, 400],
+  )
+  t.ok(lost.every(({ how }) => how === 'exit code 3'))
+  t.notOk(fleet.isReady)
+  t.match(fleet.failedStarts, { inRow: 4, last: 'exit code 3' })
+  t.ok(fleet.failedStarts.nextAttemptInMs > 0)
+  t.ok(fleet.hosts.length <= 1)
+  await t.rejects(Promise.resolve(fleet.place(REVISION, new Cancellation())), { code: 'no-host' })
+  await fleet.close()
+  await t.rejects(started, { code: 'draining' })
+})
+
+t.test('a host that never gets ready is ended, and another is tried', async (t) => {
+  const { fleet, lost, fourLost } = fleetOf('setInterval(() => {}, 1000)', { hostStartTimeoutMs: 100 })
+  fleet.start().catch(() => {})
+  await fourLost
+  t.equal(lost[0]?.how, 'it did not answer in time')
+  t.ok(fleet.hosts.length <= 1)
+  await fleet.close()
+})

@@ -1,0 +1,72 @@
+import type { Signals } from '@carpool/wire'
+import t from 'tap'
+import { HostSignals } from '../src/host-signals.ts'
+
+const QUIET: Signals = {
+  type: 'signals',
+  windowMs: 100,
+  runDelay: { count: 0, p50Us: 0, p90Us: 0, p99Us: 0 },
+  sharedDelayUs: 0,
+  resumed: 0,
+  entered: 0,
+  isolates: 0,
+  lingering: 0,
+  loopUtilization: 0,
+  loopDelayMs: 0,
+  cpuUs: 0,
+  memoryBytes: 0,
+}
+const DELAYED: Signals = { ...QUIET, loopUtilization: 1, runDelay: { count: 9, p50Us: 2_000, p90Us: 8_000, p99Us: 9_000 } }
+
+function signals(): HostSignals {
+  return new HostSignals({ targetMs: 5, keptMs: 10_000, nowMs: 0 })
+}
+
+t.test('what a host tells becomes means over time', async (t) => {
+  const host = signals()
+  for (let atMs = 100; atMs <= 2_000; atMs += 100) {
+    host.told(atMs <= 1_000 ? QUIET : DELAYED, atMs)
+    host.sample({ cpuUs: atMs * 1000, memoryBytes: 7 }, true, atMs)
+  }
+  t.match(host.load(1_000), { cpuCores: 1, loopUtilization: 1, delayedShare: 1 })
+  t.equal(host.load(1_900).delayedShare, 1_000 / 1_900)
+  t.same(host.runDelayMs(2_000), { p50: 2, p90: 8, p99: 9 })
+  t.ok(host.wasDelayed(1_000, 2_900))
+  t.notOk(host.wasDelayed(1_000, 3_100))
+  t.equal(host.memoryBytes, 7)
+})
+
+t.test(
+  'a host that has work and says nothing is stuck: its loop is busy and its work is late, and none of it counts twice',
+  async (t) => {
+    const host = signals()
+    host.told(QUIET, 1_000)
+    host.sample(undefined, true, 1_000)
+    for (let atMs = 1_250; atMs <= 4_000; atMs += 250) host.sample(undefined, true, atMs)
+    t.equal(host.load(3_000).loopUtilization, 1)
+    t.equal(host.load(3_000).delayedShare, 1)
+    t.equal(host.loopDelayMs(4_000), 3_000)
+    t.same(host.runDelayMs(4_000), { p50: 0, p90: 0, p99: 0 }, 'what was told is past')
+    host.told({ ...DELAYED, windowMs: 3_000 }, 4_000)
+    host.sample(undefined, true, 4_000)
+    t.equal(host.load(3_000).loopUtilization, 1)
+  },
+)
+
+t.test('a host that has no work may be silent', async (t) => {
+  const host = signals()
+  host.told(QUIET, 1_000)
+  for (let atMs = 1_000; atMs <= 4_000; atMs += 250) host.sample(undefined, false, atMs)
+  t.equal(host.load(3_000).loopUtilization, 0)
+  t.notOk(host.wasDelayed(10_000, 4_000))
+})
+
+t.test('nonsense counts as nothing', async (t) => {
+  const host = signals()
+  host.told({ ...DELAYED, loopUtilization: Number.NaN, isolates: -3, lingering: 'x' as unknown as number }, 100)
+  host.told({ ...DELAYED, loopUtilization: 1e9 }, 200)
+  host.sample(undefined, true, 200)
+  t.same([host.isolates, host.lingering], [0, 0])
+  host.sample(undefined, true, 400)
+  t.ok(host.load(400).loopUtilization <= 1)
+})

@@ -1,0 +1,112 @@
+import { Cancellation, resolveLimits, type Revision } from '@carpool/core'
+import t from 'tap'
+import { PlaceQueue } from '../src/place-queue.ts'
+
+function revisionOf(functionName: string, wallMs = 30_000): Revision {
+  const limits = resolveLimits({ wallMs })
+  return { id: functionName, functionName, owner: 'o', form: 'fetch', createdAt: '', codeBytes: 1, codeHash: '', limits, env: {} }
+}
+
+/** A queue on a clock that the test sets. */
+function makeQueue({ maxQueued = 100 } = {}) {
+  const state = { nowMs: 0, isOverloaded: false, hasHost: true }
+  const queue = new PlaceQueue<string>({
+    maxQueued,
+    timeouts: { targetMs: 5, intervalMs: 100, maxQueueMs: 10_000 },
+    clock: () => state.nowMs,
+    isOverloaded: () => state.isOverloaded,
+    hasHost: () => state.hasHost,
+    costMs: () => 1,
+  })
+  t.teardown(() => queue.close())
+  const wait = (functionName: string, cancellation = new Cancellation()) => {
+    const promise = queue.wait(revisionOf(functionName), cancellation)
+    promise.catch(() => {})
+    return promise
+  }
+  return { state, queue, wait }
+}
+
+t.test('calls get places in order, and those of other functions in between', async (t) => {
+  const { queue, wait } = makeQueue()
+  const calls = ['a', 'a', 'a', 'b'].map((name) => wait(name))
+  const order: string[] = []
+  let places = 3
+  queue.dispatch(
+    () => places > 0,
+    ({ functionName }) => {
+      places--
+      order.push(functionName)
+      return functionName
+    },
+  )
+  t.same(order, ['a', 'b', 'a'])
+  t.equal(queue.size, 1)
+  t.same(await Promise.all([calls[0], calls[1], calls[3]]), ['a', 'a', 'b'])
+})
+
+t.test('a client that leaves takes its call along', async (t) => {
+  const { queue, wait } = makeQueue()
+  const cancellation = new Cancellation()
+  const call = wait('a', cancellation)
+  cancellation.cancel()
+  t.equal(await call, undefined)
+  t.equal(queue.size, 0)
+  queue.dispatch(
+    () => true,
+    () => {
+      throw new Error('nobody waits')
+    },
+  )
+})
+
+t.test('one that left before it came is not queued for long', async (t) => {
+  const { queue, wait } = makeQueue()
+  const gone = new Cancellation()
+  gone.cancel()
+  t.equal(await wait('a', gone), undefined)
+  t.equal(queue.size, 0)
+})
+
+t.test('without evidence of a full CPU calls wait as long as they may', async (t) => {
+  const { state, wait } = makeQueue()
+  const call = wait('a')
+  state.nowMs = 9_999
+  state.isOverloaded = false
+  const early = await Promise.race([call, new Promise((resolve) => setImmediate(() => resolve('waits')))])
+  t.equal(early, 'waits')
+  state.nowMs = 10_000
+  await t.rejects(call, { code: 'saturated', message: /waited for 10000 ms/ })
+})
+
+t.test('under overload what waits too long is refused, and said to be for want of a host if there is none', async (t) => {
+  const { state, wait } = makeQueue()
+  state.isOverloaded = true
+  const call = wait('a')
+  state.nowMs = 101
+  await t.rejects(call, { code: 'saturated' })
+  state.hasHost = false
+  const next = wait('a')
+  state.nowMs = 10_200
+  await t.rejects(next, { code: 'no-host' })
+})
+
+t.test('a full queue pushes out the longest waiting call of the function with the most', async (t) => {
+  const { queue, wait } = makeQueue({ maxQueued: 2 })
+  const [first] = [wait('flood'), wait('flood')]
+  const quiet = wait('quiet')
+  await t.rejects(first, { code: 'saturated', message: /limit of 2 waiting calls/ })
+  t.equal(queue.size, 2)
+  queue.dispatch(
+    (name) => name === 'quiet',
+    ({ functionName }) => functionName,
+  )
+  t.equal(await quiet, 'quiet')
+})
+
+t.test('what waits at the end is refused', async (t) => {
+  const { queue, wait } = makeQueue()
+  const call = wait('a')
+  queue.close()
+  await t.rejects(call, { code: 'draining' })
+})

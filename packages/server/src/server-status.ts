@@ -1,0 +1,77 @@
+import type { Admission } from '@carpool/admission'
+import type { StatusInfo } from '@carpool/core'
+import type { Fleet } from '@carpool/fleet'
+import type { FleetReading, ServerMetrics } from '@carpool/metrics'
+
+export interface ServerStatusParts {
+  readonly version: string
+  readonly fleet: Fleet
+  readonly admission: Admission
+  readonly metrics: Pick<ServerMetrics, 'shedCounts'>
+  /** Why usage cannot be recorded; undefined if it can. */
+  readonly ledgerUnavailable: () => string | undefined
+}
+
+/** Where the server is in its life. */
+export type Phase = 'starting' | 'open' | 'draining'
+
+/** Says how the server fares: for `/readyz`, `carpool status` and the metrics. */
+export class ServerStatus {
+  readonly #parts: ServerStatusParts
+  phase: Phase = 'starting'
+
+  constructor(parts: ServerStatusParts) {
+    this.#parts = parts
+  }
+
+  read(): StatusInfo {
+    const { version, fleet, admission, metrics } = this.#parts
+    const { cores, busyCores } = fleet.machineLoad
+    return {
+      version,
+      ...this.#state(),
+      uptimeMs: Math.round(process.uptime() * 1000),
+      cores,
+      machineBusyCores: busyCores,
+      hosts: fleet.hosts,
+      inFlight: admission.inFlight,
+      queued: fleet.queued,
+      shed: metrics.shedCounts,
+      decisions: fleet.decisions,
+      failedStarts: fleet.failedStarts,
+    }
+  }
+
+  readFleet(): FleetReading {
+    const { fleet, admission } = this.#parts
+    const { cores: machineCores, busyCores: machineBusyCores } = fleet.machineLoad
+    return { hosts: fleet.hosts, inFlight: admission.inFlight, queued: fleet.queued, machineCores, machineBusyCores }
+  }
+
+  #state(): Pick<StatusInfo, 'state' | 'reasons'> {
+    const { fleet } = this.#parts
+    if (this.phase === 'draining') return { state: 'draining', reasons: ['The server is shutting down.'] }
+    const reasons = this.#hindrances()
+    if (reasons.length > 0) return { state: this.phase === 'starting' ? 'starting' : 'not-ready', reasons }
+    if (this.phase === 'starting') return { state: 'starting', reasons: ['The host processes are starting.'] }
+    if (fleet.isSaturated) {
+      return { state: 'saturated', reasons: [`Every host is at its limit, and ${fleet.queued} calls wait for a place.`] }
+    }
+    return { state: 'ready', reasons: [] }
+  }
+
+  #hindrances(): string[] {
+    const { fleet, ledgerUnavailable } = this.#parts
+    const reasons: string[] = []
+    if (ledgerUnavailable() !== undefined) reasons.push('Usage cannot be recorded, so nothing is run.')
+    if (!fleet.isReady) {
+      const { inRow, nextAttemptInMs, last } = fleet.failedStarts
+      reasons.push(
+        inRow === 0
+          ? 'No host process is ready.'
+          : `No host process is ready: ${inRow} in a row ended early, the last one by ${last}. The next one starts in ${nextAttemptInMs} ms.`,
+      )
+    }
+    return reasons
+  }
+}

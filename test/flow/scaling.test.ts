@@ -1,0 +1,142 @@
+/** Hosts follow the CPU: calls that wait need no second one, work that fills a core does, and nobody pays for the change. */
+import { availableParallelism } from 'node:os'
+import type { HostInfo } from '@carpool/core'
+import t from 'tap'
+import { callAndLeave, startLoad } from '../support/load.ts'
+import { startServer, until, type TestServer } from '../support/server.ts'
+
+/** Works for about 10 ms. */
+const WORK = `
+  export default {
+    fetch() {
+      let sum = 0
+      for (let number = 0; number < 5_000_000; number++) sum += Math.sqrt(number)
+      return new Response(String(sum))
+    }
+  }`
+const SLEEP = `export default { async fetch() { await new Promise((resolve) => setTimeout(resolve, 300)); return new Response('woke') } }`
+/** Tells what is due soon, so that a test need not wait for it. */
+const QUICK = ['--panic-window-ms', '250', '--saturation-window-ms', '1000', '--machine-full-percent', '100']
+const needsTwoCores = { skip: availableParallelism() < 2 && 'it takes two cores' }
+
+function serving(hosts: readonly HostInfo[]): HostInfo[] {
+  return hosts.filter(({ state }) => state === 'ready' || state === 'saturated')
+}
+
+async function untilServing(server: TestServer, count: number): Promise<HostInfo[]> {
+  return until(async () => {
+    const hosts = serving((await server.status()).hosts)
+    return hosts.length === count && hosts
+  })
+}
+
+t.test('calls that wait are all taken in by one host, and give their slots back', async (t) => {
+  const server = await startServer(t)
+  await server.deploy('sleep', SLEEP)
+  const load = startLoad(t, `${server.url}/sleep/`, 400)
+  await until(async () => (await server.status()).inFlight >= 400)
+  const { hosts } = await until(async () => {
+    const status = await server.status()
+    return status.hosts.some(({ inFlight, running }) => inFlight > 300 && running < 64) && status
+  })
+  t.equal(serving(hosts).length, 1)
+  t.strictSame(new Set((await load.stop()).map(({ body }) => body)), new Set(['woke']))
+  t.same((await server.status()).decisions, [])
+})
+
+t.test('work that fills a core gets a second host, at once from the one in reserve', needsTwoCores, async (t) => {
+  const server = await startServer(t, [...QUICK, '--max-hosts', '2', '--standby-hosts', '1'])
+  await server.deploy('work', WORK)
+  const [standby] = await until(async () => {
+    const reserve = (await server.status()).hosts.filter(({ state, isolates }) => state === 'standby' && isolates >= 0)
+    return reserve.length > 0 && reserve
+  })
+  const load = startLoad(t, `${server.url}/work/`, 6)
+  const hosts = await untilServing(server, 2)
+  t.ok(
+    hosts.some(({ id }) => id === standby?.id),
+    'it is the one that stood by',
+  )
+  await until(async () => (await server.status()).hosts.every(({ state, inFlight }) => state === 'standby' || inFlight > 0))
+  t.ok((await load.stop()).every(({ status }) => status === 200))
+  const { decisions } = await server.status()
+  t.match(
+    decisions.find(({ action }) => action === 'grow'),
+    {
+      hostsBefore: 1,
+      hostsAfter: 2,
+      figures: { readyHosts: 1, panicCpuCores: Number, machineBusyCores: Number, cores: Number },
+    },
+  )
+})
+
+t.test('a host that is not needed any more is drained under load, and no call fails', needsTwoCores, async (t) => {
+  const shrinking = ['--shrink-window-ms', '1000', '--shrink-pause-ms', '0', '--grow-pause-ms', '0']
+  const server = await startServer(t, [...QUICK, ...shrinking, '--max-hosts', '2'])
+  await server.deploy('work', WORK)
+  await server.deploy('sleep', SLEEP)
+  const work = startLoad(t, `${server.url}/work/`, 6)
+  const sleep = startLoad(t, `${server.url}/sleep/`, 20)
+  await untilServing(server, 2)
+  t.ok((await work.stop()).every(({ status }) => status === 200))
+  await untilServing(server, 1)
+  await until(async () => (await server.status()).hosts.length === 1)
+  t.ok((await sleep.stop()).every(({ status }) => status === 200))
+  const { decisions, hosts } = await server.status()
+  t.equal(decisions[0]?.action, 'shrink')
+  t.ok(serving(hosts).length === 1)
+})
+
+t.test('where no host may be added, what does not fit is told to come again, and the rest is served', async (t) => {
+  const limits = ['--max-hosts', '1', '--queue-target-ms', '20', '--queue-interval-ms', '100']
+  const server = await startServer(t, [...QUICK, ...limits])
+  await server.deploy('work', WORK)
+  const load = startLoad(t, `${server.url}/work/`, 60)
+  await until(async () => load.answers.some(({ status }) => status === 503))
+  await until(async () => load.answers.filter(({ status }) => status === 200).length > 100)
+  const { hosts, shed, decisions } = await server.status()
+  const answers = await load.stop()
+  t.equal(hosts.length, 1)
+  t.ok((shed['saturated'] ?? 0) > 0)
+  t.ok(decisions.every(({ action, reason }) => action === 'none' && ['max-hosts', 'no-spare-core'].includes(reason)))
+  const refused = answers.filter(({ status }) => status !== 200)
+  t.ok(refused.every(({ status, retryAfter, body }) => status === 503 && Number(retryAfter) >= 1 && /"saturated"/.test(body)))
+})
+
+t.test('what nobody waits for any more is not begun', async (t) => {
+  const server = await startServer(t, ['--max-hosts', '1'])
+  await server.deploy(
+    'counted',
+    `let begun = 0
+    export default {
+      fetch(request) {
+        if (request.url.endsWith('/begun')) return new Response(String(begun))
+        begun++
+        for (const end = Date.now() + 400; Date.now() < end; );
+        return new Response('done')
+      }
+    }`,
+  )
+  const first = server.get('/counted/')
+  await until(async () => (await server.status()).inFlight === 1)
+  const others = Array.from({ length: 30 }, () => callAndLeave(`${server.url}/counted/`, 100))
+  t.strictSame(new Set(await Promise.all(others)), new Set(['left']))
+  t.equal((await first).status, 200)
+  await until(async () => (await server.status()).inFlight === 0)
+  t.equal(await (await server.get('/counted/begun')).text(), '1')
+})
+
+t.test('a flood of one function leaves room for another', async (t) => {
+  const server = await startServer(t, ['--max-hosts', '1'])
+  await server.deploy('work', WORK)
+  await server.deploy('quiet', `export default { fetch: () => new Response('quiet') }`)
+  const flood = startLoad(t, `${server.url}/work/`, 200)
+  await until(async () => (await server.status()).queued > 50)
+  for (let count = 0; count < 20; count++) {
+    const response = await server.get('/quiet/')
+    t.equal(response.status, 200)
+    await response.text()
+  }
+  t.ok((await server.status()).queued > 0, 'the flood went on')
+  await flood.stop()
+})
