@@ -81,6 +81,11 @@ export class EntryQueue {
     return this.#waiting.reduce((sum, entry) => sum + (isFirst(entry) ? 0 : 1), 0)
   }
 
+  /** Since when the entry waits that came first, on the monotonic clock, in ms; undefined if none does. */
+  get waitsSinceMs(): number | undefined {
+    return this.#waiting[0]?.readyAtMs
+  }
+
   /** Takes the first entry of an invocation out again. @returns whether it had not gone in yet */
   drop(invocation: number): boolean {
     const index = this.#waiting.findIndex((entry) => entry.invocation === invocation)

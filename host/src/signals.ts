@@ -53,17 +53,19 @@ export class Signals {
     this.#cpuUs = user + system
     if (!hasWork && ++this.#silent < IDLE_EVERY) return
     this.#silent = 0
-    let [isolates, lingering, resumed] = [0, 0, 0]
+    let [isolates, lingering, resumed, oldestWaitMs] = [0, 0, 0, 0]
     for (const guest of guests()) {
       isolates++
       if (guest.hasBackgroundWork) lingering++
       resumed += guest.queue.resumed
+      oldestWaitMs = Math.max(oldestWaitMs, nowMs - (guest.queue.waitsSinceMs ?? nowMs))
     }
     send({
       type: 'signals',
       windowMs: Math.round(windowMs),
       runDelay,
       sharedDelayUs,
+      oldestWaitUs: Math.round(oldestWaitMs * 1000),
       resumed,
       entered: entered(),
       isolates,

@@ -84,11 +84,6 @@ export class FairQueue<T> {
     return this.#flows.size
   }
 
-  /** How many keys wait. */
-  get keyCount(): number {
-    return this.#active.length
-  }
-
   /** When the entry came that waits longest; undefined if none waits. */
   get oldestAtMs(): number | undefined {
     let oldest: number | undefined

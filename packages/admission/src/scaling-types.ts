@@ -4,7 +4,10 @@ export interface Load {
   readonly cpuCores: number
   /** Share of the time in which its event loop was busy, 0 to 1. */
   readonly loopUtilization: number
-  /** Share of the windows of 100 ms in which the p90 run delay was above its target, 0 to 1. */
+  /**
+   * Share of the windows of 100 ms in which the p90 run delay was above its target, 0 to 1. A window in which no entry was counted is judged by how
+   * long those wait that wait at its end: entries of 200 ms fall into every other window only, and would never come to the share that is saturated.
+   */
   readonly delayedShare: number
   /** How much of the time it is known for, in ms. */
   readonly spanMs: number

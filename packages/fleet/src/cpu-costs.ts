@@ -1,8 +1,5 @@
 /** Weight of the newest call. */
 const SMOOTHING = 0.2
-/** What a call is taken to cost of which nothing is known, in ms. */
-const UNKNOWN_MS = 1
-
 /** What calls of each function cost lately, in ms of CPU: what fairness between functions and a guess at a host's backlog go by. */
 export class CpuCosts {
   readonly #meanMs = new Map<string, number>()
@@ -12,8 +9,9 @@ export class CpuCosts {
     this.#meanMs.set(functionName, meanMs === undefined ? cpuMs : meanMs + (cpuMs - meanMs) * SMOOTHING)
   }
 
-  meanMs(functionName: string): number {
-    return this.#meanMs.get(functionName) ?? UNKNOWN_MS
+  /** Undefined if none has been answered yet. */
+  meanMs(functionName: string): number | undefined {
+    return this.#meanMs.get(functionName)
   }
 
   forget(functionName: string): void {

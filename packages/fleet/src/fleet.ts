@@ -1,4 +1,4 @@
-import type { HostLimitPolicy, QueueTimeoutPolicy, ScalingPolicy } from '@carpool/admission'
+import { laneLimit, type HostLimitPolicy, type QueueTimeoutPolicy, type ScalingPolicy } from '@carpool/admission'
 import {
   CarpoolError,
   NO_USAGE,
@@ -71,6 +71,8 @@ interface Place {
 
 /** Evidence of a full CPU holds for so long, in ms. */
 const OVERLOAD_MS = 1_000
+/** What a call is taken to cost of which nothing is known, in ms. */
+const UNKNOWN_COST_MS = 1
 /** How long hosts get to end by themselves at shutdown, in ms. */
 const STOP_MS = 1_000
 
@@ -117,7 +119,7 @@ export class Fleet {
       clock: monotonicClock,
       isOverloaded: () => this.isOverloaded,
       hasHost: () => this.#supply.ready.length > 0,
-      costMs: (functionName) => this.#costs.meanMs(functionName),
+      costMs: (functionName) => this.#costMs(functionName),
     })
     this.#tryOuts = new TryOuts(() => this.#startTryOut())
   }
@@ -231,15 +233,16 @@ export class Fleet {
   #take(revision: Revision): Place | undefined {
     const { functionName } = revision
     const nowMs = performance.now()
+    const lane = this.#laneLimit(functionName)
     const candidates = this.#supply.ready.map((host) => ({
       host,
-      hasRoom: host.slots.hasRoom(functionName),
+      hasRoom: host.slots.hasRoom(functionName, lane),
       isWarm: host.has(revision.id),
       sharedDelayMs: host.signals.sharedDelayMs(nowMs),
       ofFunction: host.slots.runningOf(functionName),
       running: host.slots.running,
     }))
-    const host = chooseHost(candidates, this.#costs.meanMs(functionName))?.host
+    const host = chooseHost(candidates, this.#costMs(functionName))?.host
     return host && { host, lease: host.slots.take(functionName) }
   }
 
@@ -286,10 +289,20 @@ export class Fleet {
   }
 
   #dispatch(): void {
-    this.#queue.dispatch(
-      (functionName) => this.#supply.ready.some(({ slots }) => slots.hasRoom(functionName)),
-      (revision) => this.#take(revision),
-    )
+    if (this.#queue.size === 0) return
+    const hasPlace = (functionName: string): boolean => {
+      const lane = this.#laneLimit(functionName)
+      return this.#supply.ready.some(({ slots }) => slots.hasRoom(functionName, lane))
+    }
+    this.#queue.dispatch(hasPlace, (revision) => this.#take(revision))
+  }
+
+  #laneLimit(functionName: string): number {
+    return laneLimit(this.#costs.meanMs(functionName), this.#options.policy.limit.targetMs)
+  }
+
+  #costMs(functionName: string): number {
+    return this.#costs.meanMs(functionName) ?? UNKNOWN_COST_MS
   }
 
   #startHost(): HostProcess {

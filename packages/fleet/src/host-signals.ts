@@ -7,6 +7,8 @@ import type { ProcessUsage } from './machine/process-usage.ts'
 const FRESH_MS = 500
 /** A host without work speaks once a second; after this long it must have something that holds it up, in ms. */
 const SILENT_MS = 1_500
+/** A wait of so many targets tells of one function what the p90 of all may not. */
+const LONG_WAIT_TARGETS = 10
 /** What is shown as the load of the moment, in ms. */
 const LATELY_MS = 1_000
 
@@ -36,9 +38,19 @@ export class HostSignals {
     this.#toldAtMs = this.#countedToMs = nowMs
     this.#last = signals
     this.#loopMs += clampShare(signals.loopUtilization) * passedMs
-    if (signals.runDelay.count === 0 || signals.runDelay.p90Us <= this.#targetMs * 1000) return
+    if (!this.#isDelayed(signals)) return
     this.#delayedMs += passedMs
     this.#delayedAtMs = nowMs
+  }
+
+  /**
+   * Whether entries waited too long: most of those that ran; or if none ran, those that still wait; or one waits for so long that its function must have
+   * filled its isolate, which the many short entries of others would hide.
+   */
+  #isDelayed({ runDelay, oldestWaitUs }: Signals): boolean {
+    const targetUs = this.#targetMs * 1000
+    if (runDelay.count > 0 && runDelay.p90Us > targetUs) return true
+    return whole(oldestWaitUs) > targetUs * (runDelay.count === 0 ? 1 : LONG_WAIT_TARGETS)
   }
 
   /** Adds to the history. @param usage what the system has the process at; undefined: nobody but the host can tell */

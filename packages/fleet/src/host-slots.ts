@@ -34,8 +34,10 @@ export class HostSlots {
     return this.#runningOf.get(functionName) ?? 0
   }
 
-  hasRoom(functionName: string): boolean {
+  /** @param laneLimit most invocations of the function that may run here */
+  hasRoom(functionName: string, laneLimit: number): boolean {
     const ofFunction = this.runningOf(functionName)
+    if (ofFunction >= laneLimit) return false
     const functions = this.#runningOf.size + (ofFunction === 0 ? 1 : 0)
     return hasRoom({ running: this.running, limit: this.limit, ofFunction, functions })
   }

@@ -72,7 +72,9 @@ export class PlaceQueue<Place> {
       const { entry, pushedOut } = this.#queue.push(functionName, call, { atMs: clock(), costMs: costMs(functionName) })
       this.#sweep ??= setInterval(() => this.#refuseExpired(), SWEEP_MS)
       cancellation.onCancel(() => {
-        if (this.#queue.remove(entry)) resolve(undefined)
+        if (!this.#queue.remove(entry)) return
+        this.#standing.lost(clock())
+        resolve(undefined)
       })
       if (pushedOut !== undefined) this.#refuse(pushedOut, `the limit of ${this.#queue.size} waiting calls was reached`)
     })
@@ -123,7 +125,7 @@ export class PlaceQueue<Place> {
     const isExpired = ({ atMs, item }: Queued<WaitingCall<Place>>): boolean =>
       nowMs - atMs >= Math.min(timeoutMs, Math.max(item.revision.limits.wallMs, LEAST_DEADLINE_MS))
     for (const entry of this.#queue.takeExpired(isExpired)) {
-      this.#standing.refused(nowMs)
+      this.#standing.lost(nowMs)
       this.#refuse(entry, `it has waited for ${Math.round(nowMs - entry.atMs)} ms`)
     }
     this.#rest()

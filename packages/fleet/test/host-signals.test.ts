@@ -7,6 +7,7 @@ const QUIET: Signals = {
   windowMs: 100,
   runDelay: { count: 0, p50Us: 0, p90Us: 0, p99Us: 0 },
   sharedDelayUs: 0,
+  oldestWaitUs: 0,
   resumed: 0,
   entered: 0,
   isolates: 0,
@@ -52,6 +53,21 @@ t.test(
     t.equal(host.load(3_000).loopUtilization, 1)
   },
 )
+
+t.test('an entry that still waits counts, when none ran or it waits for long', async (t) => {
+  const busy = { ...QUIET, runDelay: { count: 100, p50Us: 20, p90Us: 40, p99Us: 90 } }
+  const cases: Array<[Signals, boolean]> = [
+    [{ ...QUIET, oldestWaitUs: 4_000 }, false],
+    [{ ...QUIET, oldestWaitUs: 6_000 }, true],
+    [{ ...busy, oldestWaitUs: 6_000 }, false],
+    [{ ...busy, oldestWaitUs: 60_000 }, true],
+  ]
+  for (const [told, isDelayed] of cases) {
+    const host = signals()
+    host.told(told, 100)
+    t.equal(host.wasDelayed(0, 100), isDelayed)
+  }
+})
 
 t.test('a host that has no work may be silent', async (t) => {
   const host = signals()

@@ -12,14 +12,22 @@ t.test('a lease is given back once, and it is told', async (t) => {
   t.same([slots.running, slots.runningOf('a'), freed], [0, 0, 1])
 })
 
+t.test('a lane has a limit of its own', async (t) => {
+  const slots = new HostSlots(64, () => {})
+  slots.take('a')
+  slots.take('a')
+  t.notOk(slots.hasRoom('a', 2))
+  t.ok(slots.hasRoom('a', 3))
+})
+
 t.test('what goes on again counts against the limit', async (t) => {
   const slots = new HostSlots(4, () => {})
   slots.resumed = 4
   t.ok(slots.isFull)
-  t.ok(slots.hasRoom('a'), 'its share is its own')
+  t.ok(slots.hasRoom('a', 9), 'its share is its own')
   for (let count = 0; count < 4; count++) slots.take('a')
-  t.notOk(slots.hasRoom('a'))
-  t.ok(slots.hasRoom('b'))
+  t.notOk(slots.hasRoom('a', 9))
+  t.ok(slots.hasRoom('b', 9))
 })
 
 t.test('counts never drift, and a function below its share has room whatever others do', async () => {
@@ -31,12 +39,12 @@ t.test('counts never drift, and a function below its share has room whatever oth
       for (const { functionName, takes } of steps) {
         const leases = held.get(functionName) ?? []
         held.set(functionName, leases)
-        if (takes && slots.hasRoom(functionName)) leases.push(slots.take(functionName))
+        if (takes && slots.hasRoom(functionName, 9)) leases.push(slots.take(functionName))
         else leases.shift()?.release()
         const counts = [...held.values()].map(({ length }) => length)
         const sum = counts.reduce((total, count) => total + count, 0)
         if (slots.running !== sum) return false
-        if (!slots.hasRoom('newcomer')) return false
+        if (!slots.hasRoom('newcomer', 9)) return false
       }
       return true
     }),

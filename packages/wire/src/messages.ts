@@ -186,6 +186,8 @@ export interface Signals {
   readonly runDelay: { readonly count: number; readonly p50Us: number; readonly p90Us: number; readonly p99Us: number }
   /** Of that, the median of what was not the wait for earlier entries of the same function, in µs: what any other function would find. */
   readonly sharedDelayUs: number
+  /** How long the entry that waits longest has waited, in µs; 0 if none does. */
+  readonly oldestWaitUs: number
   /** Entries that wait to go on with invocations which have given their slots back. */
   readonly resumed: number
   /** Isolates that are entered. */

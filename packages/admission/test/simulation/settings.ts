@@ -1,0 +1,50 @@
+import type { HostLimitPolicy, QueueTimeoutPolicy, ScalingPolicy } from '../../src/index.ts'
+
+/** A call: it runs for each of `cpuMs`, and waits for each of `waitMs` in between. */
+export interface Call {
+  readonly functionName: string
+  readonly cpuMs: readonly number[]
+  readonly waitMs?: readonly number[]
+  /** When its client leaves, in ms after it came. Default: never. */
+  readonly patienceMs?: number
+  /** What came of it. */
+  readonly settled?: (how: Settled, tookMs: number) => void
+}
+
+export type Settled = 'answered' | 'refused' | 'departed'
+
+export interface Settings extends HostLimitPolicy, QueueTimeoutPolicy, Omit<ScalingPolicy, 'maxHosts'> {
+  readonly cores: number
+  readonly maxHosts: number
+  readonly maxQueued: number
+  /** p90 run delay that is good, in ms. */
+  readonly runDelayTargetMs: number
+  readonly memoryBytes: number
+  /** Tells host limits from none, to compare. */
+  readonly isLimited: boolean
+}
+
+export const DEFAULTS: Settings = {
+  cores: 2,
+  minHosts: 1,
+  maxHosts: 2,
+  memoryBytes: 4e9,
+  initial: 64,
+  min: 4,
+  max: 1000,
+  runDelayTargetMs: 5,
+  targetMs: 5,
+  intervalMs: 100,
+  maxQueueMs: 10_000,
+  maxQueued: 10_000,
+  saturationPercent: 80,
+  saturationWindowMs: 5_000,
+  panicPercent: 95,
+  panicWindowMs: 1_000,
+  machineFullPercent: 85,
+  growPauseMs: 5_000,
+  shrinkWindowMs: 60_000,
+  shrinkPauseMs: 20_000,
+  shrinkPercent: 60,
+  isLimited: true,
+}
