@@ -59,7 +59,6 @@ export class FairQueue<T> {
   #longest = 0
   #lastTurn = 0
   #virtualMs = 0
-  #emptyUntilMs = 0
 
   /** @param maxQueued most entries, 0 or more */
   constructor(maxQueued: number) {
@@ -91,18 +90,12 @@ export class FairQueue<T> {
     return oldest
   }
 
-  /** Time since the queue was last empty, in ms; 0 if it is. */
-  stoodMs(nowMs: number): number {
-    return this.#size === 0 ? 0 : Math.max(0, nowMs - this.#emptyUntilMs)
-  }
-
   /**
    * Adds an entry. If the queue is full, the longest waiting entry of the key with the most entries leaves; of several such keys, that of
    * the one that pushes.
    */
   push(key: string, item: T, { atMs, costMs }: { readonly atMs: number; readonly costMs: number }): Pushed<T> {
     const flow = this.#flowOf(key)
-    if (this.#size === 0) this.#emptyUntilMs = atMs
     const node: Node<T> = { key, item, atMs, costMs, flow, older: flow.newest, newer: undefined, isQueued: true }
     if (flow.newest === undefined) flow.oldest = node
     else flow.newest.newer = node

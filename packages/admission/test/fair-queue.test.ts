@@ -99,19 +99,6 @@ t.test('those whose wait is over leave, oldest first', async (t) => {
   t.equal(queue.oldestAtMs, 9)
 })
 
-t.test('it stands since it was last empty', async (t) => {
-  const queue = new FairQueue<number>(10)
-  t.equal(queue.stoodMs(5), 0)
-  queue.push('a', 1, at(10))
-  queue.push('a', 2, at(20))
-  queue.take(ALL, 'oldest')
-  t.equal(queue.stoodMs(50), 40)
-  queue.take(ALL, 'oldest')
-  t.equal(queue.stoodMs(60), 0)
-  queue.push('a', 3, at(70))
-  t.equal(queue.stoodMs(75), 5)
-})
-
 t.test('a key that costs nothing, or no number, does not starve the others', async (t) => {
   for (const costMs of [0, -1, Number.NaN]) {
     const queue = new FairQueue<string>(1000)

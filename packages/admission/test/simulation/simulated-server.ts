@@ -7,6 +7,7 @@ import {
   laneLimit,
   nextHostLimit,
   queueTimeoutMs,
+  StandingQueue,
   takeOrder,
   type HostLimit,
   type Queued,
@@ -22,6 +23,7 @@ const MESSAGE_MS = 0.25
 const PROMOTION_MS = 20
 const HOST_START_MS = 500
 const SWEEP_MS = 5
+const SETTLED_MS = 4_000
 const HOST_BYTES = 100e6
 
 interface Waiting {
@@ -41,10 +43,12 @@ export class SimulatedServer {
   readonly p90Us: number[] = []
   /** Calls that were sent to a host although their client had left. */
   sentInVain = 0
+  /** Of calls that were refused after the first few seconds: before that the queue takes what comes for a burst. */
   longestRefusalMs = 0
   readonly #clock: FakeClock
   readonly #settings: Settings
   readonly #queue: FairQueue<Waiting>
+  readonly #standing: StandingQueue
   readonly #limits = new Map<SimulatedHost, HostLimit>()
   readonly #costOf = new Map<string, number>()
   readonly #machineUsedMs: number[] = []
@@ -61,6 +65,7 @@ export class SimulatedServer {
     this.#settings = { ...DEFAULTS, ...settings }
     this.machine = new Machine(clock, this.#settings.cores)
     this.#queue = new FairQueue(this.#settings.maxQueued)
+    this.#standing = new StandingQueue(this.#settings)
     for (let n = 0; n < this.#settings.minHosts; n++) this.#addHost(0)
     clock.every(WINDOW_MS, () => this.#sample())
     clock.every(250, () => this.#scale())
@@ -97,7 +102,9 @@ export class SimulatedServer {
     this.#clock.after(call.patienceMs, () => {
       if (waiting.isSettled) return
       waiting.isDeparted = true
-      if (this.#queue.remove(entry)) this.#settle(waiting, 'departed')
+      if (!this.#queue.remove(entry)) return
+      this.#standing.lost(this.#clock.nowMs)
+      this.#settle(waiting, 'departed')
     })
   }
 
@@ -106,19 +113,22 @@ export class SimulatedServer {
     const spanMs = (this.#dispatchedAt.length - 1) * WINDOW_MS + (nowMs % WINDOW_MS)
     return {
       isOverloaded: this.isOverloaded,
-      stoodMs: this.#queue.stoodMs(nowMs),
+      stoodMs: this.#standing.lateMs(nowMs),
       gapMs: spanMs / Math.max(1, this.#dispatched - this.#dispatchedAt[0]!),
     }
   }
 
   #expire(): void {
+    this.#standing.look(this.#clock.nowMs, this.#queue.oldestAtMs)
     if (this.#queue.size === 0) return
     const timeoutMs = queueTimeoutMs(this.#queueState(), this.#settings)
     for (const entry of this.#queue.takeExpired(({ atMs }) => this.#clock.nowMs - atMs >= timeoutMs)) this.#refuse(entry)
   }
 
   #refuse({ item, atMs }: Queued<Waiting>): void {
-    this.longestRefusalMs = Math.max(this.longestRefusalMs, this.#clock.nowMs - atMs)
+    const { nowMs } = this.#clock
+    this.#standing.lost(nowMs)
+    if (nowMs >= SETTLED_MS) this.longestRefusalMs = Math.max(this.longestRefusalMs, nowMs - atMs)
     this.#settle(item, 'refused')
   }
 
