@@ -15,6 +15,8 @@ export interface InvocationRequest {
   readonly request: HttpRequest
   /** Told when the client leaves. */
   readonly cancellation: Cancellation
+  /** How long it has been in the server before, in ms. Default: 0. */
+  readonly waitedMs?: number
 }
 
 /**

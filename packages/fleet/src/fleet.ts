@@ -182,6 +182,7 @@ export class Fleet {
    * @throws CarpoolError `saturated` or `no-host` if there is none in time, `draining` if the fleet is closed meanwhile
    */
   place(revision: Revision, cancellation: Cancellation): Slot | Promise<Slot> {
+    if (cancellation.canceled) return NO_SLOT
     const { functionName } = revision
     const place = this.#queue.sizeOf(functionName) === 0 ? this.#take(revision) : undefined
     if (place === undefined) return this.#waitForSlot(revision, cancellation)

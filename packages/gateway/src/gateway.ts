@@ -1,13 +1,14 @@
 import { randomUUIDv7 } from 'node:crypto'
 import { STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
-import { Cancellation, CarpoolError, PROBLEM_CONTENT_TYPE, problemOfError, type Invoke } from '@carpool/core'
+import { Cancellation, CarpoolError, monotonicClock, PROBLEM_CONTENT_TYPE, problemOfError, type Invoke } from '@carpool/core'
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import { Departures } from './departures.ts'
 import type { GatewayPhase } from './drain.ts'
 import { errorOfFastify } from './fastify-problem.ts'
-import { decodeRequest } from './request-decoder.ts'
+import { decodeRequest, nameIn } from './request-decoder.ts'
 import { INVOCATION_HEADER, writeError, writeFinished } from './response-encoder.ts'
+import { Turnstile } from './turnstile.ts'
 
 export interface GatewayOptions {
   readonly invoke: Invoke
@@ -45,9 +46,10 @@ export function createGateway({ invoke, maxBodyBytes, phase, onFault, random = M
   }
 
   const departures = new Departures()
+  const turnstile = new Turnstile({ clock: monotonicClock, nextTurn: setImmediate })
   const handle = (request: FastifyRequest, reply: FastifyReply): void => {
     reply.hijack()
-    void answer(request, reply)
+    turnstile.enter(nameIn(request.originalUrl), () => void answer(request, reply))
   }
   const answer = async ({ raw: incoming, originalUrl, body }: FastifyRequest, reply: FastifyReply): Promise<void> => {
     const { socket } = incoming
@@ -63,7 +65,7 @@ export function createGateway({ invoke, maxBodyBytes, phase, onFault, random = M
       if (phase() === 'closed') throw new CarpoolError('draining', 'The server is shutting down; another one may take its place.')
       const { functionName, request } = decodeRequest(incoming, originalUrl, body as Buffer | undefined)
       if (functionName === '') throw nothingHere()
-      const finished = await invoke({ id, functionName, trigger: 'http', request, cancellation })
+      const finished = await invoke({ id, functionName, trigger: 'http', request, cancellation, waitedMs: reply.elapsedTime })
       if (!socket.destroyed) writeFinished(reply.raw, finished, isLast())
     } catch (cause) {
       refuse(reply, cause, id, isLast())

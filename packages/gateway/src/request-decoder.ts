@@ -43,6 +43,11 @@ export function decodeRequest(raw: IncomingMessage, target: string, body: Uint8A
   }
 }
 
+/** The function that a request target names, as far as it is one: to sort by, not to route. */
+export function nameIn(target: string): string {
+  return target.slice(1, endOfName(target))
+}
+
 function endOfName(target: string): number {
   for (let index = 1; index < target.length; index++) {
     const character = target[index]

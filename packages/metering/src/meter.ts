@@ -37,6 +37,8 @@ export interface MeteredCall {
   readonly revision: Revision
   readonly trigger: Trigger
   readonly request: HttpRequest
+  /** How long it has been in the server before, in ms. Default: 0. */
+  readonly waitedMs?: number | undefined
 }
 
 /** Makes the one record of every invocation. */
@@ -94,8 +96,9 @@ export class Metering {
     this.#instances = instances
     this.#call = call
     this.#onEnd = onEnd
-    this.#startedAtMs = options.now()
-    this.#beganMs = options.clock()
+    const { waitedMs = 0 } = call
+    this.#startedAtMs = options.now() - Math.round(waitedMs)
+    this.#beganMs = options.clock() - waitedMs
   }
 
   /** A host takes it. */

@@ -15,9 +15,9 @@ export interface InvokeParts {
 
 /** The life of one invocation. Each step may refuse it with an error whose code names the step; from `invoke` on it has an outcome. */
 export function createInvoke({ registry, admission, fleet, meter, journal }: InvokeParts): Invoke {
-  return async ({ id, functionName, trigger, request, cancellation }) => {
+  return async ({ id, functionName, trigger, request, cancellation, waitedMs }) => {
     const revision = registry.route(functionName) // route
-    const metering = meter.begin({ id, revision, trigger, request })
+    const metering = meter.begin({ id, revision, trigger, request, waitedMs })
     try {
       const permit = admission.admit(revision) // admit
       try {
