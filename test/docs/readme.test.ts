@@ -52,7 +52,7 @@ t.test('the blocks of the README work in order', async (t) => {
 
 t.test('npx carpool works in the checkout', async (t) => {
   const { stdout } = await promisify(execFile)('npx', ['carpool', '--help'], { cwd: ROOT })
-  for (const verb of ['serve', 'dev', 'deploy', 'list', 'invoke', 'logs', 'usage', 'invocations', 'bill', 'delete'])
+  for (const verb of ['serve', 'dev', 'deploy', 'list', 'invoke', 'logs', 'usage', 'invocations', 'bill', 'status', 'delete'])
     t.match(stdout, new RegExp(`^ +${verb}\\b`, 'm'))
 })
 
