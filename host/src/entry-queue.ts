@@ -76,9 +76,9 @@ export class EntryQueue {
     return new Set(this.#waiting.filter(isFirst).map(({ account }) => account))
   }
 
-  /** Entries that wait to go on with what has begun. */
-  get resumed(): number {
-    return this.#waiting.reduce((sum, entry) => sum + (isFirst(entry) ? 0 : 1), 0)
+  /** Whose entries wait to go on with what has begun. */
+  get resumed(): Set<Account> {
+    return new Set(this.#waiting.filter((entry) => !isFirst(entry)).map(({ account }) => account))
   }
 
   /** Since when the entry waits that came first, on the monotonic clock, in ms; undefined if none does. */
@@ -198,7 +198,8 @@ export class EntryQueue {
     for (const [index, { readyAtMs, invocation }] of entries.entries()) {
       this.#listener.entryDelayed(stay.beganAtMs - readyAtMs + turnMs)
       turnMs += stay.usedNs[index]! / 1e6
-      if (invocation !== undefined) this.#listener.entryRan(invocation)
+      // What was lost with its isolate has been begun again elsewhere.
+      if (invocation !== undefined && !this.#isolate.disposed) this.#listener.entryRan(invocation)
     }
   }
 

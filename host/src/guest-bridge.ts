@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import type { LogLevel } from '@carpool/core'
-import type { GuestCallback } from '@carpool/isolate'
+import type { GuestCallback, Primitive } from '@carpool/isolate'
 import { ENTROPY_BYTES, type BodyKind, type GuestBridge, type LoadReport } from '@carpool/runtime/bridge'
 import type { Guest, GuestListener } from './guest.ts'
 import { LoopWatch } from './loop-watch.ts'
@@ -27,6 +27,14 @@ export function bridgeOf(
       return undefined
     },
   })
+  const blocked = (answer: () => Primitive): GuestCallback => ({
+    blocking: true,
+    call: () => {
+      const stay = relay.guest?.stay
+      if (stay !== undefined) stay.wasHeld = true
+      return answer()
+    },
+  })
   return {
     loaded: relayed((_guest, report: string) => relay.onLoaded?.(JSON.parse(report) as LoadReport)),
     answer: relayed((guest, invocation: number, head: string, kind: BodyKind, body: string) =>
@@ -47,14 +55,7 @@ export function bridgeOf(
     log: relayed((guest, invocation: number, level: LogLevel, text: string) => {
       if (guest.logs.take(text)) listener.logged(guest, invocation, level, text)
     }, true),
-    entropy: { blocking: true, call: () => randomBytes(ENTROPY_BYTES).toString('latin1') },
-    drain: {
-      blocking: true,
-      call: () => {
-        const stay = relay.guest?.stay
-        if (stay !== undefined) stay.wasHeld = true
-        return loopWatch.heldMs()
-      },
-    },
+    entropy: blocked(() => randomBytes(ENTROPY_BYTES).toString('latin1')),
+    drain: blocked(() => loopWatch.heldMs()),
   }
 }

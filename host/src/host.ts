@@ -99,6 +99,7 @@ export class Host implements GuestListener {
       send,
       gate,
       guests: () => this.#usage.loaded(),
+      resumedIn: ({ queue }) => this.#slotReturns.count(queue.resumed),
       entered: () => this.#watch.count,
       hasInvocations: () => this.#invocations.count > 0,
     })
@@ -211,7 +212,8 @@ export class Host implements GuestListener {
   }
 
   entryRan(invocation: number): void {
-    if (this.#invocations.isUnderWay(invocation)) this.#slotReturns.add(invocation)
+    const underWay = this.#invocations.get(invocation)
+    if (underWay !== undefined) this.#slotReturns.add(underWay)
   }
 
   catastrophe(reason: string): void {

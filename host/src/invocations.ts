@@ -73,9 +73,9 @@ export class Invocations {
     return this.#table.of(guest, number)
   }
 
-  /** Whether an invocation has not ended. */
-  isUnderWay(number: number): boolean {
-    return this.#table.get(number) !== undefined
+  /** The invocation of that number, if it has not ended. */
+  get(number: number): ActiveInvocation | undefined {
+    return this.#table.get(number)
   }
 
   get count(): number {

@@ -8,6 +8,8 @@ export interface SignalsParts {
   readonly gate: EntryGate
   /** Every guest that is loaded. */
   readonly guests: () => Iterable<Guest>
+  /** Invocations of a guest that have given their slots back and want to go on. */
+  readonly resumedIn: (guest: Guest) => number
   /** Isolates that are entered. */
   readonly entered: () => number
   readonly hasInvocations: () => boolean
@@ -36,7 +38,7 @@ export class Signals {
 
   /** To be called every {@link SIGNALS_MS}: how much later it comes is how late the event loop is. */
   read(): void {
-    const { send, gate, guests, entered, hasInvocations } = this.#parts
+    const { send, gate, guests, resumedIn, entered, hasInvocations } = this.#parts
     const nowMs = performance.now()
     const windowMs = nowMs - this.#readAtMs
     this.#readAtMs = nowMs
@@ -57,7 +59,7 @@ export class Signals {
     for (const guest of guests()) {
       isolates++
       if (guest.hasBackgroundWork) lingering++
-      resumed += guest.queue.resumed
+      resumed += resumedIn(guest)
       oldestWaitMs = Math.max(oldestWaitMs, nowMs - (guest.queue.waitsSinceMs ?? nowMs))
     }
     send({

@@ -77,3 +77,19 @@ t.test('a host that stops answering is ended, and its calls are answered', async
   t.match(await response.json(), { code: 'host-lost' })
   t.equal((await server.get('/waiting/calls')).status, 200)
 })
+
+t.test('a host that is stuck with a call that may take long is replaced at once, and ended with it', async (t) => {
+  const server = await startServer(t, ['--max-hosts', '1'])
+  await server.deploy('waiting', { 'index.js': WAITING, 'carpool.config.json': '{"timeoutMs": 600000}' })
+  const [host] = (await server.info()).hosts
+  process.kill(host?.pid ?? 0, 'SIGSTOP')
+  const call = server.get('/waiting/')
+  const states = await until(async () => {
+    const { hosts } = await server.status()
+    return hosts.length === 2 && hosts.map(({ state }) => state)
+  })
+  t.equal(states[0], 'poisoned')
+  t.equal((await server.get('/waiting/calls')).status, 200)
+  t.match(await (await call).json(), { code: 'host-lost' })
+  await until(async () => !isAlive(host?.pid ?? 0))
+})

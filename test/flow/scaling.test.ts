@@ -1,6 +1,6 @@
 /** Hosts follow the CPU: calls that wait need no second one, work that fills a core does, and nobody pays for the change. */
 import { availableParallelism } from 'node:os'
-import type { HostInfo } from '@carpool/core'
+import type { HostInfo, InvocationRecord } from '@carpool/core'
 import t from 'tap'
 import { callAndLeave, startLoad } from '../support/load.ts'
 import { startServer, until, type TestServer } from '../support/server.ts'
@@ -48,7 +48,9 @@ t.test('work that fills a core gets a second host, at once from the one in reser
   const server = await startServer(t, [...QUICK, '--max-hosts', '2', '--standby-hosts', '1'])
   await server.deploy('work', WORK)
   const [standby] = await until(async () => {
-    const reserve = (await server.status()).hosts.filter(({ state, isolates }) => state === 'standby' && isolates >= 0)
+    const reserve = (await server.status()).hosts.filter(
+      ({ state, loopUtilization }) => state === 'standby' && loopUtilization > 0,
+    )
     return reserve.length > 0 && reserve
   })
   const load = startLoad(t, `${server.url}/work/`, 6)
@@ -94,10 +96,12 @@ t.test('where no host may be added, what does not fit is told to come again, and
   const load = startLoad(t, `${server.url}/work/`, 60)
   await until(async () => load.answers.some(({ status }) => status === 503))
   await until(async () => load.answers.filter(({ status }) => status === 200).length > 100)
+  t.match(await (await fetch(`${server.adminUrl}/readyz`)).json(), { status: 'saturated', reasons: [/calls wait for a place/] })
   const { hosts, shed, decisions } = await server.status()
   const answers = await load.stop()
   t.equal(hosts.length, 1)
   t.ok((shed['saturated'] ?? 0) > 0)
+  t.equal(hosts[0]?.state, 'saturated')
   t.ok(decisions.every(({ action, reason }) => action === 'none' && ['max-hosts', 'no-spare-core'].includes(reason)))
   const refused = answers.filter(({ status }) => status !== 200)
   t.ok(refused.every(({ status, retryAfter, body }) => status === 503 && Number(retryAfter) >= 1 && /"saturated"/.test(body)))
@@ -139,4 +143,10 @@ t.test('a flood of one function leaves room for another', async (t) => {
   }
   t.ok((await server.status()).queued > 0, 'the flood went on')
   await flood.stop()
+  const waitsUs = async (name: string): Promise<number[]> => {
+    const records = await server.json<InvocationRecord[]>('invocations', name, '-n', '1000')
+    return records.map(({ queueUs }) => queueUs).toSorted((a, b) => a - b)
+  }
+  const [quiet, flooding] = [await waitsUs('quiet'), await waitsUs('work')]
+  t.ok(quiet.at(-1)! < flooding[Math.floor(flooding.length / 2)]!, 'its calls did not queue with those of the flood')
 })

@@ -67,7 +67,10 @@ export function nextHostLimit(state: HostLimit, sample: HostLimitSample, policy:
   const { atMs, running } = sample
   const { exact, carried, judgedAtMs = atMs - STEP_MS } = state
   const count = carried.count + sample.count
-  if (count === 0 && running === 0) return judged(exact + IDLE_DECAY * (policy.initial - exact), atMs, policy)
+  if (count === 0 && running === 0) {
+    const kept = (1 - IDLE_DECAY) ** ((atMs - judgedAtMs) / STEP_MS)
+    return judged(policy.initial + kept * (exact - policy.initial), atMs, policy)
+  }
   const p90Us = count === 0 ? 0 : (carried.count * carried.p90Us + sample.count * sample.p90Us) / count
   if (count === 0 || (count < MIN_SAMPLES && atMs - judgedAtMs < MAX_CARRY_MS)) {
     return { ...state, judgedAtMs, carried: { count, p90Us } }

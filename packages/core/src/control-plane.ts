@@ -63,7 +63,7 @@ export interface ServerInfo {
  * - `standby`: started, but not counted as capacity until it is promoted.
  * - `starting`: promoted or started for capacity, and not ready yet.
  * - `ready`: takes invocations.
- * - `saturated`: at its limit.
+ * - `saturated`: at its limit, or what runs there fills its core and has to wait.
  * - `draining`: gets no more invocations, and ends with the last one that it has.
  * - `poisoned`: gets no more invocations, because what runs there harmed the process.
  * - `gone`: the process has ended.
@@ -112,7 +112,7 @@ export type ServerState = 'starting' | 'ready' | 'saturated' | 'draining' | 'not
 /** `GET /v1/status` */
 export interface StatusInfo {
   readonly version: string
-  /** `saturated`: every host is at its limit, and calls stand in the queue. */
+  /** `saturated`: the CPU is full, and calls wait so long that some are refused. */
   readonly state: ServerState
   /** Why it is not ready, in short sentences for people; empty if it is. */
   readonly reasons: readonly string[]

@@ -69,12 +69,10 @@ interface Place {
   readonly lease: SlotLease
 }
 
-/** Evidence of a full CPU holds for so long, in ms. */
-const OVERLOAD_MS = 1_000
+/** What such calls used says nothing of what the next one will. */
+const CUT_SHORT: ReadonlySet<InvocationResult['outcome']> = new Set(['canceled', 'host-lost', 'isolate-lost', 'load-failed'])
 /** What a call is taken to cost of which nothing is known, in ms. */
 const UNKNOWN_COST_MS = 1
-/** How long hosts get to end by themselves at shutdown, in ms. */
-const STOP_MS = 1_000
 
 const CANCELED_IN_QUEUE: InvocationResult = {
   outcome: 'canceled',
@@ -100,6 +98,7 @@ export class Fleet {
     const { policy, machine, listener } = options
     this.#supply = new HostSupply({
       minHosts: policy.scaling.minHosts,
+      maxHosts: policy.scaling.maxHosts,
       standbyHosts: policy.standbyHosts,
       canStartStandby: () => !this.#isMachineFull,
       start: () => this.#startHost(),
@@ -161,20 +160,13 @@ export class Fleet {
    */
   get isOverloaded(): boolean {
     const { ready } = this.#supply
-    const { saturationPercent } = this.#options.policy.scaling
     const isMachineFull = this.#isMachineFull
-    const nowMs = performance.now()
-    const isFull = ({ signals }: HostProcess): boolean => {
-      if (!signals.wasDelayed(OVERLOAD_MS, nowMs)) return false
-      const { cpuCores, loopUtilization } = signals.lately
-      return isMachineFull || Math.max(cpuCores, loopUtilization) >= saturationPercent / 100
-    }
-    return ready.length > 0 && ready.every(isFull)
+    return ready.length > 0 && ready.every(({ isDelayed, isBusy }) => isDelayed && (isMachineFull || isBusy))
   }
 
-  /** Whether every host is at its limit, and calls wait. */
+  /** Whether the CPU is full and the queue stands: calls are refused because they would have to wait too long. */
   get isSaturated(): boolean {
-    return this.#queue.size > 0 && this.isOverloaded && this.#supply.ready.every(({ slots }) => slots.isFull)
+    return this.isOverloaded && this.#queue.stands
   }
 
   /**
@@ -219,11 +211,10 @@ export class Fleet {
     this.#queue.close()
     this.#untilReady.reject(new CarpoolError('draining', 'The server is shutting down.'))
     this.#untilReady.promise.catch(() => {})
+    this.#tryOuts.close()
     const hosts = [...this.#supply.all, ...this.#tryOuts.hosts]
     for (const host of hosts) host.stop()
-    const kill = setTimeout(() => hosts.forEach((host) => host.kill()), STOP_MS)
     await Promise.all(hosts.map(({ ended }) => ended))
-    clearTimeout(kill)
   }
 
   get #isMachineFull(): boolean {
@@ -277,8 +268,12 @@ export class Fleet {
     return {
       host: host.id,
       invoke: async (id, request, cancellation) => {
+        if (cancellation.canceled) {
+          lease.release()
+          return CANCELED_IN_QUEUE
+        }
         const result = await host.invoke({ id, revision, slot: lease }, request, cancellation)
-        this.#costs.used(revision.functionName, result.usage.cpuUs / 1000)
+        if (!CUT_SHORT.has(result.outcome)) this.#costs.used(revision.functionName, result.usage.cpuUs / 1000)
         return result
       },
     }
@@ -337,7 +332,9 @@ export class Fleet {
 
   get #hostPolicy() {
     const { limit, scaling, hostStartTimeoutMs } = this.#options.policy
-    return { limit, historyMs: Math.max(scaling.shrinkWindowMs, scaling.saturationWindowMs), startTimeoutMs: hostStartTimeoutMs }
+    const { saturationPercent, saturationWindowMs, panicWindowMs, shrinkWindowMs } = scaling
+    const historyMs = Math.max(shrinkWindowMs, saturationWindowMs, panicWindowMs)
+    return { limit, historyMs, saturationPercent, startTimeoutMs: hostStartTimeoutMs }
   }
 
   #serves(host: HostProcess): void {

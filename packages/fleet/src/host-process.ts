@@ -54,6 +54,8 @@ export interface HostPolicy {
   /** Longest time until it is ready, in ms. */
   readonly startTimeoutMs: number
   readonly limit: HostLimitPolicy
+  /** Share of a core, or of the event loop's time, from which on it is busy. */
+  readonly saturationPercent: number
   /** How long its load is remembered, in ms. */
   readonly historyMs: number
 }
@@ -88,8 +90,14 @@ const PREPARE_MS = 30_000
 /** A host that is this late with an answer, after the wall limit that it keeps itself, answers nothing any more, in ms. */
 const OVERDUE_GRACE_MS = 3_000
 const OVERDUE_CHECK_MS = 500
-/** A host that has work and says nothing for so long is stuck, in ms. */
+/** A host that has work and says nothing for so long is stuck, in ms, */
 const STUCK_MS = 5_000
+/** and after so much more it is ended, with the calls in it. */
+const STUCK_GRACE_MS = 5_000
+/** Evidence that entries wait too long holds for so long, in ms. */
+const DELAYED_MS = 1_000
+/** How long it gets to end by itself, in ms. */
+const STOP_MS = 1_000
 
 /** One host process: its life, its socket, and what is under way in it. */
 export class HostProcess {
@@ -106,16 +114,17 @@ export class HostProcess {
   readonly #pending: PendingReplies
   readonly #heads = new ResponseHeadReader()
   readonly #limitPolicy: HostLimitPolicy
+  readonly #saturationPercent: number
   #limit: ReturnType<typeof initialHostLimit>
   /** What it is there for; a host in none of these serves. */
   #role: 'standby' | 'serving' | 'draining' | 'poisoned' = 'standby'
   #readyAtMs: number | undefined
   #promotedAtMs = 0
-  #drainingSinceMs = 0
   #idleSinceMs: number | undefined
   readonly #bornAtMs = performance.now()
   readonly #ended = Promise.withResolvers<void>()
   readonly #overdueCheck: NodeJS.Timeout
+  #stopLimit: NodeJS.Timeout | undefined
   #how = 'it closed its socket'
   #isLate = false
   #isStuck = false
@@ -124,7 +133,8 @@ export class HostProcess {
   constructor(id: number, program: HostProgram, policy: HostPolicy, listener: HostProcessListener) {
     this.id = id
     this.#listener = listener
-    const { startTimeoutMs, limit, historyMs } = policy
+    const { startTimeoutMs, limit, historyMs, saturationPercent } = policy
+    this.#saturationPercent = saturationPercent
     this.#limitPolicy = limit
     this.#limit = initialHostLimit(limit)
     this.#pending = new PendingReplies(this.#bornAtMs + startTimeoutMs)
@@ -183,7 +193,18 @@ export class HostProcess {
     if (this.#pending.lost) return 'gone'
     if (this.#role !== 'serving') return this.#role
     if (this.#readyAtMs === undefined) return 'starting'
-    return this.slots.isFull ? 'saturated' : 'ready'
+    return this.slots.isFull || (this.isDelayed && this.isBusy) ? 'saturated' : 'ready'
+  }
+
+  /** Whether entries have lately waited too long. */
+  get isDelayed(): boolean {
+    return this.signals.wasDelayed(DELAYED_MS, performance.now())
+  }
+
+  /** Whether it has lately filled its core or its event loop. */
+  get isBusy(): boolean {
+    const { cpuCores, loopUtilization } = this.signals.lately
+    return Math.max(cpuCores, loopUtilization) >= this.#saturationPercent / 100
   }
 
   /** Whether it counts as capacity: it takes invocations, or will as soon as it is ready. */
@@ -216,7 +237,6 @@ export class HostProcess {
   drain(role: 'draining' | 'poisoned' = 'draining'): void {
     if (!this.serves) return
     this.#role = role
-    this.#drainingSinceMs = performance.now()
   }
 
   /**
@@ -228,7 +248,7 @@ export class HostProcess {
     if (this.inFlight > 0) this.#idleSinceMs = undefined
     else this.#idleSinceMs ??= nowMs
     if (this.#idleSinceMs === undefined) return false
-    if (nowMs - this.#drainingSinceMs >= lingerMs) return true
+    if (nowMs - this.#idleSinceMs >= lingerMs) return true
     return this.signals.lingering === 0 && nowMs - this.#idleSinceMs >= settledMs
   }
 
@@ -316,6 +336,7 @@ export class HostProcess {
   stop(): void {
     this.#role = 'draining'
     this.#connection.close()
+    this.#stopLimit ??= setTimeout(() => this.kill(), STOP_MS)
   }
 
   kill(): void {
@@ -393,7 +414,9 @@ export class HostProcess {
     if (wasLate && this.#isLate) this.#lose(new Error('it did not answer in time'))
     const wasStuck = this.#isStuck
     this.#isStuck = this.inFlight > 0 && this.signals.silentMs(nowMs) > STUCK_MS
-    if (wasStuck && this.#isStuck && this.serves) this.#listener.stuck(this)
+    if (!wasStuck || !this.#isStuck) return
+    if (this.serves) this.#listener.stuck(this)
+    else if (this.signals.silentMs(nowMs) > STUCK_MS + STUCK_GRACE_MS) this.#lose(new Error('it did not answer any more'))
   }
 
   /** Whichever is noticed first, the socket's end or the process's: answers all that waits, once. */
@@ -404,6 +427,7 @@ export class HostProcess {
     this.kill()
     this.#pending.lose()
     const told = (): void => {
+      clearTimeout(this.#stopLimit)
       this.#ended.resolve()
       // A process that exits breaks its socket, which may be noticed first.
       const how = reason === undefined || this.#child.exitCode !== null ? this.#how : reason.message

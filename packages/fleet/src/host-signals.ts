@@ -34,7 +34,8 @@ export class HostSignals {
 
   /** The host has told how it fares. What it says may be anything. */
   told(signals: Signals, nowMs: number): void {
-    const passedMs = nowMs - this.#countedToMs
+    // A host without work speaks seldom: what it tells is of the time just before, not of all since it last did.
+    const passedMs = Math.min(nowMs - this.#countedToMs, whole(signals.windowMs))
     this.#toldAtMs = this.#countedToMs = nowMs
     this.#last = signals
     this.#loopMs += clampShare(signals.loopUtilization) * passedMs

@@ -13,7 +13,7 @@ export class HostSlots {
   readonly #onRelease: () => void
   readonly #runningOf = new Map<string, number>()
   #leased = 0
-  /** Entries that want to go on with invocations which have given their slots back, as last told. */
+  /** Invocations that have given their slots back and want to go on, as last told. */
   resumed = 0
   limit: number
 

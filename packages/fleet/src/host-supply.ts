@@ -3,8 +3,10 @@ import type { HostProcess } from './host-process.ts'
 import { HEALTHY_AFTER_MS, respawnDelayMs } from './respawn-delay.ts'
 
 export interface HostSupplyOptions {
-  /** Hosts that serve from the start. */
+  /** Hosts that serve from the start, and at least. */
   readonly minHosts: number
+  /** Hosts that serve at most. */
+  readonly maxHosts: number
   /** Processes kept started, to take over at once. */
   readonly standbyHosts: number
   /** Whether a process that nobody waits for may be started now: it takes half a second of a core. */
@@ -31,6 +33,7 @@ export class HostSupply {
   #wanted: number
   #failures = 0
   #lastFailure: string | undefined
+  #failedAtMs = 0
   #retryAtMs = 0
   #retry: NodeJS.Timeout | undefined
   #isClosed = false
@@ -62,21 +65,27 @@ export class HostSupply {
     }
   }
 
+  /** Hosts that are to serve and do not, because starts have failed of late. */
+  get owed(): number {
+    return Math.max(0, this.#wanted - this.serving.length)
+  }
+
   grow(count: number): void {
-    this.#wanted += count
+    this.#wanted = Math.min(this.#wanted + count, this.#options.maxHosts)
     this.fill()
   }
 
   drain(id: number): void {
     const host = this.serving.find((one) => one.id === id)
     if (host === undefined) return
-    this.#wanted = Math.max(1, this.#wanted - 1)
+    this.#wanted = Math.max(this.#options.minHosts, this.#wanted - 1)
     host.drain()
   }
 
   /** What runs in it harms the process: it gets nothing more, and another takes its place. */
   poison(host: HostProcess): void {
     host.drain('poisoned')
+    this.#fail('it did not answer', host)
     this.fill()
   }
 
@@ -97,6 +106,7 @@ export class HostSupply {
 
   /** Ends the hosts that have drained, and starts what is missing. To be called now and then. */
   upkeep(nowMs: number): void {
+    this.#forgive(nowMs)
     this.fill()
     for (const host of this.#hosts) if (host.isDrained(nowMs, { settledMs: SETTLED_MS, lingerMs: LINGER_MS })) host.stop()
   }
@@ -105,8 +115,8 @@ export class HostSupply {
   gone(host: HostProcess, how: string): void {
     this.#hosts.delete(host)
     if (host.isToEnd || this.#isClosed) return this.fill()
-    if (host.livedMs > HEALTHY_AFTER_MS) this.#failures = 0
-    this.#fail(how, host)
+    if (host.livedMs > HEALTHY_AFTER_MS) this.#options.onLost(how, 0, host)
+    else this.#fail(how, host)
     this.fill()
   }
 
@@ -149,8 +159,16 @@ export class HostSupply {
     this.fill()
   }
 
+  /** What came after the last failure and lives on is a success. */
+  #forgive(nowMs: number): void {
+    if (this.#failures === 0 || nowMs - this.#failedAtMs < HEALTHY_AFTER_MS || this.ready.length === 0) return
+    this.#failures = 0
+    this.#lastFailure = undefined
+  }
+
   #fail(how: string, host?: HostProcess): void {
     this.#lastFailure = how
+    this.#failedAtMs = performance.now()
     const respawnInMs = respawnDelayMs(++this.#failures)
     this.#options.onLost(how, respawnInMs, host)
     if (respawnInMs === 0) return

@@ -56,6 +56,12 @@ export class PlaceQueue<Place> {
     return this.#queue.size
   }
 
+  /** Whether calls wait too long, and have for so long that it is no burst. */
+  get stands(): boolean {
+    const { clock, timeouts } = this.#options
+    return this.#standing.lateMs(clock()) >= timeouts.intervalMs
+  }
+
   sizeOf(functionName: string): number {
     return this.#queue.sizeOf(functionName)
   }

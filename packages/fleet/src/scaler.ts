@@ -1,4 +1,11 @@
-import { decideScaling, initialScalingMemory, type FleetView, type ScalingDecision, type ScalingPolicy } from '@carpool/admission'
+import {
+  decideScaling,
+  initialScalingMemory,
+  type FleetView,
+  type Load,
+  type ScalingDecision,
+  type ScalingPolicy,
+} from '@carpool/admission'
 import { MAX_DECISIONS, type ScalingDecisionInfo } from '@carpool/core'
 import type { HostProcess } from './host-process.ts'
 import type { HostSupply } from './host-supply.ts'
@@ -14,6 +21,9 @@ export interface ScalerOptions {
 
 /** How often the fleet is looked at, in ms. */
 export const LOOK_MS = 250
+const NO_LOAD: Load = { cpuCores: 0, loopUtilization: 0, delayedShare: 0, spanMs: 0 }
+/** A host that is to be started. */
+const OWED = { id: 0, state: 'starting', memoryBytes: 0, panic: NO_LOAD, steady: NO_LOAD, long: NO_LOAD } as const
 /** Reasons not to grow that an operator wants to know of. */
 const TELLING_REASONS: ReadonlySet<string> = new Set(['max-hosts', 'no-spare-core', 'no-memory'])
 /** The same reason is not told again for so long, in ms. */
@@ -77,6 +87,8 @@ export class Scaler {
       long: host.signals.load(policy.shrinkWindowMs),
     })
     const hosts = [...supply.all].filter((host) => !host.isStandby).map(viewOf)
+    // What could not be started yet counts as starting, or it would be asked for again and again.
+    for (let count = 0; count < supply.owed; count++) hosts.push({ ...OWED, readySinceMs: atMs })
     return { atMs, cores, machineBusyCores, freeBytes, hosts }
   }
 

@@ -1,3 +1,4 @@
+import { CarpoolError } from '@carpool/core'
 import type { StartResult } from '@carpool/wire'
 import { concurrencyLimit } from './concurrency-limit.ts'
 import type { HostProcess, HostRevision } from './host-process.ts'
@@ -19,6 +20,7 @@ export class TryOuts {
   readonly #start: () => HostProcess
   readonly #hosts = new Set<HostProcess>()
   readonly #limit = concurrencyLimit(MAX_TRY_OUTS)
+  #isClosed = false
 
   /** @param start starts a process that serves nobody. @throws CarpoolError `no-host` */
   constructor(start: () => HostProcess) {
@@ -29,8 +31,10 @@ export class TryOuts {
     return this.#hosts
   }
 
+  /** @throws CarpoolError `draining` once it is closed */
   run(revision: HostRevision, source: string): Promise<TryOut> {
     return this.#limit(async () => {
+      if (this.#isClosed) throw new CarpoolError('draining', 'The server is shutting down.')
       const host = this.#start()
       this.#hosts.add(host)
       try {
@@ -44,5 +48,10 @@ export class TryOuts {
         void host.ended.then(() => this.#hosts.delete(host))
       }
     })
+  }
+
+  /** Starts no more. */
+  close(): void {
+    this.#isClosed = true
   }
 }

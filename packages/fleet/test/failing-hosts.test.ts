@@ -1,3 +1,6 @@
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { Cancellation, resolveLimits, type Revision } from '@carpool/core'
 import t from 'tap'
 import { Fleet, Machine, type FleetListener } from '../src/index.ts'
@@ -97,6 +100,30 @@ t.test('hosts that die at once are tried ever more rarely, one at a time, and it
   await t.rejects(Promise.resolve(fleet.place(REVISION, new Cancellation())), { code: 'no-host' })
   await fleet.close()
   await t.rejects(started, { code: 'draining' })
+})
+
+t.test('what could not be started is not asked for again and again', async (t) => {
+  // Fails at first, then lives without ever getting ready.
+  const marks = mkdtempSync(join(tmpdir(), 'carpool-test-'))
+  t.teardown(() => rmSync(marks, { recursive: true }))
+  const script = `
+    const { readdirSync, writeFileSync } = require('node:fs')
+    const before = readdirSync('${marks}').length
+    writeFileSync('${marks}/' + process.pid, '')
+    if (before < 5) process.exit(1)
+    setInterval(() => {}, 1000)`
+  const { fleet, fourLost } = fleetOf(script)
+  fleet.start().catch(() => {})
+  let most = 0
+  const watch = setInterval(() => (most = Math.max(most, fleet.hosts.length)), 5)
+  await fourLost
+  // Several looks of the scaler fall into the delay before the last failure and the start after it.
+  while (readdirSync(marks).length < 6) await new Promise((resolve) => setTimeout(resolve, 20))
+  clearInterval(watch)
+  t.equal(fleet.hosts.length, 1)
+  t.ok(most <= 1, `${most} processes at the same time`)
+  t.same(fleet.decisions, [])
+  await fleet.close()
 })
 
 t.test('a host that never gets ready is ended, and another is tried', async (t) => {

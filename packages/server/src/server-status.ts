@@ -55,7 +55,7 @@ export class ServerStatus {
     if (reasons.length > 0) return { state: this.phase === 'starting' ? 'starting' : 'not-ready', reasons }
     if (this.phase === 'starting') return { state: 'starting', reasons: ['The host processes are starting.'] }
     if (fleet.isSaturated) {
-      return { state: 'saturated', reasons: [`Every host is at its limit, and ${fleet.queued} calls wait for a place.`] }
+      return { state: 'saturated', reasons: [`The CPU is full, and ${fleet.queued} calls wait for a place.`] }
     }
     return { state: 'ready', reasons: [] }
   }

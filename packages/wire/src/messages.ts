@@ -188,7 +188,7 @@ export interface Signals {
   readonly sharedDelayUs: number
   /** How long the entry that waits longest has waited, in µs; 0 if none does. */
   readonly oldestWaitUs: number
-  /** Entries that wait to go on with invocations which have given their slots back. */
+  /** Invocations that have given their slots back and want to go on. */
   readonly resumed: number
   /** Isolates that are entered. */
   readonly entered: number

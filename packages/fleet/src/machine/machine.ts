@@ -31,7 +31,7 @@ export class Machine {
   }
 
   get cores(): number {
-    return Math.min(this.#parallelism, this.#quota?.cores ?? Number.POSITIVE_INFINITY)
+    return Math.min(this.#cpus, availableParallelism(), this.#quota?.cores ?? Number.POSITIVE_INFINITY)
   }
 
   /** Whole cores, at least one: as many hosts make sense. */
@@ -47,7 +47,7 @@ export class Machine {
     while (readings.length > 2 && nowMs - readings[1]!.atMs >= SPAN_MS) readings.shift()
     const before = readings[0]!
     const spanMs = Math.max(nowMs - before.atMs, 1)
-    const free = this.#parallelism - (now.busyMs - before.busyMs) / spanMs
+    const free = this.#cpus - (now.busyMs - before.busyMs) / spanMs
     const freeOfQuota =
       this.#quota === undefined || now.quotaUsedUs === undefined || before.quotaUsedUs === undefined
         ? Number.POSITIVE_INFINITY
@@ -56,8 +56,9 @@ export class Machine {
     return { cores: this.cores, busyCores: Math.min(Math.max(0, busyCores), this.cores), freeBytes: process.availableMemory() }
   }
 
-  get #parallelism(): number {
-    return this.#allowed === undefined ? availableParallelism() : Math.min(availableParallelism(), this.#allowed.size)
+  /** CPUs that this process may run on, shared with whoever else may. */
+  get #cpus(): number {
+    return this.#allowed?.size ?? cpus().length
   }
 }
 

@@ -8,7 +8,6 @@ export interface ProcessUsage {
 
 /** What the kernel's clock ticks are, in µs; 100 a second on every Linux that Node.js runs on. */
 const TICK_US = 10_000
-const PAGE_BYTES = 4096
 
 /**
  * What a process has used, as the system has it: also of one whose event loop is stuck and that tells nothing itself. Undefined if there is
@@ -19,8 +18,9 @@ export function processUsage(pid: number): ProcessUsage | undefined {
     const stat = readFileSync(`/proc/${pid}/stat`, 'latin1')
     // The second field, the program's name, may hold anything but ends with the last parenthesis.
     const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
-    const [user, system, pages] = [fields[11], fields[12], fields[21]].map(Number)
-    return { cpuUs: (user! + system!) * TICK_US, memoryBytes: pages! * PAGE_BYTES }
+    const [user, system] = [fields[11], fields[12]].map(Number)
+    const residentKb = /^VmRSS:\s*(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'latin1'))?.[1]
+    return { cpuUs: (user! + system!) * TICK_US, memoryBytes: Number(residentKb ?? 0) * 1024 }
   } catch {
     return undefined
   }

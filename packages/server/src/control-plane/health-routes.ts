@@ -24,7 +24,7 @@ const REFUSALS: Readonly<Record<Exclude<ServerState, 'ready'>, ErrorCode>> = {
  *
  * - `GET /healthz` is 200 as long as the event loop turns; it looks at nothing else.
  * - `GET /readyz` is 200 if the state is `ready`, else 503, with the state and the reasons. A saturated server is not ready: every host is
- *   at its limit and calls stand in the queue, so that a load balancer does better to send the next ones elsewhere.
+ *   full and calls wait so long that some are refused, so that a load balancer does better to send the next ones elsewhere.
  */
 export function healthRoutes(app: FastifyInstance, { status }: StatusOptions): void {
   app.get('/healthz', () => ({ status: 'ok' }))

@@ -56,7 +56,7 @@ export const ADMISSION = {
     min: 0,
     max: 1_000_000,
     unit: 'invocations',
-    help: 'most invocations that wait for a place in a host',
+    help: 'most invocations that wait for a place in a host; 0: what has none at once is refused',
   },
   maxQueueMs: {
     type: 'number',

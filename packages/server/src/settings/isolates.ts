@@ -46,7 +46,7 @@ export const ISOLATES = {
   entrySliceMs: {
     type: 'number',
     default: 10,
-    min: 1,
+    min: 10,
     max: 1_000,
     unit: 'ms',
     help: 'an isolate that has been entered for this long no longer keeps others from being entered',
