@@ -138,16 +138,22 @@ export class FairQueue<T> {
   /**
    * Takes out the entries whose wait is over, oldest first. Of each key only as many are looked at as are over, and one more, so `isExpired` must
    * not say yes to an entry if it says no to an older one of the same key.
+   * @param max most entries to take
    */
-  takeExpired(isExpired: (entry: Queued<T>) => boolean): Array<Queued<T>> {
+  takeExpired(isExpired: (entry: Queued<T>) => boolean, max = Number.POSITIVE_INFINITY): Array<Queued<T>> {
     const expired: Array<Node<T>> = []
     for (const { oldest } of this.#active) {
-      for (let node = oldest; node !== undefined && isExpired(node); node = node.newer) expired.push(node)
+      let count = 0
+      for (let node = oldest; node !== undefined && count < max && isExpired(node); node = node.newer) {
+        expired.push(node)
+        count++
+      }
     }
     if (expired.length === 0) return expired
-    for (const node of expired) this.#unlink(node)
+    const taken = expired.toSorted((a, b) => a.atMs - b.atMs).slice(0, max)
+    for (const node of taken) this.#unlink(node)
     this.#forgetIdle()
-    return expired.toSorted((a, b) => a.atMs - b.atMs)
+    return taken
   }
 
   #flowOf(key: string): Flow<T> {

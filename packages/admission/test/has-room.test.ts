@@ -2,16 +2,25 @@ import fc from 'fast-check'
 import t from 'tap'
 import { hasRoom } from '../src/index.ts'
 
+/** Nothing is known of what calls cost. */
+const UNKNOWN = { workMs: Number.POSITIVE_INFINITY, targetMs: 5 }
+
 t.test('below the limit there is room for everyone', async (t) => {
-  t.ok(hasRoom({ running: 9, limit: 10, ofFunction: 9, functions: 2 }))
-  t.notOk(hasRoom({ running: 10, limit: 10, ofFunction: 9, functions: 2 }))
+  t.ok(hasRoom({ running: 9, limit: 10, ofFunction: 9, functions: 2, ...UNKNOWN }))
+  t.notOk(hasRoom({ running: 10, limit: 10, ofFunction: 9, functions: 2, ...UNKNOWN }))
 })
 
 t.test('at the limit there is room for who runs less than its share', async (t) => {
-  t.ok(hasRoom({ running: 10, limit: 10, ofFunction: 4, functions: 2 }))
-  t.notOk(hasRoom({ running: 10, limit: 10, ofFunction: 5, functions: 2 }))
-  t.ok(hasRoom({ running: 4, limit: 4, ofFunction: 0, functions: 150 }), 'at least one, however many there are')
-  t.notOk(hasRoom({ running: 4, limit: 4, ofFunction: 1, functions: 150 }))
+  t.ok(hasRoom({ running: 10, limit: 10, ofFunction: 4, functions: 2, ...UNKNOWN }))
+  t.notOk(hasRoom({ running: 10, limit: 10, ofFunction: 5, functions: 2, ...UNKNOWN }))
+  t.ok(hasRoom({ running: 4, limit: 4, ofFunction: 0, functions: 150, ...UNKNOWN }), 'at least one, however many there are')
+  t.notOk(hasRoom({ running: 4, limit: 4, ofFunction: 1, functions: 150, ...UNKNOWN }))
+})
+
+t.test('at the limit there is room for little work, of however many calls', async (t) => {
+  const full = { running: 300, limit: 4, ofFunction: 300, functions: 2, targetMs: 5 }
+  t.ok(hasRoom({ ...full, workMs: 5 }))
+  t.notOk(hasRoom({ ...full, workMs: 5.1 }))
 })
 
 t.test('no function is shut out, and all together stay below twice the limit or one for each', async () => {
@@ -26,7 +35,7 @@ t.test('no function is shut out, and all together stay below twice the limit or 
         for (const call of calls) {
           const name = call % functions
           const ofFunction = runningOf[name]!
-          if (!hasRoom({ running, limit, ofFunction, functions })) {
+          if (!hasRoom({ running, limit, ofFunction, functions, ...UNKNOWN })) {
             if (ofFunction === 0) return false
             continue
           }

@@ -1,4 +1,4 @@
-import { laneLimit, type HostLimitPolicy, type QueueTimeoutPolicy, type ScalingPolicy } from '@carpool/admission'
+import type { HostLimitPolicy, QueueTimeoutPolicy, ScalingPolicy } from '@carpool/admission'
 import {
   CarpoolError,
   NO_USAGE,
@@ -14,7 +14,7 @@ import {
 import { chooseHost } from './choose-host.ts'
 import { CpuCosts } from './cpu-costs.ts'
 import { HostProcess, type HostProcessListener, type HostProgram, type HostRevision, type RevisionCode } from './host-process.ts'
-import type { SlotLease } from './host-slots.ts'
+import type { Lane, SlotLease } from './host-slots.ts'
 import { HostSupply } from './host-supply.ts'
 import { Machine, type MachineLoad } from './machine/machine.ts'
 import { PlaceQueue } from './place-queue.ts'
@@ -225,17 +225,17 @@ export class Fleet {
   #take(revision: Revision): Place | undefined {
     const { functionName } = revision
     const nowMs = performance.now()
-    const lane = this.#laneLimit(functionName)
+    const lane = this.#laneOf(functionName)
     const candidates = this.#supply.ready.map((host) => ({
       host,
-      hasRoom: host.slots.hasRoom(functionName, lane),
+      hasRoom: host.slots.hasRoom(lane),
       isWarm: host.has(revision.id),
       sharedDelayMs: host.signals.sharedDelayMs(nowMs),
       ofFunction: host.slots.runningOf(functionName),
       running: host.slots.running,
     }))
     const host = chooseHost(candidates, this.#costMs(functionName))?.host
-    return host && { host, lease: host.slots.take(functionName) }
+    return host && { host, lease: host.slots.take(lane) }
   }
 
   async #waitForSlot(revision: Revision, cancellation: Cancellation): Promise<Slot> {
@@ -287,14 +287,14 @@ export class Fleet {
   #dispatch(): void {
     if (this.#queue.size === 0) return
     const hasPlace = (functionName: string): boolean => {
-      const lane = this.#laneLimit(functionName)
-      return this.#supply.ready.some(({ slots }) => slots.hasRoom(functionName, lane))
+      const lane = this.#laneOf(functionName)
+      return this.#supply.ready.some(({ slots }) => slots.hasRoom(lane))
     }
     this.#queue.dispatch(hasPlace, (revision) => this.#take(revision))
   }
 
-  #laneLimit(functionName: string): number {
-    return laneLimit(this.#costs.meanMs(functionName), this.#options.policy.limit.targetMs)
+  #laneOf(functionName: string): Lane {
+    return { functionName, costMs: this.#costs.meanMs(functionName) }
   }
 
   #costMs(functionName: string): number {

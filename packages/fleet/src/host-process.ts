@@ -138,7 +138,8 @@ export class HostProcess {
     this.#limitPolicy = limit
     this.#limit = initialHostLimit(limit)
     this.#pending = new PendingReplies(this.#bornAtMs + startTimeoutMs)
-    this.slots = new HostSlots(limit.initial, () => listener.hasRoom(this))
+    const { initial, targetMs } = limit
+    this.slots = new HostSlots({ limit: initial, targetMs }, () => listener.hasRoom(this))
     this.signals = new HostSignals({ targetMs: limit.targetMs, keptMs: historyMs, nowMs: this.#bornAtMs })
     this.#child = spawnHost(program)
     this.#connection = new Connection<ToServer, ToHost>(this.#child.stdio[3] as Duplex, {

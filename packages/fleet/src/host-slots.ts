@@ -1,8 +1,15 @@
-import { hasRoom } from '@carpool/admission'
+import { hasRoom, laneLimit } from '@carpool/admission'
 
 /** The right to have an invocation run in a host. Given back exactly once; giving it back again is harmless. */
 export interface SlotLease {
   release(): void
+}
+
+/** What is asked of a host's room. */
+export interface Lane {
+  readonly functionName: string
+  /** Usual CPU time of a call, in ms; undefined if it is not known. */
+  readonly costMs: number | undefined
 }
 
 /**
@@ -12,13 +19,19 @@ export interface SlotLease {
 export class HostSlots {
   readonly #onRelease: () => void
   readonly #runningOf = new Map<string, number>()
+  readonly #targetMs: number
   #leased = 0
+  /** Usual CPU time of what runs, in ms; of calls whose cost was not known, none is counted. */
+  #workMs = 0
+  #unknown = 0
   /** Invocations that have given their slots back and want to go on, as last told. */
   resumed = 0
   limit: number
 
-  constructor(limit: number, onRelease: () => void) {
+  /** @param targetMs p90 run delay that is good */
+  constructor({ limit, targetMs }: { readonly limit: number; readonly targetMs: number }, onRelease: () => void) {
     this.limit = limit
+    this.#targetMs = targetMs
     this.#onRelease = onRelease
   }
 
@@ -26,24 +39,24 @@ export class HostSlots {
     return this.#leased + this.resumed
   }
 
+  /** Whether only a function's own share is left, or less. */
   get isFull(): boolean {
-    return this.running >= this.limit
+    return !this.#hasRoom({ functionName: '', costMs: 0 }, Number.POSITIVE_INFINITY)
   }
 
   runningOf(functionName: string): number {
     return this.#runningOf.get(functionName) ?? 0
   }
 
-  /** @param laneLimit most invocations of the function that may run here */
-  hasRoom(functionName: string, laneLimit: number): boolean {
+  hasRoom({ functionName, costMs }: Lane): boolean {
     const ofFunction = this.runningOf(functionName)
-    if (ofFunction >= laneLimit) return false
-    const functions = this.#runningOf.size + (ofFunction === 0 ? 1 : 0)
-    return hasRoom({ running: this.running, limit: this.limit, ofFunction, functions })
+    return ofFunction < laneLimit(costMs, this.#targetMs) && this.#hasRoom({ functionName, costMs }, ofFunction)
   }
 
-  take(functionName: string): SlotLease {
+  take({ functionName, costMs }: Lane): SlotLease {
     this.#leased++
+    if (costMs === undefined) this.#unknown++
+    else this.#workMs += costMs
     this.#runningOf.set(functionName, this.runningOf(functionName) + 1)
     let isReleased = false
     return {
@@ -51,11 +64,26 @@ export class HostSlots {
         if (isReleased) return
         isReleased = true
         this.#leased--
+        if (costMs === undefined) this.#unknown--
+        // Sums of fractions drift.
+        else this.#workMs = this.#leased === this.#unknown ? 0 : this.#workMs - costMs
         const left = this.runningOf(functionName) - 1
         if (left === 0) this.#runningOf.delete(functionName)
         else this.#runningOf.set(functionName, left)
         this.#onRelease()
       },
     }
+  }
+
+  #hasRoom({ functionName, costMs }: Lane, ofFunction: number): boolean {
+    const isKnown = costMs !== undefined && this.#unknown === 0 && this.resumed === 0
+    return hasRoom({
+      running: this.running,
+      limit: this.limit,
+      ofFunction,
+      functions: this.#runningOf.size + (this.#runningOf.has(functionName) ? 0 : 1),
+      workMs: isKnown ? this.#workMs + costMs : Number.POSITIVE_INFINITY,
+      targetMs: this.#targetMs,
+    })
   }
 }

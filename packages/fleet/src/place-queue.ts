@@ -34,6 +34,8 @@ interface WaitingCall<Place> {
 const LEAST_DEADLINE_MS = 3_000
 /** How often calls are looked for that have waited too long, in ms: as often as the shortest wait that is worth a setting. */
 const SWEEP_MS = 5
+/** Most calls that are refused at a time: thousands would hold up the event loop, and most callers come again at once. */
+const MAX_REFUSALS = 50
 /** Weight of the newest gap between two calls that leave for a host. */
 const GAP_SMOOTHING = 0.2
 
@@ -130,7 +132,7 @@ export class PlaceQueue<Place> {
     const timeoutMs = queueTimeoutMs(this.#state, this.#options.timeouts)
     const isExpired = ({ atMs, item }: Queued<WaitingCall<Place>>): boolean =>
       nowMs - atMs >= Math.min(timeoutMs, Math.max(item.revision.limits.wallMs, LEAST_DEADLINE_MS))
-    for (const entry of this.#queue.takeExpired(isExpired)) {
+    for (const entry of this.#queue.takeExpired(isExpired, MAX_REFUSALS)) {
       this.#standing.lost(nowMs)
       this.#refuse(entry, `it has waited for ${Math.round(nowMs - entry.atMs)} ms`)
     }

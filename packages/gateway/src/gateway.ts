@@ -1,14 +1,14 @@
 import { randomUUIDv7 } from 'node:crypto'
 import { STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
-import { Cancellation, CarpoolError, monotonicClock, PROBLEM_CONTENT_TYPE, problemOfError, type Invoke } from '@carpool/core'
+import { Cancellation, CarpoolError, PROBLEM_CONTENT_TYPE, problemOfError, type Invoke } from '@carpool/core'
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import { Departures } from './departures.ts'
 import type { GatewayPhase } from './drain.ts'
 import { errorOfFastify } from './fastify-problem.ts'
-import { decodeRequest, nameIn } from './request-decoder.ts'
+import { GatewayServer } from './gateway-server.ts'
+import { decodeRequest } from './request-decoder.ts'
 import { INVOCATION_HEADER, writeError, writeFinished } from './response-encoder.ts'
-import { Turnstile } from './turnstile.ts'
 
 export interface GatewayOptions {
   readonly invoke: Invoke
@@ -26,7 +26,9 @@ const MAX_PIPELINED = 32
 
 /** The data plane: HTTP in, an invocation, HTTP out. It decides nothing. */
 export function createGateway({ invoke, maxBodyBytes, phase, onFault, random = Math.random }: GatewayOptions): FastifyInstance {
+  const server = new GatewayServer()
   const gateway = Fastify({
+    serverFactory: (handler) => server.create(handler),
     bodyLimit: Math.max(maxBodyBytes, 1),
     forceCloseConnections: 'idle',
     // Refused below, in our own form.
@@ -46,10 +48,9 @@ export function createGateway({ invoke, maxBodyBytes, phase, onFault, random = M
   }
 
   const departures = new Departures()
-  const turnstile = new Turnstile({ clock: monotonicClock, nextTurn: setImmediate })
   const handle = (request: FastifyRequest, reply: FastifyReply): void => {
     reply.hijack()
-    turnstile.enter(nameIn(request.originalUrl), () => void answer(request, reply))
+    void answer(request, reply)
   }
   const answer = async ({ raw: incoming, originalUrl, body }: FastifyRequest, reply: FastifyReply): Promise<void> => {
     const { socket } = incoming
@@ -65,7 +66,14 @@ export function createGateway({ invoke, maxBodyBytes, phase, onFault, random = M
       if (phase() === 'closed') throw new CarpoolError('draining', 'The server is shutting down; another one may take its place.')
       const { functionName, request } = decodeRequest(incoming, originalUrl, body as Buffer | undefined)
       if (functionName === '') throw nothingHere()
-      const finished = await invoke({ id, functionName, trigger: 'http', request, cancellation, waitedMs: reply.elapsedTime })
+      const finished = await invoke({
+        id,
+        functionName,
+        trigger: 'http',
+        request,
+        cancellation,
+        waitedMs: reply.elapsedTime + server.waitedMs(incoming),
+      })
       if (!socket.destroyed) writeFinished(reply.raw, finished, isLast())
     } catch (cause) {
       refuse(reply, cause, id, isLast())

@@ -164,8 +164,10 @@ export class SimulatedServer {
     if (this.#settings.isLimited && ofFunction >= laneLimit(this.#costOf.get(functionName), this.#settings.runDelayTargetMs))
       return false
     if (running < limit) return true
-    const functions = new Set([...runningOf.keys(), ...this.#queue.keys, functionName]).size
-    return hasRoom({ running, limit, ofFunction, functions })
+    const functions = new Set([...runningOf.keys(), functionName]).size
+    let workMs = this.#costOf.get(functionName) ?? Infinity
+    for (const [name, count] of runningOf) workMs += count * (this.#costOf.get(name) ?? Infinity)
+    return hasRoom({ running, limit, ofFunction, functions, workMs, targetMs: this.#settings.runDelayTargetMs })
   }
 
   #send(host: SimulatedHost, waiting: Waiting): void {
