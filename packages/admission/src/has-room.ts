@@ -14,7 +14,6 @@ export interface HostRoom {
   readonly targetMs: number
 }
 
-
 /**
  * Whether a host may be sent one more invocation of a function: below the host's limit always; at it as long as all that runs there is no more
  * work than the target, for then many short calls wait for each other no longer than they may, and what made them wait was somebody else

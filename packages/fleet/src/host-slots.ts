@@ -12,6 +12,9 @@ export interface Lane {
   readonly costMs: number | undefined
 }
 
+/** A call that costs hardly more than to send it. */
+const SHORTEST: Lane = { functionName: '', costMs: 0.01 }
+
 /**
  * Counts what runs in one host, in all and of each function. An invocation gives its slot back when it is answered, or when it waits for a timer
  * or a fetch: what waits takes none of the host's CPU.
@@ -41,7 +44,7 @@ export class HostSlots {
 
   /** Whether only a function's own share is left, or less. */
   get isFull(): boolean {
-    return !this.#hasRoom({ functionName: '', costMs: 0 }, Number.POSITIVE_INFINITY)
+    return !this.#hasRoom(SHORTEST, Number.POSITIVE_INFINITY)
   }
 
   runningOf(functionName: string): number {

@@ -1,19 +1,14 @@
 import type { Clock } from '@carpool/core'
 
-/** How long requests may be taken on in one turn of the event loop, in ms. */
-const TURN_MS = 2
-
 export interface TurnstileOptions {
+  /** How long work may be taken on in one turn of the event loop, in ms. */
+  readonly turnMs: number
   readonly clock: Clock
   /** Calls back in the next turn of the event loop. */
   readonly nextTurn: (callback: () => void) => void
 }
 
-/**
- * Takes on so many requests in one turn of the event loop, and what is left in the next ones: of each function one in turn. Without it the loop
- * would work off whatever the sockets bring before it looks at them again, and a call that comes behind a thousand of another function
- * waits for all of them.
- */
+/** Takes on so much work in one turn of the event loop, and what is left in the next ones: of each function one piece in turn. */
 export class Turnstile {
   readonly #options: TurnstileOptions
   /** What waits, by function; the one that is served next comes first. */
@@ -23,6 +18,11 @@ export class Turnstile {
 
   constructor(options: TurnstileOptions) {
     this.#options = options
+  }
+
+  /** Whether work is left for the next turns. */
+  get isBusy(): boolean {
+    return this.#lanes.size > 0
   }
 
   /** Begins the work now, or in one of the next turns. */
@@ -36,7 +36,7 @@ export class Turnstile {
   #hasTime(): boolean {
     const nowMs = this.#options.clock()
     if (this.#endsAtMs === undefined) {
-      this.#endsAtMs = nowMs + TURN_MS
+      this.#endsAtMs = nowMs + this.#options.turnMs
       this.#options.nextTurn(() => this.#takeOn())
     }
     return nowMs < this.#endsAtMs

@@ -5,7 +5,11 @@ import { Turnstile } from '../src/turnstile.ts'
 /** A turnstile on a clock and an event loop that the test turns; each request takes `costMs`. */
 function turnstileOf(costMs: number) {
   const state = { nowMs: 0, turns: [] as Array<() => void>, begun: [] as string[] }
-  const turnstile = new Turnstile({ clock: () => state.nowMs, nextTurn: (callback) => void state.turns.push(callback) })
+  const turnstile = new Turnstile({
+    turnMs: 2,
+    clock: () => state.nowMs,
+    nextTurn: (callback) => void state.turns.push(callback),
+  })
   const enter = (name: string): void =>
     turnstile.enter(name, () => {
       state.nowMs += costMs
@@ -40,7 +44,11 @@ t.test('everything is begun once, in order within its function', async () => {
   fc.assert(
     fc.property(fc.array(fc.oneof(name, fc.constant('turn')), { size: 'max', maxLength: 300 }), (steps) => {
       const state = { nowMs: 0, turns: [] as Array<() => void>, begun: [] as Array<readonly [string, number]> }
-      const turnstile = new Turnstile({ clock: () => state.nowMs, nextTurn: (callback) => void state.turns.push(callback) })
+      const turnstile = new Turnstile({
+        turnMs: 2,
+        clock: () => state.nowMs,
+        nextTurn: (callback) => void state.turns.push(callback),
+      })
       let entered = 0
       const turn = (): void => {
         for (const callback of state.turns.splice(0)) callback()
