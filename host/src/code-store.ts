@@ -11,13 +11,26 @@ export interface StoredCode {
 /** The code of every revision that the server has given to this host. */
 export class CodeStore {
   readonly #stored = new Map<string, StoredCode>()
+  readonly #maxBodyBytes: number
+
+  /** @param maxBodyBytes largest body of a response */
+  constructor(maxBodyBytes: number) {
+    this.#maxBodyBytes = maxBodyBytes
+  }
 
   put(load: Load, source: string, codeCache: Uint8Array): void {
     const { revision, functionName, handlerExport, limits, env } = load
     this.#stored.set(revision, {
       // The cache is a view into a chunk of the connection, hence the copy.
       code: { source, filename: `${functionName}.js`, ...(codeCache.length > 0 && { codeCache: codeCache.slice() }) },
-      options: { functionName, revision, limits, env, ...(handlerExport !== undefined && { handlerExport }) },
+      options: {
+        functionName,
+        revision,
+        limits,
+        env,
+        maxBodyBytes: this.#maxBodyBytes,
+        ...(handlerExport !== undefined && { handlerExport }),
+      },
     })
   }
 

@@ -3,18 +3,34 @@ export interface Pass {
   leave(): void
 }
 
-interface Asking {
+export interface AskingGuest {
+  /** Whose the isolate is. */
+  readonly guest: object
+  /** CPU time that its stays usually take, in ms. */
+  readonly costMs: number
+  /** Called with the pass when it is its turn; it may leave at once. */
   readonly begin: (pass: Pass) => void
 }
 
+interface Waiting extends AskingGuest {
+  readonly startMs: number
+}
+
+/** A stay costs at least this much, in ms: what costs nothing would always go first. */
+const MIN_COST_MS = 0.02
+
 /**
- * Lets a few isolates be entered at a time, in the order in which they asked: more would not run sooner, but in turns on the same core, and
- * each of their threads would take its share of the event loop's.
+ * Lets a few isolates be entered at a time: more would not run sooner, but in turns on the same core, and each of their threads would take its
+ * share of the event loop's. Who asks is let in by the CPU that it has had and is about to have while others waited (self-clocked fair queueing: Golestani,
+ * INFOCOM 1994): with three hundred guests at the gate, one that needs 20 µs does not wait for a hundred that need 10 ms each, and
+ * one that always asks gets no more than its share.
  */
 export class EntryGate {
   readonly #places: number
-  #asking: Asking[] = []
-  #next = 0
+  #asking: Waiting[] = []
+  /** Virtual time up to which each guest has had its share, in ms of CPU. */
+  readonly #servedToMs = new WeakMap<object, number>()
+  #virtualMs = 0
   #taken = 0
   #isOpening = false
 
@@ -25,13 +41,14 @@ export class EntryGate {
 
   /** Isolates that ask to be entered. */
   get waiting(): number {
-    return this.#asking.length - this.#next
+    return this.#asking.length
   }
 
-  /** Calls back with a pass: at once if there is a place, else when one is left. */
-  enter(begin: (pass: Pass) => void): void {
-    if (this.#taken < this.#places && this.waiting === 0) begin(this.#pass())
-    else this.#asking.push({ begin })
+  /** Calls back with a pass: at once if there is a place, else when it is its turn. */
+  enter(asking: AskingGuest): void {
+    if (this.#taken < this.#places && this.waiting === 0) return asking.begin(this.#pass())
+    const startMs = Math.max(this.#servedToMs.get(asking.guest) ?? 0, this.#virtualMs)
+    this.#asking.push({ ...asking, costMs: Math.max(asking.costMs, MIN_COST_MS), startMs })
   }
 
   #pass(): Pass {
@@ -50,10 +67,22 @@ export class EntryGate {
   #open(): void {
     if (this.#isOpening) return
     this.#isOpening = true
-    while (this.#taken < this.#places && this.waiting > 0) this.#asking[this.#next++]!.begin(this.#pass())
+    while (this.#taken < this.#places && this.waiting > 0) {
+      const { guest, startMs, costMs, begin } = this.#takeNext()
+      this.#virtualMs = Math.max(this.#virtualMs, startMs)
+      this.#servedToMs.set(guest, startMs + costMs)
+      begin(this.#pass())
+    }
     this.#isOpening = false
-    if (this.#next < this.#asking.length && this.#next < 1024) return
-    this.#asking = this.#asking.slice(this.#next)
-    this.#next = 0
+  }
+
+  /** The one that would have had its share first; of several the one that asked first. There are as many at most as guests, so a look at all is short. */
+  #takeNext(): Waiting {
+    let next = 0
+    for (let index = 1; index < this.#asking.length; index++) {
+      const [one, other] = [this.#asking[index]!, this.#asking[next]!]
+      if (one.startMs + one.costMs < other.startMs + other.costMs) next = index
+    }
+    return this.#asking.splice(next, 1)[0]!
   }
 }

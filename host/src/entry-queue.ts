@@ -34,6 +34,9 @@ export interface StayListener {
 /** How long the isolate's thread may take to leave before the stay is charged by estimate, in ms: under load it has to get a core for it. */
 const LEAVE_MS = 20
 
+/** Weight of the newest stay. */
+const STAY_SMOOTHING = 0.5
+
 /**
  * What is to run in one guest, in order: entries go in together for one stay, and when all have run, what each used is charged. Entries that
  * come meanwhile wait for the next stay. A stay needs a pass of the host's gate.
@@ -47,6 +50,8 @@ export class EntryQueue {
   readonly #alone: Array<() => Promise<void>> = []
   #waiting: Entry[] = []
   #stay: Stay | undefined
+  /** CPU time that its stays take lately. */
+  #stayMs = 0
   #isAtGate = false
   #askedAtMs = 0
   #pass: Pass | undefined
@@ -148,11 +153,15 @@ export class EntryQueue {
     if (this.#stay !== undefined || this.#isAtGate || !this.#hasWork) return
     this.#isAtGate = true
     this.#askedAtMs = performance.now()
-    this.#gate.enter((pass) => {
-      this.#isAtGate = false
-      this.#pass = pass
-      if (this.#hasWork) this.#enter()
-      else pass.leave()
+    this.#gate.enter({
+      guest: this,
+      costMs: this.#stayMs,
+      begin: (pass) => {
+        this.#isAtGate = false
+        this.#pass = pass
+        if (this.#hasWork) this.#enter()
+        else pass.leave()
+      },
     })
   }
 
@@ -233,9 +242,11 @@ export class EntryQueue {
   }
 
   #finish(): void {
+    const tookMs = (this.#stay?.totalNs ?? 0) / 1e6
+    this.#stayMs += (tookMs - this.#stayMs) * STAY_SMOOTHING
     this.#stay = undefined
     this.#callBack()
-    // Others that ask go first.
+    // Others that ask may go first.
     this.#pass?.leave()
     this.#next()
   }

@@ -45,7 +45,7 @@ export class Host implements GuestListener {
   readonly #onCatastrophe: (reason: string) => void
   readonly #prewarmer: Prewarmer<Guest>
   readonly #pool: IsolatePool<Guest>
-  readonly #codes = new CodeStore()
+  readonly #codes: CodeStore
   /** Revisions that are to stay and did not load again. */
   readonly #hasFailed = new Set<string>()
   readonly #fetches: Fetches
@@ -59,6 +59,7 @@ export class Host implements GuestListener {
   constructor({ setup, runtime, send, onProblem, onCatastrophe }: HostOptions) {
     this.#send = send
     this.#maxBodyBytes = setup.maxBodyBytes
+    this.#codes = new CodeStore(setup.maxBodyBytes)
     this.#onCatastrophe = onCatastrophe
     const bootstrap = new Bootstrap(runtime)
     const gate = new EntryGate(setup.enteredIsolates)

@@ -121,3 +121,18 @@ t.test('a client that leaves frees its place', async (t) => {
   })
   t.equal(await next.text(), 'fine', 'the next call is let in')
 })
+
+t.test('a response of half a gigabyte is refused where it is made, and holds nobody up', async (t) => {
+  const server = await startServer(t)
+  await server.deploy('huge', {
+    'index.js': `export default { fetch: () => new Response('x'.repeat(2 ** 29 - 100)) }`,
+    'carpool.config.json': '{"cpuMs": 10000}',
+  })
+  await server.deploy('quiet', `export default { fetch: () => new Response('quiet') }`)
+  const huge = Promise.all(Array.from({ length: 4 }, () => server.get('/huge/')))
+  for (let count = 0; count < 10; count++) t.equal((await server.get('/quiet/')).status, 200)
+  for (const response of await huge) {
+    t.equal(response.status, 502)
+    t.match(await response.json(), { code: /invalid-response|memory-exceeded|isolate-lost/ })
+  }
+})

@@ -42,6 +42,30 @@ t.test('hosts that are killed again and again are replaced every time', async (t
   }
 })
 
+t.test('hosts that are killed as fast as they come never become more than there may be, and come back', async (t) => {
+  const server = await startServer(t, ['--min-hosts', '1', '--max-hosts', '1', '--standby-hosts', '1'])
+  await server.deploy('waiting', WAITING)
+  let killed = 0
+  let most = 0
+  while (killed < 12) {
+    const { hosts } = await server.info()
+    most = Math.max(most, hosts.length)
+    for (const { pid } of hosts) {
+      process.kill(pid, 'SIGKILL')
+      killed++
+    }
+  }
+  await until(async () => (await server.status()).state === 'ready')
+  await until(async () => {
+    const { hosts } = await server.info()
+    most = Math.max(most, hosts.length)
+    return hosts.length === 2
+  })
+  t.ok(most <= 2, `${most} hosts at the same time`)
+  t.equal((await server.get('/waiting/calls')).status, 200)
+  t.ok((await server.status()).decisions.every(({ action }) => action === 'none'))
+})
+
 t.test('host processes end with a server that is killed', async (t) => {
   const server = await startServer(t)
   const [host] = (await server.info()).hosts

@@ -21,3 +21,18 @@ export function laneLimit(costMs: number | undefined, targetMs: number): number 
   if (costMs === undefined) return UNKNOWN_COST_LIMIT
   return 1 + Math.max(1, Math.ceil((HEADROOM * targetMs) / Math.max(costMs, 0.001)))
 }
+
+/** Share of the wall limit that the CPU time of what a lane holds may fill: what waits for a timer or a fetch comes back when it likes. */
+const CAPACITY_SHARE = 0.5
+
+/**
+ * How many invocations of one function may be in one host, those that wait included: as many as its isolate, which runs one thing at a time, can run
+ * to the end within their wall limit. For those that hardly need CPU that is no limit at all; of those that wait and then compute, more would only
+ * miss their deadlines.
+ *
+ * @param costMs usual CPU time of a call, in ms; undefined if it is not known
+ */
+export function laneCapacity(costMs: number | undefined, wallMs: number): number {
+  if (costMs === undefined) return Number.POSITIVE_INFINITY
+  return Math.max(2, Math.floor((CAPACITY_SHARE * wallMs) / Math.max(costMs, 0.001)))
+}

@@ -1,9 +1,10 @@
 import { constants } from 'node:os'
 
-const STOP_SIGNALS = ['SIGINT', 'SIGTERM'] as const
+/** SIGHUP comes when the terminal is closed. */
+const STOP_SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 
 /**
- * Resolves on the first SIGINT or SIGTERM. A second signal ends the process at once, with 128 and the signal's number as exit code.
+ * Resolves on the first SIGINT, SIGTERM or SIGHUP. A second signal ends the process at once, with 128 and the signal's number as exit code.
  */
 export function untilStopped(): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>()

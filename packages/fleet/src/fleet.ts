@@ -5,6 +5,7 @@ import {
   monotonicClock,
   type Cancellation,
   type FailedStartsInfo,
+  type FunctionLimits,
   type HostInfo,
   type HttpRequest,
   type InvocationResult,
@@ -90,6 +91,8 @@ export class Fleet {
   readonly #queue: PlaceQueue<Place>
   readonly #tryOuts: TryOuts
   readonly #costs = new CpuCosts()
+  /** Wall limits of functions whose calls have waited in the queue. */
+  readonly #wallMs = new Map<string, number>()
   readonly #untilReady = Promise.withResolvers<void>()
   #lastId = 0
 
@@ -197,6 +200,7 @@ export class Fleet {
   /** What is known of a function is of no use any more. */
   forget(functionName: string): void {
     this.#costs.forget(functionName)
+    this.#wallMs.delete(functionName)
   }
 
   /** Compiles and loads new code where no running function feels it. */
@@ -225,7 +229,7 @@ export class Fleet {
   #take(revision: Revision): Place | undefined {
     const { functionName } = revision
     const nowMs = performance.now()
-    const lane = this.#laneOf(functionName)
+    const lane = this.#laneOf(revision)
     const candidates = this.#supply.ready.map((host) => ({
       host,
       hasRoom: host.slots.hasRoom(lane),
@@ -239,6 +243,7 @@ export class Fleet {
   }
 
   async #waitForSlot(revision: Revision, cancellation: Cancellation): Promise<Slot> {
+    this.#wallMs.set(revision.functionName, revision.limits.wallMs)
     const place = await this.#queue.wait(revision, cancellation)
     if (place === undefined) return NO_SLOT
     return place.host.has(revision.id) ? this.#slotIn(place, revision) : this.#prepareSlot(revision, place)
@@ -249,7 +254,7 @@ export class Fleet {
     try {
       await this.#give(host, revision)
     } catch (cause) {
-      lease.release()
+      lease.end()
       throw cause
     }
     const slot = this.#slotIn(place, revision)
@@ -269,7 +274,7 @@ export class Fleet {
       host: host.id,
       invoke: async (id, request, cancellation) => {
         if (cancellation.canceled) {
-          lease.release()
+          lease.end()
           return CANCELED_IN_QUEUE
         }
         const result = await host.invoke({ id, revision, slot: lease }, request, cancellation)
@@ -287,14 +292,14 @@ export class Fleet {
   #dispatch(): void {
     if (this.#queue.size === 0) return
     const hasPlace = (functionName: string): boolean => {
-      const lane = this.#laneOf(functionName)
+      const lane = this.#laneOf({ functionName, limits: { wallMs: this.#wallMs.get(functionName) ?? 0 } })
       return this.#supply.ready.some(({ slots }) => slots.hasRoom(lane))
     }
     this.#queue.dispatch(hasPlace, (revision) => this.#take(revision))
   }
 
-  #laneOf(functionName: string): Lane {
-    return { functionName, costMs: this.#costs.meanMs(functionName) }
+  #laneOf({ functionName, limits: { wallMs } }: { functionName: string; limits: Pick<FunctionLimits, 'wallMs'> }): Lane {
+    return { functionName, costMs: this.#costs.meanMs(functionName), wallMs }
   }
 
   #costMs(functionName: string): number {

@@ -72,7 +72,7 @@ export class PendingReplies {
     const invocation = ++this.#lastInvocation
     const result = new Promise<InvocationResult>((resolve) => {
       if (!this.#lost) return void this.#answers.set(invocation, { resolve, overdueAtMs, usage: NO_USAGE, slot })
-      slot.release()
+      slot.end()
       resolve(hostLost(NO_USAGE))
     })
     return [invocation, result]
@@ -83,7 +83,7 @@ export class PendingReplies {
     const waiting = this.#answers.get(invocation)
     if (waiting === undefined) return
     this.#answers.delete(invocation)
-    waiting.slot.release()
+    waiting.slot.end()
     waiting.resolve(result)
   }
 
@@ -130,7 +130,7 @@ export class PendingReplies {
     this.#lost = true
     this.#ready.reject(new CarpoolError('no-host', 'The host process died before it was ready.'))
     for (const { resolve, usage, slot } of this.#answers.values()) {
-      slot.release()
+      slot.end()
       resolve(hostLost(usage))
     }
     for (const { resolve } of [...this.#starts.values()].flat()) resolve(LOST_START)

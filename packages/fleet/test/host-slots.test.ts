@@ -4,7 +4,7 @@ import { HostSlots, type Lane, type SlotLease } from '../src/host-slots.ts'
 
 /** A function of which nothing is known. */
 function laneOf(functionName: string): Lane {
-  return { functionName, costMs: undefined }
+  return { functionName, costMs: undefined, wallMs: 30_000 }
 }
 
 t.test('a lease is given back once, and it is told', async (t) => {
@@ -19,7 +19,7 @@ t.test('a lease is given back once, and it is told', async (t) => {
 
 t.test('a lane takes no more than it can run soon', async (t) => {
   const slots = new HostSlots({ limit: 64, targetMs: 5 }, () => {})
-  const slow = { functionName: 'slow', costMs: 200 }
+  const slow = { functionName: 'slow', costMs: 200, wallMs: 30_000 }
   slots.take(slow)
   t.ok(slots.hasRoom(slow))
   slots.take(slow)
@@ -29,7 +29,7 @@ t.test('a lane takes no more than it can run soon', async (t) => {
 
 t.test('a host at its limit takes on what is hardly any work, as long as it is known', async (t) => {
   const slots = new HostSlots({ limit: 4, targetMs: 5 }, () => {})
-  const short = { functionName: 'short', costMs: 0.0625 }
+  const short = { functionName: 'short', costMs: 0.0625, wallMs: 30_000 }
   const leases = Array.from({ length: 50 }, () => slots.take(short))
   t.ok(slots.hasRoom(short))
   t.notOk(slots.isFull)
@@ -44,6 +44,25 @@ t.test('a host at its limit takes on what is hardly any work, as long as it is k
   t.ok(slots.isFull)
   for (const lease of leases) lease.release()
   t.ok(slots.hasRoom(short))
+})
+
+t.test('a lane holds no more calls than it can run within their wall limit, those that wait included', async (t) => {
+  const slots = new HostSlots({ limit: 64, targetMs: 5 }, () => {})
+  const lane = { functionName: 'waits-then-burns', costMs: 100, wallMs: 1_000 }
+  const leases = Array.from({ length: 5 }, () => {
+    t.ok(slots.hasRoom(lane))
+    const lease = slots.take(lane)
+    lease.release()
+    return lease
+  })
+  t.equal(slots.running, 0)
+  t.notOk(slots.hasRoom(lane))
+  t.ok(slots.hasRoom({ ...lane, functionName: 'other' }))
+  leases[0]?.end()
+  leases[0]?.end()
+  t.ok(slots.hasRoom(lane))
+  slots.take(lane)
+  t.notOk(slots.hasRoom(lane))
 })
 
 t.test('what goes on again counts against the limit', async (t) => {

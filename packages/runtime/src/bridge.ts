@@ -17,6 +17,8 @@ export interface GuestOptions {
   readonly handlerExport?: string
   readonly limits: FunctionLimits
   readonly env: Readonly<Record<string, string>>
+  /** Largest body of a response: what is longer does not leave the isolate. Default: no limit. */
+  readonly maxBodyBytes?: number
 }
 
 /** `loaded`: what became of the module scope. Stacks are as V8 gives them, in positions of the bundle. */

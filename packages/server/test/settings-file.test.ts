@@ -39,7 +39,7 @@ t.test('a file that was named must be there, and be a file', async (t) => {
     message: 'The file none.json (--config) cannot be read: there is no such file.',
   })
   t.throws(() => readConfigFile({ env: { CARPOOL_CONFIG: 'none.json' }, folder }), { message: /none\.json \(CARPOOL_CONFIG\)/ })
-  t.throws(() => readConfigFile({ env: {}, folder }), { message: 'The file carpool.server.json cannot be read: EISDIR.' })
+  t.throws(() => readConfigFile({ env: {}, folder }), { message: 'The file carpool.server.json cannot be read: it is no file.' })
 })
 
 t.test('text that is no JSON is refused with the line and the column', async (t) => {

@@ -89,9 +89,9 @@ t.test('what depends on the cores names them', async (t) => {
 
 t.test('a memory of 0 stands for a share, and is no memory of 1', async (t) => {
   t.equal(resolveSettings({ hostMemoryMb: '0' }, {}).hostMemoryMb, 0)
-  t.equal(resolveSettings({ hostMemoryMb: '64' }, {}).hostMemoryMb, 64)
-  t.throws(() => resolveSettings({ hostMemoryMb: '63' }, {}), {
-    message: '--host-memory-mb must be 0 or a whole number from 64 to 1048576 (MiB), not "63".',
+  t.equal(resolveSettings({ hostMemoryMb: '192' }, {}).hostMemoryMb, 192)
+  t.throws(() => resolveSettings({ hostMemoryMb: '191' }, {}), {
+    message: '--host-memory-mb must be 0 or a whole number from 192 to 1048576 (MiB), not "191".',
   })
 })
 

@@ -4,7 +4,7 @@ import { describeError } from './errors/describe-error.ts'
 import { settleFetch } from './fetch/fetch.ts'
 import { fillProcess } from './globals.ts'
 import { findHandler, type Handler } from './handlers/find-handler.ts'
-import { cancelInvocation, Invocation } from './invocation.ts'
+import { cancelInvocation, Invocation, limitBodies } from './invocation.ts'
 import { bridge } from './port.ts'
 import { markEntry, spans } from './spans.ts'
 import { apply, jsonParse, jsonStringify, SafePromise } from './primordials.ts'
@@ -17,6 +17,7 @@ function load(optionsText: string, factory: () => unknown): void {
   enter(NO_INVOCATION)
   const options = jsonParse(optionsText) as GuestOptions
   fillProcess(options.env)
+  if (options.maxBodyBytes !== undefined) limitBodies(options.maxBodyBytes)
   try {
     const exported = apply(factory, undefined, [])
     if (exported instanceof SafePromise) void loadLater(exported, options)

@@ -5,6 +5,12 @@ import { bridge } from './port.ts'
 import { dateNow, jsonParse, jsonStringify, SafeMap } from './primordials.ts'
 
 const running = new SafeMap<number, Invocation>()
+let maxBodyBytes = Infinity
+
+/** From now on longer bodies are refused here: to copy half a gigabyte out of the isolate would hold up the whole host. */
+export function limitBodies(bytes: number): void {
+  maxBodyBytes = bytes
+}
 
 /** One call of the handler, from `invoke` to its one answer. */
 export class Invocation implements HostRequest {
@@ -33,6 +39,10 @@ export class Invocation implements HostRequest {
 
   /** Answers, unless the invocation has ended already. */
   answer(headJson: string, bodyKind: BodyKind, body: string): void {
+    // A text has at least as many bytes as it is long; the host counts them exactly.
+    if (body.length > maxBodyBytes) {
+      return this.refuse(`The response body has at least ${body.length} bytes; the limit is ${maxBodyBytes}.`)
+    }
     if (running.delete(this.number)) bridge.answer(this.number, headJson, bodyKind, body)
   }
 

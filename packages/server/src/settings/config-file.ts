@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs'
+import { readFileSync, statSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { CarpoolError } from '@carpool/core'
 import { JsonFault, parseJson } from './json-text.ts'
@@ -24,6 +24,9 @@ export const CONFIG_VARIABLE = 'CARPOOL_CONFIG'
 /** Read if it is there and no other is named. */
 export const DEFAULT_CONFIG_FILE = 'carpool.server.json'
 
+/** A file with every setting has a few kilobytes. */
+const MAX_BYTES = 1024 * 1024
+
 /** For editors, which find by it what keys there are. */
 const SCHEMA_KEY = '$schema'
 
@@ -42,6 +45,11 @@ export function readConfigFile({ flag, env, folder }: ConfigFilePlace): ConfigFi
 /** @param origin absent: nobody named the file, so that it need not be there */
 function readText(absolutePath: string, path: string, origin: string | undefined): string | undefined {
   try {
+    const file = statSync(absolutePath)
+    const { size } = file
+    // To read a pipe or a device may never end.
+    if (!file.isFile()) throw Object.assign(new Error(), { code: 'it is no file' })
+    if (size > MAX_BYTES) throw Object.assign(new Error(), { code: `it has ${size} bytes, the limit is ${MAX_BYTES}` })
     return readFileSync(absolutePath, 'utf8')
   } catch (cause) {
     const { code } = cause as NodeJS.ErrnoException

@@ -29,11 +29,11 @@ export const ISOLATES = {
   hostMemoryMb: {
     type: 'number',
     default: 0,
-    min: 64,
+    min: 192,
     max: 1_048_576,
     unit: 'MiB',
     zeroMeans: "a share of the machine's memory",
-    help: "memory of a host process above which idle isolates leave; 0: a share of the machine's",
+    help: "memory of a host process, which takes about 110 itself, above which idle isolates leave; 0: a share of the machine's",
   },
   enteredIsolates: {
     type: 'number',
