@@ -7,7 +7,7 @@ import { Turnstile } from './turnstile.ts'
 /** How long a connection without a request stays open, in ms: longer than the 60 s of most load balancers, or they would send into its end. */
 const KEEP_ALIVE_MS = 72_000
 /** How long requests may be handed on in one turn of the event loop, in ms. */
-const HAND_ON_MS = 0.5
+const HAND_ON_MS = 0.4
 /** A shorter wait is none, in ms. */
 const NOTABLE_MS = 0.1
 

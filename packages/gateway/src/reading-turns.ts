@@ -2,10 +2,10 @@ import type { Socket } from 'node:net'
 import { monotonicClock } from '@carpool/core'
 import { Turnstile } from './turnstile.ts'
 
-/** Requests that one turn of the event loop reads before it stops, and lets connections have turns: about 2 ms worth. */
-const MAX_REQUESTS = 128
-/** How long connections may be opened for reading again in one turn, in ms: about fifty. */
-const RESUME_MS = 0.1
+/** Requests that one turn of the event loop reads before it stops, and lets connections have turns: about a millisecond's worth. */
+const MAX_REQUESTS = 64
+/** How long connections may be opened for reading again in one turn, in ms: some twenty. */
+const RESUME_MS = 0.05
 
 /**
  * Decides when connections are read. The event loop reads all that have something before it looks at anything else, so a call that comes

@@ -30,8 +30,12 @@ const FLOODED = [
 ] as const
 type Flooded = (typeof FLOODED)[number]
 
-/** `burst`: all at once, again and again. `kept up`: each that is answered makes room for the next, after `Retry-After` if it was refused. */
-const SHAPES = ['burst', 'kept up'] as const
+/**
+ * `burst`: all at once, again and again. `kept up`: each that is answered makes room for the next, after `Retry-After` if it was refused; the same
+ * over fewer connections, which is what load generators do.
+ */
+const SHAPES = ['burst', 'kept up', 'kept up, 500 connections'] as const
+const FEW_CONNECTIONS = 500
 type Shape = (typeof SHAPES)[number]
 
 interface Run {
@@ -81,8 +85,9 @@ function quietOrder(origin: string, durationMs: number): LoadOrder {
 }
 
 function floodOrder(origin: string, path: string, shape: Shape, durationMs: number): LoadOrder {
-  const common = { origin, paths: [path], openConnections: FLOOD_CALLS, maxConnections: FLOOD_CALLS }
-  if (shape === 'kept up') return { ...common, load: { kind: 'closed', clients: FLOOD_CALLS, durationMs, heedsRetryAfter: true } }
+  const connections = shape === 'kept up, 500 connections' ? FEW_CONNECTIONS : FLOOD_CALLS
+  const common = { origin, paths: [path], openConnections: connections, maxConnections: connections }
+  if (shape !== 'burst') return { ...common, load: { kind: 'closed', clients: connections, durationMs, heedsRetryAfter: true } }
   const bursts = Math.floor(durationMs / BURST_EVERY_MS)
   const dueMs = Float64Array.from({ length: bursts * FLOOD_CALLS }, (_, call) => Math.floor(call / FLOOD_CALLS) * BURST_EVERY_MS)
   return { ...common, load: { kind: 'open', dueMs } }
