@@ -1,34 +1,19 @@
 import type { HostLimitPolicy, QueueTimeoutPolicy, ScalingPolicy } from '@carpool/admission'
 import {
   CarpoolError,
-  NO_USAGE,
-  monotonicClock,
   type Cancellation,
   type FailedStartsInfo,
-  type FunctionLimits,
   type HostInfo,
-  type HttpRequest,
-  type InvocationResult,
   type Revision,
   type ScalingDecisionInfo,
 } from '@carpool/core'
-import { chooseHost } from './choose-host.ts'
-import { CpuCosts } from './cpu-costs.ts'
-import { HostProcess, type HostProcessListener, type HostProgram, type HostRevision, type RevisionCode } from './host-process.ts'
-import type { Lane, SlotLease } from './host-slots.ts'
+import { HostProcess } from './host-process.ts'
+import type { HostPolicy, HostProcessListener, HostProgram, HostRevision, RevisionCode } from './host-types.ts'
 import { HostSupply } from './host-supply.ts'
-import { Machine, type MachineLoad } from './machine/machine.ts'
-import { PlaceQueue } from './place-queue.ts'
+import type { Machine, MachineLoad } from './machine/machine.ts'
+import { Placement, type Slot } from './placement.ts'
 import { Scaler } from './scaler.ts'
 import { TryOuts, type TryOut } from './try-out.ts'
-
-/** A place in a host for one invocation. */
-export interface Slot {
-  /** Id of the host process; 0 if the client left before there was one. */
-  readonly host: number
-  /** Runs the invocation there. To be called once, at once. Never rejects. */
-  invoke(id: string, request: HttpRequest, cancellation: Cancellation): Promise<InvocationResult>
-}
 
 export interface FleetPolicy {
   readonly scaling: ScalingPolicy
@@ -64,35 +49,13 @@ export interface FleetListener extends Omit<HostProcessListener, 'hasRoom' | 'st
   scaled(decision: ScalingDecisionInfo): void
 }
 
-/** A host with the right to run one invocation in it. */
-interface Place {
-  readonly host: HostProcess
-  readonly lease: SlotLease
-}
-
-/** What such calls used says nothing of what the next one will. */
-const CUT_SHORT: ReadonlySet<InvocationResult['outcome']> = new Set(['canceled', 'host-lost', 'isolate-lost', 'load-failed'])
-/** What a call is taken to cost of which nothing is known, in ms. */
-const UNKNOWN_COST_MS = 1
-
-const CANCELED_IN_QUEUE: InvocationResult = {
-  outcome: 'canceled',
-  start: 'warm',
-  usage: NO_USAGE,
-  detail: 'The client left before there was a place for the call.',
-}
-const NO_SLOT: Slot = { host: 0, invoke: () => Promise.resolve(CANCELED_IN_QUEUE) }
-
 /** The host processes: finds a place for each invocation in one of them, and keeps as many as the CPU calls for. */
 export class Fleet {
   readonly #options: FleetOptions
   readonly #supply: HostSupply
   readonly #scaler: Scaler
-  readonly #queue: PlaceQueue<Place>
+  readonly #placement: Placement
   readonly #tryOuts: TryOuts
-  readonly #costs = new CpuCosts()
-  /** Wall limits of functions whose calls have waited in the queue. */
-  readonly #wallMs = new Map<string, number>()
   readonly #untilReady = Promise.withResolvers<void>()
   #lastId = 0
 
@@ -115,13 +78,12 @@ export class Fleet {
       machine,
       onDecision: (decision) => listener.scaled(decision),
     })
-    this.#queue = new PlaceQueue({
-      maxQueued: policy.maxQueued,
-      timeouts: policy.queue,
-      clock: monotonicClock,
+    this.#placement = new Placement({
+      ...policy,
+      readyHosts: () => this.#supply.ready,
       isOverloaded: () => this.isOverloaded,
-      hasHost: () => this.#supply.ready.length > 0,
-      costMs: (functionName) => this.#costMs(functionName),
+      give: (host, revision) => this.#give(host, revision),
+      isLive: options.isLive,
     })
     this.#tryOuts = new TryOuts(() => this.#startTryOut())
   }
@@ -138,7 +100,7 @@ export class Fleet {
   }
 
   get queued(): number {
-    return this.#queue.size
+    return this.#placement.queued
   }
 
   get decisions(): readonly ScalingDecisionInfo[] {
@@ -169,7 +131,7 @@ export class Fleet {
 
   /** Whether the CPU is full and the queue stands: calls are refused because they would have to wait too long. */
   get isSaturated(): boolean {
-    return this.isOverloaded && this.#queue.stands
+    return this.isOverloaded && this.#placement.queueStands
   }
 
   /**
@@ -177,30 +139,25 @@ export class Fleet {
    * @throws CarpoolError `saturated` or `no-host` if there is none in time, `draining` if the fleet is closed meanwhile
    */
   place(revision: Revision, cancellation: Cancellation): Slot | Promise<Slot> {
-    if (cancellation.canceled) return NO_SLOT
-    const { functionName } = revision
-    const place = this.#queue.sizeOf(functionName) === 0 ? this.#take(revision) : undefined
-    if (place === undefined) return this.#waitForSlot(revision, cancellation)
-    return place.host.has(revision.id) ? this.#slotIn(place, revision) : this.#prepareSlot(revision, place)
+    return this.#placement.place(revision, cancellation)
   }
 
   /** Brings a revision up in every host, so that its first call finds it warm. A failure shows again at the first call. */
   async warm(revision: HostRevision, code: RevisionCode): Promise<void> {
     const { ready } = this.#supply
     const keepWarm = this.#options.isKeptWarm(revision.functionName)
-    for (const host of ready) host.give({ ...revision, keepWarm }, code)
-    await Promise.all(ready.map((host) => host.start(revision)))
+    for (const host of ready) host.connection.give({ ...revision, keepWarm }, code)
+    await Promise.all(ready.map((host) => host.connection.start(revision)))
   }
 
   /** Has every host forget a revision once what it runs of it has ended. */
   retire(revision: string): void {
-    for (const host of this.#supply.all) host.retire(revision)
+    for (const host of this.#supply.all) host.connection.retire(revision)
   }
 
   /** What is known of a function is of no use any more. */
   forget(functionName: string): void {
-    this.#costs.forget(functionName)
-    this.#wallMs.delete(functionName)
+    this.#placement.forget(functionName)
   }
 
   /** Compiles and loads new code where no running function feels it. */
@@ -212,7 +169,7 @@ export class Fleet {
   async close(): Promise<void> {
     this.#supply.close()
     this.#scaler.stop()
-    this.#queue.close()
+    this.#placement.close()
     this.#untilReady.reject(new CarpoolError('draining', 'The server is shutting down.'))
     this.#untilReady.promise.catch(() => {})
     this.#tryOuts.close()
@@ -226,91 +183,16 @@ export class Fleet {
     return busyCores >= (cores * this.#options.policy.scaling.machineFullPercent) / 100
   }
 
-  #take(revision: Revision): Place | undefined {
-    const { functionName } = revision
-    const nowMs = performance.now()
-    const lane = this.#laneOf(revision)
-    const candidates = this.#supply.ready.map((host) => ({
-      host,
-      hasRoom: host.slots.hasRoom(lane),
-      isWarm: host.has(revision.id),
-      sharedDelayMs: host.signals.sharedDelayMs(nowMs),
-      ofFunction: host.slots.runningOf(functionName),
-      running: host.slots.running,
-    }))
-    const host = chooseHost(candidates, this.#costMs(functionName))?.host
-    return host && { host, lease: host.slots.take(lane) }
-  }
-
-  async #waitForSlot(revision: Revision, cancellation: Cancellation): Promise<Slot> {
-    this.#wallMs.set(revision.functionName, revision.limits.wallMs)
-    const place = await this.#queue.wait(revision, cancellation)
-    if (place === undefined) return NO_SLOT
-    return place.host.has(revision.id) ? this.#slotIn(place, revision) : this.#prepareSlot(revision, place)
-  }
-
-  async #prepareSlot(revision: Revision, place: Place): Promise<Slot> {
-    const { host, lease } = place
-    try {
-      await this.#give(host, revision)
-    } catch (cause) {
-      lease.end()
-      throw cause
-    }
-    const slot = this.#slotIn(place, revision)
-    return {
-      host: slot.host,
-      invoke: async (...call) => {
-        const result = await slot.invoke(...call)
-        // A deploy may have taken its place while the host and the code were waited for; nobody else would retire it then.
-        if (!this.#options.isLive(revision)) host.retire(revision.id)
-        return result
-      },
-    }
-  }
-
-  #slotIn({ host, lease }: Place, revision: Revision): Slot {
-    return {
-      host: host.id,
-      invoke: async (id, request, cancellation) => {
-        if (cancellation.canceled) {
-          lease.end()
-          return CANCELED_IN_QUEUE
-        }
-        const result = await host.invoke({ id, revision, slot: lease }, request, cancellation)
-        if (!CUT_SHORT.has(result.outcome)) this.#costs.used(revision.functionName, result.usage.cpuUs / 1000)
-        return result
-      },
-    }
-  }
-
   async #give(host: HostProcess, revision: Revision): Promise<void> {
     const code = await this.#options.codeOf(revision)
-    host.give({ ...revision, keepWarm: this.#options.isKeptWarm(revision.functionName) }, code)
-  }
-
-  #dispatch(): void {
-    if (this.#queue.size === 0) return
-    const hasPlace = (functionName: string): boolean => {
-      const lane = this.#laneOf({ functionName, limits: { wallMs: this.#wallMs.get(functionName) ?? 0 } })
-      return this.#supply.ready.some(({ slots }) => slots.hasRoom(lane))
-    }
-    this.#queue.dispatch(hasPlace, (revision) => this.#take(revision))
-  }
-
-  #laneOf({ functionName, limits: { wallMs } }: { functionName: string; limits: Pick<FunctionLimits, 'wallMs'> }): Lane {
-    return { functionName, costMs: this.#costs.meanMs(functionName), wallMs }
-  }
-
-  #costMs(functionName: string): number {
-    return this.#costs.meanMs(functionName) ?? UNKNOWN_COST_MS
+    host.connection.give({ ...revision, keepWarm: this.#options.isKeptWarm(revision.functionName) }, code)
   }
 
   #startHost(): HostProcess {
     const { program, listener } = this.#options
     return new HostProcess(++this.#lastId, program, this.#hostPolicy, {
       ...listener,
-      hasRoom: () => this.#dispatch(),
+      hasRoom: () => this.#placement.dispatch(),
       stuck: (host) => {
         listener.hostPoisoned(host)
         this.#supply.poison(host)
@@ -335,7 +217,7 @@ export class Fleet {
     )
   }
 
-  get #hostPolicy() {
+  get #hostPolicy(): HostPolicy {
     const { limit, scaling, hostStartTimeoutMs } = this.#options.policy
     const { saturationPercent, saturationWindowMs, panicWindowMs, shrinkWindowMs } = scaling
     const historyMs = Math.max(shrinkWindowMs, saturationWindowMs, panicWindowMs)
@@ -345,13 +227,13 @@ export class Fleet {
   #serves(host: HostProcess): void {
     if (this.#supply.ready.length >= this.#options.policy.scaling.minHosts) this.#untilReady.resolve()
     for (const revision of this.#options.keptWarm()) void this.#bringUp(host, revision)
-    this.#dispatch()
+    this.#placement.dispatch()
   }
 
   async #bringUp(host: HostProcess, revision: Revision): Promise<void> {
     try {
       await this.#give(host, revision)
-      await host.start(revision)
+      await host.connection.start(revision)
     } catch {
       // It shows again at the first call, where somebody waits for it.
     }

@@ -1,94 +1,16 @@
-import { spawn, type ChildProcess } from 'node:child_process'
+import type { ChildProcess } from 'node:child_process'
 import { createInterface } from 'node:readline'
 import type { Duplex } from 'node:stream'
 import { initialHostLimit, nextHostLimit, type HostLimitPolicy } from '@carpool/admission'
-import {
-  CarpoolError,
-  type Cancellation,
-  type HostInfo,
-  type HostState,
-  type HttpRequest,
-  type InvocationResult,
-  type Revision,
-} from '@carpool/core'
-import {
-  Connection,
-  unpackUsage,
-  whole,
-  type Background,
-  type Fetch,
-  type Frame,
-  type HostCpu,
-  type HostStart,
-  type Log,
-  type Setup,
-  type StartResult,
-  type Signals,
-  type ToHost,
-  type ToServer,
-} from '@carpool/wire'
+import type { HostInfo, HostState } from '@carpool/core'
+import { whole, type Signals } from '@carpool/wire'
+import { HostConnection } from './host-connection.ts'
 import { HostSignals } from './host-signals.ts'
-import { HostSlots, type SlotLease } from './host-slots.ts'
+import { HostSlots } from './host-slots.ts'
+import type { HostPolicy, HostProcessListener, HostProgram } from './host-types.ts'
 import { processUsage } from './machine/process-usage.ts'
-import { PendingReplies } from './pending-replies.ts'
-import { ResponseHeadReader } from './response-head.ts'
+import { spawnHost } from './spawn-host.ts'
 
-/** The code of a revision as a host needs it. */
-export interface RevisionCode {
-  readonly source: string
-  readonly codeCache?: Uint8Array
-}
-
-/** How to start a host process. */
-export interface HostProgram {
-  /** Path of the Node.js binary. */
-  readonly nodePath: string
-  readonly nodeArguments: readonly string[]
-  readonly setup: Setup
-  /** The guest runtime's script. */
-  readonly runtime: string
-}
-
-/** What a host process is kept to. */
-export interface HostPolicy {
-  /** Longest time until it is ready, in ms. */
-  readonly startTimeoutMs: number
-  readonly limit: HostLimitPolicy
-  /** Share of a core, or of the event loop's time, from which on it is busy. */
-  readonly saturationPercent: number
-  /** How long its load is remembered, in ms. */
-  readonly historyMs: number
-}
-
-export interface HostProcessListener {
-  logged(log: Log, text: string): void
-  /** A function fetches: answer with {@link HostProcess.settleFetch}. */
-  fetchStarted(host: HostProcess, fetch: Fetch, head: string, body: Uint8Array): void
-  fetchStopped(host: HostProcess, fetch: number): void
-  /** A function used something while nobody waited for it. */
-  usedInBackground(host: HostProcess, background: Background): void
-  /** Where the CPU time of the process went so far. */
-  usedCpu(host: HostProcess, cpu: HostCpu): void
-  /** The process wrote to its own standard error: never user output. */
-  complained(host: HostProcess, line: string): void
-  /** It has work and has said nothing for long. */
-  stuck(host: HostProcess): void
-  /** A slot was given back, or there are more of them. */
-  hasRoom(host: HostProcess): void
-  /** The process is gone and every call in it has been answered. Called once. */
-  gone(host: HostProcess, how: string): void
-}
-
-/** What a host needs to know of a revision. */
-export type HostRevision = Pick<Revision, 'id' | 'functionName' | 'handlerExport' | 'limits' | 'env'> & {
-  /** Its isolate stays while others leave. */
-  readonly keepWarm?: boolean
-}
-
-/** How long a host gets to compile or to bring up a revision besides its wall limit, in ms. */
-const PREPARE_MS = 30_000
-/** A host that is this late with an answer, after the wall limit that it keeps itself, answers nothing any more, in ms. */
-const OVERDUE_GRACE_MS = 3_000
 const OVERDUE_CHECK_MS = 500
 /** A host that has work and says nothing for so long is stuck, in ms, */
 const STUCK_MS = 5_000
@@ -99,20 +21,15 @@ const DELAYED_MS = 1_000
 /** How long it gets to end by itself, in ms. */
 const STOP_MS = 1_000
 
-/** One host process: its life, its socket, and what is under way in it. */
+/** One host process: what it is there for, how it fares, and its end. */
 export class HostProcess {
   readonly id: number
   readonly startedAt = new Date()
   readonly #child: ChildProcess
-  readonly #connection: Connection<ToServer, ToHost>
+  readonly connection: HostConnection
   readonly #listener: HostProcessListener
-  readonly #given = new Set<string>()
-  /** Revisions that invocations of were sent. */
-  readonly #ran = new Set<string>()
   readonly slots: HostSlots
   readonly signals: HostSignals
-  readonly #pending: PendingReplies
-  readonly #heads = new ResponseHeadReader()
   readonly #limitPolicy: HostLimitPolicy
   readonly #saturationPercent: number
   #limit: ReturnType<typeof initialHostLimit>
@@ -137,14 +54,22 @@ export class HostProcess {
     this.#saturationPercent = saturationPercent
     this.#limitPolicy = limit
     this.#limit = initialHostLimit(limit)
-    this.#pending = new PendingReplies(this.#bornAtMs + startTimeoutMs)
     const { initial, targetMs } = limit
     this.slots = new HostSlots({ limit: initial, targetMs }, () => listener.hasRoom(this))
     this.signals = new HostSignals({ targetMs: limit.targetMs, keptMs: historyMs, nowMs: this.#bornAtMs })
     this.#child = spawnHost(program)
-    this.#connection = new Connection<ToServer, ToHost>(this.#child.stdio[3] as Duplex, {
-      onFrame: (frame) => this.#receive(frame),
-      onClose: (reason) => this.#lose(reason),
+    this.connection = new HostConnection(this.#child.stdio[3] as Duplex, program, this.#bornAtMs + startTimeoutMs, {
+      ready: () => {
+        this.#readyAtMs = performance.now()
+        listener.hasRoom(this)
+      },
+      told: (signals) => this.#told(signals),
+      logged: (log, text) => listener.logged(log, text),
+      fetchStarted: (fetch, head, bytes) => listener.fetchStarted(this, fetch, head, bytes),
+      fetchStopped: (fetch) => listener.fetchStopped(this, fetch),
+      usedInBackground: (background) => listener.usedInBackground(this, background),
+      usedCpu: (cpu) => listener.usedCpu(this, cpu),
+      closed: (reason) => this.#lose(reason),
     })
     this.#child.once('error', (cause) => this.#lose(cause))
     this.#child.once('exit', (code, signal) => {
@@ -155,12 +80,11 @@ export class HostProcess {
       createInterface({ input: this.#child.stderr }).on('line', (line) => listener.complained(this, line))
     }
     this.#overdueCheck = setInterval(() => this.#endIfOverdue(), OVERDUE_CHECK_MS).unref()
-    this.#connection.send(program.setup, program.runtime)
   }
 
   /** Resolves when the host takes invocations; rejects if it is gone before. */
   get ready(): Promise<void> {
-    return this.#pending.untilReady
+    return this.connection.untilReady
   }
 
   /** Resolves when the process is gone. */
@@ -191,7 +115,7 @@ export class HostProcess {
   }
 
   get state(): HostState {
-    if (this.#pending.lost) return 'gone'
+    if (this.connection.isLost) return 'gone'
     if (this.#role !== 'serving') return this.#role
     if (this.#readyAtMs === undefined) return 'starting'
     return this.slots.isFull || (this.isDelayed && this.isBusy) ? 'saturated' : 'ready'
@@ -210,7 +134,7 @@ export class HostProcess {
 
   /** Whether it counts as capacity: it takes invocations, or will as soon as it is ready. */
   get serves(): boolean {
-    return this.#role === 'serving' && !this.#pending.lost
+    return this.#role === 'serving' && !this.connection.isLost
   }
 
   /** Whether its end was asked for. */
@@ -219,7 +143,7 @@ export class HostProcess {
   }
 
   get isStandby(): boolean {
-    return this.#role === 'standby' && !this.#pending.lost
+    return this.#role === 'standby' && !this.connection.isLost
   }
 
   /** Since when it takes invocations, on the monotonic clock, in ms; undefined if it does not yet. */
@@ -263,7 +187,7 @@ export class HostProcess {
   }
 
   get inFlight(): number {
-    return this.#pending.invocations
+    return this.connection.invocations
   }
 
   get isReady(): boolean {
@@ -274,123 +198,19 @@ export class HostProcess {
     return this.serves && this.#readyAtMs !== undefined
   }
 
-  has(revision: string): boolean {
-    return this.#given.has(revision)
-  }
-
-  /** Gives a revision's code to the host, unless it has it. */
-  give(revision: HostRevision, { source, codeCache }: RevisionCode): void {
-    if (this.#given.has(revision.id)) return
-    this.#given.add(revision.id)
-    const { id, functionName, handlerExport, limits, env, keepWarm = false } = revision
-    const load = {
-      type: 'load',
-      revision: id,
-      functionName,
-      limits,
-      env,
-      keepWarm,
-      ...(handlerExport !== undefined && { handlerExport }),
-    } as const
-    this.#connection.send(load, source, codeCache)
-  }
-
-  /** Has V8 compile a given revision, running none of it. Undefined if it does not compile. */
-  compile(revision: string): Promise<Uint8Array | undefined> {
-    this.#connection.send({ type: 'compile', revision })
-    return this.#pending.expectCompiled(revision, performance.now() + PREPARE_MS)
-  }
-
-  /** Brings a given revision up in an isolate. */
-  start({ id: revision, limits }: HostRevision): Promise<StartResult> {
-    this.#connection.send({ type: 'start', revision })
-    return this.#pending.expectStarted(revision, performance.now() + limits.wallMs + PREPARE_MS)
-  }
-
-  /** Has the host forget a revision once what it runs of it has ended. */
-  retire(revision: string): void {
-    if (this.#given.delete(revision)) this.#connection.send({ type: 'retire', revision })
-  }
-
-  /**
-   * Runs an invocation of a given revision. Never rejects: if the host dies, the outcome is `host-lost`.
-   * @param slot given back when the invocation waits or ends, whichever comes first
-   */
-  invoke(
-    { id, revision: { id: revision, limits }, slot }: { id: string; revision: HostRevision; slot: SlotLease },
-    { body, ...head }: HttpRequest,
-    cancellation: Cancellation,
-  ): Promise<InvocationResult> {
-    const [invocation, result] = this.#pending.expectAnswer(performance.now() + limits.wallMs + OVERDUE_GRACE_MS, slot)
-    this.#connection.send({ type: 'invoke', invocation, id, revision }, JSON.stringify({ invocationId: id, ...head }), body)
-    cancellation.onCancel(() => this.#connection.send({ type: 'cancel', invocation }))
-    if (this.#ran.has(revision)) return result
-    this.#ran.add(revision)
-    return result.then((first) => (first.start === 'isolate-cold' ? { ...first, start: 'host-cold' } : first))
-  }
-
   settleFetch(fetch: number, result: string, body: Uint8Array): void {
-    this.#connection.send({ type: 'fetch-settled', fetch }, result, body)
+    this.connection.settleFetch(fetch, result, body)
   }
 
   /** Takes no more invocations from here on; ends when its socket is closed. */
   stop(): void {
     this.#role = 'draining'
-    this.#connection.close()
+    this.connection.close()
     this.#stopLimit ??= setTimeout(() => this.kill(), STOP_MS)
   }
 
   kill(): void {
     this.#child.kill('SIGKILL')
-  }
-
-  #receive({ message, text, body }: Frame<ToServer>): void {
-    switch (message.type) {
-      case 'answer': {
-        const head = this.#heads.read(text)
-        const { invocation } = message
-        const start = startOf(message.start)
-        const usage = unpackUsage(message.usage)
-        if (typeof head === 'string')
-          return this.#pending.answer(invocation, { outcome: 'invalid-response', start, usage, detail: head, stack: head })
-        return this.#pending.answer(invocation, {
-          outcome: 'ok',
-          start,
-          usage,
-          response: { status: head.status, headers: head.headers, body },
-        })
-      }
-      case 'failed': {
-        const { invocation, outcome, detail, stack } = message
-        const start = startOf(message.start)
-        const usage = unpackUsage(message.usage)
-        return this.#pending.answer(invocation, { outcome, start, usage, detail, ...(stack !== undefined && { stack }) })
-      }
-      case 'background':
-        return this.#listener.usedInBackground(this, message)
-      case 'pulse':
-        for (const [invocation, usage] of message.underWay) this.#pending.used(invocation, unpackUsage(usage))
-        return this.#listener.usedCpu(this, message.cpu)
-      case 'waiting':
-        for (const invocation of message.invocations) this.#pending.waits(invocation)
-        return
-      case 'signals':
-        return this.#told(message)
-      case 'log':
-        return this.#listener.logged(message, text)
-      case 'fetch':
-        return this.#listener.fetchStarted(this, message, text, body)
-      case 'fetch-stop':
-        return this.#listener.fetchStopped(this, message.fetch)
-      case 'compiled':
-        return this.#pending.compiled(message.revision, body.length === 0 ? undefined : body.slice())
-      case 'started':
-        return this.#pending.started(message.revision, message.result)
-      case 'ready':
-        this.#readyAtMs = performance.now()
-        this.#pending.ready()
-        return this.#listener.hasRoom(this)
-    }
   }
 
   #told(signals: Signals): void {
@@ -411,7 +231,7 @@ export class HostProcess {
   #endIfOverdue(): void {
     const nowMs = performance.now()
     const wasLate = this.#isLate
-    this.#isLate = this.#pending.isOverdue(nowMs)
+    this.#isLate = this.connection.isOverdue(nowMs)
     if (wasLate && this.#isLate) this.#lose(new Error('it did not answer in time'))
     const wasStuck = this.#isStuck
     this.#isStuck = this.inFlight > 0 && this.signals.silentMs(nowMs) > STUCK_MS
@@ -422,11 +242,11 @@ export class HostProcess {
 
   /** Whichever is noticed first, the socket's end or the process's: answers all that waits, once. */
   #lose(reason: Error | undefined): void {
-    if (this.#pending.lost) return
+    if (this.connection.isLost) return
     clearInterval(this.#overdueCheck)
     // A host whose socket is gone or garbled is of no use any more.
     this.kill()
-    this.#pending.lose()
+    this.connection.lose()
     const told = (): void => {
       clearTimeout(this.#stopLimit)
       this.#ended.resolve()
@@ -437,22 +257,4 @@ export class HostProcess {
     if (this.#child.exitCode !== null || this.#child.signalCode !== null || this.#child.pid === undefined) told()
     else this.#child.once('exit', told)
   }
-}
-
-/** What a host says may be anything. */
-function startOf(start: HostStart): HostStart {
-  return start === 'warm' ? 'warm' : 'isolate-cold'
-}
-
-function spawnHost({ nodePath, nodeArguments }: HostProgram): ChildProcess {
-  let child: ChildProcess | undefined
-  try {
-    child = spawn(nodePath, nodeArguments, { stdio: ['ignore', 'ignore', 'pipe', 'pipe'], env: {} })
-    if (child.stdio?.[3] !== undefined && child.stdio[3] !== null) return child
-  } catch (cause) {
-    throw new CarpoolError('no-host', 'A host process could not be started.', { cause })
-  }
-  // Without descriptors left, Node.js gives a child without streams, and tells why in an event of its own.
-  child.once('error', () => {})
-  throw new CarpoolError('no-host', 'A host process could not be started.')
 }

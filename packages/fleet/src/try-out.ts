@@ -1,7 +1,8 @@
 import { CarpoolError } from '@carpool/core'
 import type { StartResult } from '@carpool/wire'
 import { concurrencyLimit } from './concurrency-limit.ts'
-import type { HostProcess, HostRevision } from './host-process.ts'
+import type { HostProcess } from './host-process.ts'
+import type { HostRevision } from './host-types.ts'
 
 /** What a try-out of new code found. */
 export interface TryOut {
@@ -39,9 +40,9 @@ export class TryOuts {
       this.#hosts.add(host)
       try {
         await host.ready
-        host.give(revision, { source })
-        const codeCache = await host.compile(revision.id)
-        return { codeCache, result: await host.start(revision) }
+        host.connection.give(revision, { source })
+        const codeCache = await host.connection.compile(revision.id)
+        return { codeCache, result: await host.connection.start(revision) }
       } finally {
         host.stop()
         host.kill()

@@ -1,0 +1,200 @@
+import type { Duplex } from 'node:stream'
+import type { Cancellation, HttpRequest, InvocationResult } from '@carpool/core'
+import {
+  Connection,
+  unpackUsage,
+  type Background,
+  type Fetch,
+  type Frame,
+  type HostCpu,
+  type HostStart,
+  type Log,
+  type Signals,
+  type StartResult,
+  type ToHost,
+  type ToServer,
+} from '@carpool/wire'
+import type { SlotLease } from './host-slots.ts'
+import type { HostProgram, HostRevision, RevisionCode } from './host-types.ts'
+import { PendingReplies } from './pending-replies.ts'
+import { ResponseHeadReader } from './response-head.ts'
+
+/** What a host says besides replies. */
+export interface HostEvents {
+  ready(): void
+  told(signals: Signals): void
+  logged(log: Log, text: string): void
+  fetchStarted(fetch: Fetch, head: string, body: Uint8Array): void
+  fetchStopped(fetch: number): void
+  usedInBackground(background: Background): void
+  usedCpu(cpu: HostCpu): void
+  /** The socket has ended or broken, or the host broke the protocol (then with the reason). Called once. */
+  closed(reason: Error | undefined): void
+}
+
+/** How long a host gets to compile or to bring up a revision besides its wall limit, in ms. */
+const PREPARE_MS = 30_000
+/** A host that is this late with an answer, after the wall limit that it keeps itself, answers nothing any more, in ms. */
+const OVERDUE_GRACE_MS = 3_000
+
+/** What server and one host say to each other about revisions and invocations, and what the host still owes. */
+export class HostConnection {
+  readonly #events: HostEvents
+  readonly #wire: Connection<ToServer, ToHost>
+  readonly #pending: PendingReplies
+  readonly #given = new Set<string>()
+  /** Revisions that invocations of were sent. */
+  readonly #ran = new Set<string>()
+  readonly #heads = new ResponseHeadReader()
+
+  /** @param readyBy when the host should have told that it is ready, on the monotonic clock, in ms */
+  constructor(stream: Duplex, { setup, runtime }: HostProgram, readyBy: number, events: HostEvents) {
+    this.#events = events
+    this.#pending = new PendingReplies(readyBy)
+    this.#wire = new Connection<ToServer, ToHost>(stream, {
+      onFrame: (frame) => this.#receive(frame),
+      onClose: (reason) => events.closed(reason),
+    })
+    this.#wire.send(setup, runtime)
+  }
+
+  /** Resolves when the host takes invocations; rejects if it is lost before. */
+  get untilReady(): Promise<void> {
+    return this.#pending.untilReady
+  }
+
+  get invocations(): number {
+    return this.#pending.invocations
+  }
+
+  /** Whether everything was answered in its place, because the host is gone. */
+  get isLost(): boolean {
+    return this.#pending.lost
+  }
+
+  /** Whether the host owes a reply that it should have given. */
+  isOverdue(nowMs: number): boolean {
+    return this.#pending.isOverdue(nowMs)
+  }
+
+  /** The host is gone: answers all that waits. */
+  lose(): void {
+    this.#pending.lose()
+  }
+
+  close(): void {
+    this.#wire.close()
+  }
+
+  has(revision: string): boolean {
+    return this.#given.has(revision)
+  }
+
+  /** Gives a revision's code to the host, unless it has it. */
+  give(revision: HostRevision, { source, codeCache }: RevisionCode): void {
+    if (this.#given.has(revision.id)) return
+    this.#given.add(revision.id)
+    const { id, functionName, handlerExport, limits, env, keepWarm = false } = revision
+    const load = {
+      type: 'load',
+      revision: id,
+      functionName,
+      limits,
+      env,
+      keepWarm,
+      ...(handlerExport !== undefined && { handlerExport }),
+    } as const
+    this.#wire.send(load, source, codeCache)
+  }
+
+  /** Has V8 compile a given revision, running none of it. Undefined if it does not compile. */
+  compile(revision: string): Promise<Uint8Array | undefined> {
+    this.#wire.send({ type: 'compile', revision })
+    return this.#pending.expectCompiled(revision, performance.now() + PREPARE_MS)
+  }
+
+  /** Brings a given revision up in an isolate. */
+  start({ id: revision, limits }: HostRevision): Promise<StartResult> {
+    this.#wire.send({ type: 'start', revision })
+    return this.#pending.expectStarted(revision, performance.now() + limits.wallMs + PREPARE_MS)
+  }
+
+  /** Has the host forget a revision once what it runs of it has ended. */
+  retire(revision: string): void {
+    if (this.#given.delete(revision)) this.#wire.send({ type: 'retire', revision })
+  }
+
+  /**
+   * Runs an invocation of a given revision. Never rejects: if the host dies, the outcome is `host-lost`.
+   * @param slot given back when the invocation waits or ends, whichever comes first
+   */
+  invoke(
+    { id, revision: { id: revision, limits }, slot }: { id: string; revision: HostRevision; slot: SlotLease },
+    { body, ...head }: HttpRequest,
+    cancellation: Cancellation,
+  ): Promise<InvocationResult> {
+    const [invocation, result] = this.#pending.expectAnswer(performance.now() + limits.wallMs + OVERDUE_GRACE_MS, slot)
+    this.#wire.send({ type: 'invoke', invocation, id, revision }, JSON.stringify({ invocationId: id, ...head }), body)
+    cancellation.onCancel(() => this.#wire.send({ type: 'cancel', invocation }))
+    if (this.#ran.has(revision)) return result
+    this.#ran.add(revision)
+    return result.then((first) => (first.start === 'isolate-cold' ? { ...first, start: 'host-cold' } : first))
+  }
+
+  settleFetch(fetch: number, result: string, body: Uint8Array): void {
+    this.#wire.send({ type: 'fetch-settled', fetch }, result, body)
+  }
+
+  #receive({ message, text, body }: Frame<ToServer>): void {
+    switch (message.type) {
+      case 'answer': {
+        const head = this.#heads.read(text)
+        const { invocation } = message
+        const start = startOf(message.start)
+        const usage = unpackUsage(message.usage)
+        if (typeof head === 'string')
+          return this.#pending.answer(invocation, { outcome: 'invalid-response', start, usage, detail: head, stack: head })
+        return this.#pending.answer(invocation, {
+          outcome: 'ok',
+          start,
+          usage,
+          response: { status: head.status, headers: head.headers, body },
+        })
+      }
+      case 'failed': {
+        const { invocation, outcome, detail, stack } = message
+        const start = startOf(message.start)
+        const usage = unpackUsage(message.usage)
+        return this.#pending.answer(invocation, { outcome, start, usage, detail, ...(stack !== undefined && { stack }) })
+      }
+      case 'background':
+        return this.#events.usedInBackground(message)
+      case 'pulse':
+        for (const [invocation, usage] of message.underWay) this.#pending.used(invocation, unpackUsage(usage))
+        return this.#events.usedCpu(message.cpu)
+      case 'waiting':
+        for (const invocation of message.invocations) this.#pending.waits(invocation)
+        return
+      case 'signals':
+        return this.#events.told(message)
+      case 'log':
+        return this.#events.logged(message, text)
+      case 'fetch':
+        return this.#events.fetchStarted(message, text, body)
+      case 'fetch-stop':
+        return this.#events.fetchStopped(message.fetch)
+      case 'compiled':
+        return this.#pending.compiled(message.revision, body.length === 0 ? undefined : body.slice())
+      case 'started':
+        return this.#pending.started(message.revision, message.result)
+      case 'ready':
+        this.#pending.ready()
+        return this.#events.ready()
+    }
+  }
+}
+
+/** What a host says may be anything. */
+function startOf(start: HostStart): HostStart {
+  return start === 'warm' ? 'warm' : 'isolate-cold'
+}

@@ -1,0 +1,56 @@
+import type { HostLimitPolicy } from '@carpool/admission'
+import type { Revision } from '@carpool/core'
+import type { Background, Fetch, HostCpu, Log, Setup } from '@carpool/wire'
+import type { HostProcess } from './host-process.ts'
+
+/** The code of a revision as a host needs it. */
+export interface RevisionCode {
+  readonly source: string
+  readonly codeCache?: Uint8Array
+}
+
+/** How to start a host process. */
+export interface HostProgram {
+  /** Path of the Node.js binary. */
+  readonly nodePath: string
+  readonly nodeArguments: readonly string[]
+  readonly setup: Setup
+  /** The guest runtime's script. */
+  readonly runtime: string
+}
+
+/** What a host process is kept to. */
+export interface HostPolicy {
+  /** Longest time until it is ready, in ms. */
+  readonly startTimeoutMs: number
+  readonly limit: HostLimitPolicy
+  /** Share of a core, or of the event loop's time, from which on it is busy. */
+  readonly saturationPercent: number
+  /** How long its load is remembered, in ms. */
+  readonly historyMs: number
+}
+
+export interface HostProcessListener {
+  logged(log: Log, text: string): void
+  /** A function fetches: answer with {@link HostProcess.settleFetch}. */
+  fetchStarted(host: HostProcess, fetch: Fetch, head: string, body: Uint8Array): void
+  fetchStopped(host: HostProcess, fetch: number): void
+  /** A function used something while nobody waited for it. */
+  usedInBackground(host: HostProcess, background: Background): void
+  /** Where the CPU time of the process went so far. */
+  usedCpu(host: HostProcess, cpu: HostCpu): void
+  /** The process wrote to its own standard error: never user output. */
+  complained(host: HostProcess, line: string): void
+  /** It has work and has said nothing for long. */
+  stuck(host: HostProcess): void
+  /** A slot was given back, or there are more of them. */
+  hasRoom(host: HostProcess): void
+  /** The process is gone and every call in it has been answered. Called once. */
+  gone(host: HostProcess, how: string): void
+}
+
+/** What a host needs to know of a revision. */
+export type HostRevision = Pick<Revision, 'id' | 'functionName' | 'handlerExport' | 'limits' | 'env'> & {
+  /** Its isolate stays while others leave. */
+  readonly keepWarm?: boolean
+}
