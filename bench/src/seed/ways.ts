@@ -35,7 +35,7 @@ export function createWays({ file, processCap }: WaysOptions): Way[] {
 async function startCarpoolWay(file: string): Promise<RunningWay> {
   await using stack = new AsyncDisposableStack()
   const folder = stack.use(await temporaryFolder())
-  const server = stack.use(await startCarpool({ dataDir: join(folder.path, 'data') }))
+  const server = stack.use(await startCarpool({ dataDir: join(folder.path, 'data'), flags: ['--max-hosts', '1'] }))
   const { url } = await server.deploy(dirname(file), FUNCTION_NAME)
   const kept = stack.move()
   return {

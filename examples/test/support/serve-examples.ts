@@ -15,7 +15,7 @@ interface Options {
 export async function serveExamples(t: Test, names: readonly string[], { env = {} }: Options = {}): Promise<string> {
   const folder = t.testdir()
   const data = `${folder}/data`
-  const flags = ['--port', '0', '--admin-port', '0', '--data', data, '--allow-egress', '127.0.0.1/32']
+  const flags = ['--port', '0', '--admin-port', '0', '--data', data, '--allow-egress', '127.0.0.1/32', '--max-hosts', '1']
   const server = startNode(t, [CARPOOL, 'serve', ...flags, '--json'], {
     CARPOOL_STATE_DIR: `${folder}/state`,
     CARPOOL_LOG_LEVEL: 'warn',

@@ -36,6 +36,11 @@ const LEAST_DEADLINE_MS = 3_000
 const SWEEP_MS = 5
 /** Most calls that are refused at a time: thousands would hold up the event loop, and most callers come again at once. */
 const MAX_REFUSALS = 50
+/**
+ * Refusals for each call that comes while the queue stands. A queue to which nobody comes any more was a burst, and works itself off: to
+ * refuse would help nobody. More than one, so that waits come down to the target.
+ */
+const REFUSALS_PER_ARRIVAL = 4
 /** Weight of the newest gap between two calls that leave for a host. */
 const GAP_SMOOTHING = 0.2
 
@@ -45,6 +50,8 @@ export class PlaceQueue<Place> {
   readonly #queue: FairQueue<WaitingCall<Place>>
   readonly #standing: StandingQueue
   #sweep: NodeJS.Timeout | undefined
+  /** How many calls may be refused for those that came since. */
+  #refusable = 0
   #gapMs = 0
   #leftAtMs: number | undefined
 
@@ -75,6 +82,7 @@ export class PlaceQueue<Place> {
   wait(revision: Revision, cancellation: Cancellation): Promise<Place | undefined> {
     const { clock, costMs } = this.#options
     const { functionName } = revision
+    if (this.stands) this.#refusable = Math.min(this.#refusable + REFUSALS_PER_ARRIVAL, this.#queue.size)
     return new Promise((resolve, reject) => {
       const call = { revision, cancellation, resolve, reject }
       const { entry, pushedOut } = this.#queue.push(functionName, call, { atMs: clock(), costMs: costMs(functionName) })
@@ -129,10 +137,15 @@ export class PlaceQueue<Place> {
   #refuseExpired(): void {
     const nowMs = this.#options.clock()
     this.#standing.look(nowMs, this.#queue.oldestAtMs)
-    const timeoutMs = queueTimeoutMs(this.#state, this.#options.timeouts)
-    const isExpired = ({ atMs, item }: Queued<WaitingCall<Place>>): boolean =>
-      nowMs - atMs >= Math.min(timeoutMs, Math.max(item.revision.limits.wallMs, LEAST_DEADLINE_MS))
-    for (const entry of this.#queue.takeExpired(isExpired, MAX_REFUSALS)) {
+    const { timeouts } = this.#options
+    const deadlineMs = ({ item }: Queued<WaitingCall<Place>>): number =>
+      Math.min(timeouts.maxQueueMs, Math.max(item.revision.limits.wallMs, LEAST_DEADLINE_MS))
+    const late = this.#queue.takeExpired((entry) => nowMs - entry.atMs >= deadlineMs(entry), MAX_REFUSALS)
+    const timeoutMs = queueTimeoutMs(this.#state, timeouts)
+    const most = Math.min(MAX_REFUSALS, this.#refusable)
+    const shed = most === 0 ? [] : this.#queue.takeExpired(({ atMs }) => nowMs - atMs >= timeoutMs, most)
+    this.#refusable -= shed.length
+    for (const entry of [...late, ...shed]) {
       this.#standing.lost(nowMs)
       this.#refuse(entry, `it has waited for ${Math.round(nowMs - entry.atMs)} ms`)
     }
@@ -154,6 +167,7 @@ export class PlaceQueue<Place> {
     clearInterval(this.#sweep)
     this.#sweep = undefined
     this.#leftAtMs = undefined
+    this.#refusable = 0
     this.#standing.look(this.#options.clock(), undefined)
   }
 }

@@ -54,6 +54,8 @@ export class SimulatedServer {
   readonly #machineUsedMs: number[] = []
   /** Calls sent to hosts, and how many it were at the end of each of the last ten windows. */
   #dispatched = 0
+  /** How many calls may be refused for those that came while the queue stood. */
+  #refusable = 0
   readonly #dispatchedAt = [0]
   #memory = initialScalingMemory(0)
   #overloadedUntilMs = -Infinity
@@ -91,6 +93,9 @@ export class SimulatedServer {
 
   arrive(call: Call): void {
     this.arrived++
+    if (this.#standing.lateMs(this.#clock.nowMs) >= this.#settings.intervalMs) {
+      this.#refusable = Math.min(this.#refusable + 4, this.#queue.size)
+    }
     const waiting: Waiting = { call, arrivedMs: this.#clock.nowMs, isDeparted: false, isSettled: false }
     const { entry, pushedOut } = this.#queue.push(call.functionName, waiting, {
       atMs: this.#clock.nowMs,
@@ -122,7 +127,11 @@ export class SimulatedServer {
     this.#standing.look(this.#clock.nowMs, this.#queue.oldestAtMs)
     if (this.#queue.size === 0) return
     const timeoutMs = queueTimeoutMs(this.#queueState(), this.#settings)
-    for (const entry of this.#queue.takeExpired(({ atMs }) => this.#clock.nowMs - atMs >= timeoutMs)) this.#refuse(entry)
+    const { maxQueueMs } = this.#settings
+    const most = timeoutMs < maxQueueMs ? this.#refusable : Infinity
+    const expired = this.#queue.takeExpired(({ atMs }) => this.#clock.nowMs - atMs >= timeoutMs, most)
+    this.#refusable -= Math.min(this.#refusable, expired.length)
+    for (const entry of expired) this.#refuse(entry)
   }
 
   #refuse({ item, atMs }: Queued<Waiting>): void {

@@ -60,11 +60,11 @@ export const ADMISSION = {
   },
   maxQueueMs: {
     type: 'number',
-    default: 10_000,
+    default: 30_000,
     min: 1,
     max: 900_000,
     unit: 'ms',
-    help: 'longest wait for a place while the CPU is not full',
+    help: 'longest wait for a place',
   },
   queueIntervalMs: {
     type: 'number',
@@ -72,7 +72,7 @@ export const ADMISSION = {
     min: 1,
     max: 60_000,
     unit: 'ms',
-    help: 'longest wait for a place while the CPU is full: such a burst is taken up',
+    help: 'how long waits may be longer than the target while the CPU is full, before calls are refused for those that still come',
   },
   queueTargetMs: {
     type: 'number',
@@ -80,6 +80,6 @@ export const ADMISSION = {
     min: 1,
     max: 10_000,
     unit: 'ms',
-    help: 'the same once waits have been longer than this for that long',
+    help: 'the wait that is good when the CPU is full; who waits longer is refused first',
   },
 } as const satisfies Record<string, Setting>
