@@ -25,7 +25,7 @@ t.test('what would be in force is printed, with where it comes from, and nothing
   t.match(stdout, /\nadminPort +7 +port +carpool\.server\.json +0 to 65535\n/)
   t.match(stdout, /\nkeepWarm +a, b +carpool\.server\.json +function names\n/)
   t.match(stdout, /\nlogLevel +warn +CARPOOL_LOG_LEVEL +trace, debug/)
-  t.match(stdout, /\nmaxQueueMs +10000 +ms +default +1 to 900000\n/)
+  t.match(stdout, /\nmaxQueueMs +30000 +ms +default +1 to 900000\n/)
   t.equal(stdout.trim().split('\n').length, 1 + Object.keys(SETTINGS).length)
   t.strictSame(serve(folder, ['--print-config', '--port', '5', '--json']).status, 0)
 })
