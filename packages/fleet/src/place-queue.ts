@@ -68,7 +68,7 @@ export class PlaceQueue<Place> {
   /** Whether calls wait too long, and have for so long that it is no burst. */
   get stands(): boolean {
     const { clock, timeouts } = this.#options
-    return this.#standing.lateMs(clock()) >= timeouts.intervalMs
+    return this.#queue.size > 0 && this.#standing.lateMs(clock()) >= timeouts.intervalMs
   }
 
   sizeOf(functionName: string): number {
