@@ -102,8 +102,10 @@ export class PlaceQueue<Place> {
    * @param placeFor takes it
    */
   dispatch(hasPlace: (functionName: string) => boolean, placeFor: (revision: Revision) => Place | undefined): void {
+    if (this.#queue.size === 0) return
+    const order = takeOrder(this.#state, this.#options.timeouts)
     while (this.#queue.size > 0) {
-      const entry = this.#queue.take(hasPlace, takeOrder(this.#state, this.#options.timeouts))
+      const entry = this.#queue.take(hasPlace, order)
       if (entry === undefined) return
       const { revision, cancellation, resolve, reject } = entry.item
       cancellation.onCancel(undefined)

@@ -96,7 +96,6 @@ export class Placement {
 
   /** A host may have room: those who wait go in, as far as there is. */
   dispatch(): void {
-    if (this.#queue.size === 0) return
     const hasPlace = (functionName: string): boolean => {
       const lane = this.#laneOf({ functionName, limits: { wallMs: this.#wallMs.get(functionName) ?? 0 } })
       return this.#options.readyHosts().some(({ slots }) => slots.hasRoom(lane))

@@ -1,4 +1,5 @@
 import type { HostLimitPolicy, QueueTimeoutPolicy, ScalingPolicy } from '../../src/index.ts'
+import { POLICY } from '../support/scaling-views.ts'
 
 /** A call: it runs for each of `cpuMs`, and waits for each of `waitMs` in between. */
 export interface Call {
@@ -25,8 +26,8 @@ export interface Settings extends HostLimitPolicy, QueueTimeoutPolicy, Omit<Scal
 }
 
 export const DEFAULTS: Settings = {
+  ...POLICY,
   cores: 2,
-  minHosts: 1,
   maxHosts: 2,
   memoryBytes: 4e9,
   initial: 64,
@@ -37,14 +38,5 @@ export const DEFAULTS: Settings = {
   intervalMs: 1_000,
   maxQueueMs: 10_000,
   maxQueued: 10_000,
-  saturationPercent: 80,
-  saturationWindowMs: 5_000,
-  panicPercent: 95,
-  panicWindowMs: 1_000,
-  machineFullPercent: 85,
-  growPauseMs: 5_000,
-  shrinkWindowMs: 60_000,
-  shrinkPauseMs: 20_000,
-  shrinkPercent: 60,
   isLimited: true,
 }
