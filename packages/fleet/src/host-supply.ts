@@ -126,6 +126,11 @@ export class HostSupply {
     clearTimeout(this.#retry)
   }
 
+  /** One is lost and its process has not ended yet: its end decides when the next may start. */
+  get #isLosingOne(): boolean {
+    return [...this.#hosts].some(({ state, isToEnd }) => state === 'gone' && !isToEnd)
+  }
+
   get #standbys(): HostProcess[] {
     return [...this.#hosts].filter(({ isStandby }) => isStandby)
   }
@@ -137,7 +142,7 @@ export class HostSupply {
 
   /** A new standby; undefined if starts have failed of late, and it is not yet time for the next. */
   #start(): HostProcess | undefined {
-    if (this.#retry !== undefined) return undefined
+    if (this.#retry !== undefined || this.#isLosingOne) return undefined
     try {
       const host = this.#options.start()
       this.#hosts.add(host)
