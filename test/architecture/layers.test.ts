@@ -6,10 +6,13 @@ import t from 'tap'
 
 const LAYERS: ReadonlyArray<readonly string[]> = [
   ['packages/core'],
+  ['packages/sqlite'],
   [
+    'packages/access',
     'packages/admission',
     'packages/billing',
     'packages/bundler',
+    'packages/containment',
     'packages/discovery',
     'packages/egress',
     'packages/function-logs',
@@ -21,6 +24,7 @@ const LAYERS: ReadonlyArray<readonly string[]> = [
     'packages/metrics',
     'packages/registry',
     'packages/runtime',
+    'packages/sandbox',
     'packages/wire',
     'sdk',
   ],
