@@ -1,3 +1,4 @@
+import type { ErrorCode } from './errors.ts'
 import type { HandlerForm } from './function.ts'
 import type { HeaderList } from './http.ts'
 import type { FunctionLimits } from './limits.ts'
@@ -13,11 +14,27 @@ export interface DeployRequest {
   readonly handlerExport?: string
   readonly limits?: Partial<FunctionLimits>
   readonly env?: Readonly<Record<string, string>>
+  /** Hosts that it may fetch from. Absent: all that the server permits; empty: none. */
+  readonly egress?: readonly string[]
 }
+
+/**
+ * Whether calls of a function are taken:
+ *
+ * - `active`: they are.
+ * - `quarantined`: they are, but in a host process of its own, because its code took down others.
+ * - `disabled`: they are refused until an operator enables it.
+ */
+export const FUNCTION_STATES = ['active', 'quarantined', 'disabled'] as const
+export type FunctionState = (typeof FUNCTION_STATES)[number]
 
 /** A deployed function with its live revision; also the answer to a deploy (201). */
 export interface FunctionInfo {
   readonly name: string
+  readonly owner: string
+  readonly state: FunctionState
+  /** Why it is disabled; absent if it is not. */
+  readonly reason?: string
   readonly revision: string
   readonly form: HandlerForm
   /** Where it answers on the data plane, with a slash at the end. */
@@ -49,11 +66,18 @@ export interface InvokeResponse {
   readonly problem?: Problem
 }
 
+/** `POST /v1/functions/:name/disable` */
+export interface DisableRequest {
+  /** Completes "it is disabled because …". Default: an operator disabled it. */
+  readonly reason?: string
+}
+
 /** `GET /v1/server` */
 export interface ServerInfo {
   readonly version: string
   readonly url: string
   readonly adminUrl: string
+  /** Empty for who is no admin. */
   readonly hosts: readonly HostInfo[]
 }
 
@@ -75,6 +99,8 @@ export interface HostInfo {
   readonly id: number
   readonly pid: number
   readonly state: HostState
+  /** Present for a process that runs one function by itself, because it has harmed others: its name. */
+  readonly quarantineOf?: string
   /** ISO 8601. */
   readonly startedAt: string
   /** Invocations that were sent there and not answered yet. */
@@ -133,6 +159,9 @@ export interface StatusInfo {
   readonly failedStarts: FailedStartsInfo
 }
 
+/** What of the status those may see who are no admins: nothing that another owner's functions have a part in. */
+export type StatusSummary = Pick<StatusInfo, 'version' | 'state' | 'reasons' | 'uptimeMs'>
+
 /** Most decisions in a {@link StatusInfo}. */
 export const MAX_DECISIONS = 20
 
@@ -162,4 +191,93 @@ export interface FailedStartsInfo {
 export interface ReadinessInfo {
   readonly status: ServerState
   readonly reasons: readonly string[]
+}
+
+/**
+ * What a token lets its bearer do, with the functions of its owner alone:
+ *
+ * - `deploy`: deploy and delete functions, set and delete their secrets.
+ * - `invoke`: call functions through the control plane.
+ * - `read`: list functions, read logs, usage, records and bills, and the names of secrets.
+ * - `admin`: all of it for every owner, and tokens, the audit log, the status of the server, enabling and disabling functions.
+ */
+export const TOKEN_SCOPES = ['deploy', 'invoke', 'read', 'admin'] as const
+export type TokenScope = (typeof TOKEN_SCOPES)[number]
+
+/** Longest life that a token can be given, in days. */
+export const MAX_TOKEN_DAYS = 3_650
+
+/** `POST /v1/tokens` */
+export interface TokenRequest {
+  /** Same rule as for the names of functions. */
+  readonly owner: string
+  readonly scopes: readonly TokenScope[]
+  /** After how many days it expires. Absent: never. */
+  readonly days?: number
+}
+
+/** A token, without what makes it one. */
+export interface TokenInfo {
+  readonly id: string
+  readonly owner: string
+  readonly scopes: readonly TokenScope[]
+  /** ISO 8601. */
+  readonly createdAt: string
+  /** ISO 8601. Absent: it never expires. */
+  readonly expiresAt?: string
+  /** ISO 8601, to the minute. Absent: it was never used. */
+  readonly lastUsedAt?: string
+}
+
+/** The answer to {@link TokenRequest}: the only time that the token is shown. */
+export interface CreatedToken extends TokenInfo {
+  /** What to send as `authorization: Bearer <token>`. */
+  readonly token: string
+}
+
+/** `PUT /v1/functions/:name/secrets/:key` */
+export interface SecretRequest {
+  readonly value: string
+}
+
+/** A secret, without its value, which the control plane never gives. */
+export interface SecretInfo {
+  readonly key: string
+  /** ISO 8601. */
+  readonly createdAt: string
+  /** ISO 8601. */
+  readonly updatedAt: string
+}
+
+/** The answer to {@link SecretRequest}. */
+export interface SetSecretInfo extends SecretInfo {
+  /** The live revision, which has it. Absent: the function is not deployed yet. */
+  readonly revision?: string
+}
+
+/** One change, or one access that was refused. */
+export interface AuditEntry {
+  /** ISO 8601. */
+  readonly time: string
+  /** What was asked for, such as `deployFunction`: the name of the operation in the OpenAPI document. */
+  readonly action: string
+  /** What it was asked for: the name of a function, a secret as `function/KEY`, or the id of a token. */
+  readonly subject?: string
+  /** `ok`, or the code of the error. */
+  readonly result: 'ok' | ErrorCode
+  /** Who asked: the id of the token, or `operator` for the one of the data folder. Absent: there was no valid one. */
+  readonly tokenId?: string
+  /** Whose function, secret or token it is; of a refused access the owner of the token. */
+  readonly owner?: string
+  readonly remoteAddress: string
+  /** What there is to say besides. */
+  readonly note?: string
+}
+
+/** `GET /v1/audit` */
+export interface AuditPage {
+  /** The newest last. */
+  readonly entries: readonly AuditEntry[]
+  /** Entries that could not be written since the server started. */
+  readonly lostEntries: number
 }

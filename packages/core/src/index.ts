@@ -1,11 +1,19 @@
 export { Cancellation } from './cancellation.ts'
 export { type Clock, monotonicClock } from './clock.ts'
 export {
+  FUNCTION_STATES,
   HOST_STATES,
   MAX_DECISIONS,
+  MAX_TOKEN_DAYS,
+  TOKEN_SCOPES,
+  type AuditEntry,
+  type AuditPage,
+  type CreatedToken,
   type DeployRequest,
+  type DisableRequest,
   type FailedStartsInfo,
   type FunctionInfo,
+  type FunctionState,
   type HostInfo,
   type HostState,
   type InvokeRequest,
@@ -13,9 +21,16 @@ export {
   type Percentiles,
   type ReadinessInfo,
   type ScalingDecisionInfo,
+  type SecretInfo,
+  type SecretRequest,
   type ServerInfo,
   type ServerState,
+  type SetSecretInfo,
   type StatusInfo,
+  type StatusSummary,
+  type TokenInfo,
+  type TokenRequest,
+  type TokenScope,
 } from './control-plane.ts'
 export { CarpoolError, ERRORS, isErrorCode, type ErrorCode, type Fault } from './errors.ts'
 export { checkFunctionName, type HandlerForm, type Revision, type RevisionConfig } from './function.ts'
@@ -30,7 +45,8 @@ export {
   type Trigger,
 } from './invocation.ts'
 export { execUs, type InvocationRecord } from './invocation-record.ts'
-export { LIMIT_RANGES, resolveLimits, type FunctionLimits } from './limits.ts'
+export { jsonLine } from './json-line.ts'
+export { LIMIT_RANGES, RESPONSE_HEADER_LIMITS, resolveLimits, type FunctionLimits } from './limits.ts'
 export type { LogLevel, LogLine } from './log-line.ts'
 export type { FailedFetch, FetchedHead, FetchHead, FetchResult } from './outbound-fetch.ts'
 export { OUTCOMES, type FailedOutcome, type Outcome } from './outcome.ts'

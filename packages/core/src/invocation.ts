@@ -17,6 +17,8 @@ export interface InvocationRequest {
   readonly cancellation: Cancellation
   /** How long it has been in the server before, in ms. Default: 0. */
   readonly waitedMs?: number
+  /** How many functions called each other until it came: each of them waits for the next one, or did. Default: 0. */
+  readonly hops?: number
 }
 
 /**
@@ -39,6 +41,8 @@ export type InvocationResult = (
       readonly detail: string
       /** For the function's log: message and stack, in positions of the bundle. */
       readonly stack?: string
+      /** With `host-lost`: the function's own code may have brought the host down. */
+      readonly isSuspect?: boolean
     }
 ) & {
   readonly start: StartKind

@@ -3,7 +3,7 @@ import { ERRORS, type ErrorCode } from './errors.ts'
 const RETRY_AFTER_SECONDS = 1
 
 /**
- * The value of `Retry-After` with which an error is answered: every 429 and 503 has one.
+ * The value of `Retry-After` with which an error is answered: every 429 has one, and every 503 that may pass by itself.
  *
  * A saturated server answers many callers at once. Half of them get a second more, so that they do not come back together.
  * @param random from 0 to below 1, as `Math.random`

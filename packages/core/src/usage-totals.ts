@@ -56,11 +56,15 @@ export interface UsageQuery {
   readonly sinceMs?: number
   /** Only this function. */
   readonly functionName?: string
+  /** Only what functions used while this one owned them. */
+  readonly owner?: string
 }
 
 /** `GET /v1/invocations`: newest first, or slowest first. */
 export interface InvocationQuery {
   readonly functionName?: string
+  /** Only of functions that this one owned then. */
+  readonly owner?: string
   readonly sinceMs?: number
   /** Only those that were refused, or whose outcome was not `ok`. */
   readonly failed?: boolean

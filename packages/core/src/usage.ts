@@ -12,9 +12,9 @@ export interface InvocationUsage {
   readonly initCpuUs: number
   /** Largest heap of the isolate seen so far, with what it holds outside the heap, in KiB. The isolate is shared by the invocations of a function. */
   readonly memoryPeakKb: number
-  /** Bodies of the requests that it sent by `fetch`, in bytes. */
+  /** Bodies of requests that went over connections for its `fetch` calls, with redirects and failed ones, in bytes. */
   readonly egressBytesOut: number
-  /** Bodies of the responses that it got by `fetch`, decompressed, in bytes. */
+  /** Bodies of responses as they came for its `fetch` calls, compressed or not, with redirects and as far as failed ones came, in bytes. */
   readonly egressBytesIn: number
   /** Isolates in which it was begun: more than 1 if one was ended by another invocation before this one had any effect outside. */
   readonly attempts: number

@@ -3,11 +3,10 @@ import { ERRORS, retryAfterSeconds, type ErrorCode } from '../src/index.ts'
 
 const CODES = Object.keys(ERRORS) as ErrorCode[]
 
-t.test('every 429 and 503 says when to come back, in whole seconds, and nothing else does', async (t) => {
+t.test('what may succeed later says when to come back, in whole seconds, and nothing else does', async (t) => {
   for (const code of CODES) {
     const seconds = retryAfterSeconds(code, Math.random)
-    const { status } = ERRORS[code]
-    if (status === 429 || status === 503) t.ok(Number.isInteger(seconds) && Number(seconds) > 0, code)
+    if (ERRORS[code].retryable) t.ok(Number.isInteger(seconds) && Number(seconds) > 0, code)
     else t.equal(seconds, undefined, code)
   }
 })
