@@ -1,10 +1,8 @@
-import { chmodSync, statSync } from 'node:fs'
-import { DatabaseSync } from 'node:sqlite'
-import { CarpoolError } from '@carpool/core'
-import { DAMAGED, describeFailure, isDamage } from './failure.ts'
+import { statSync } from 'node:fs'
+import type { DatabaseSync } from 'node:sqlite'
+import * as sqlite from '@carpool/sqlite'
+import { STORE, unusable } from './failure.ts'
 import { MIGRATIONS } from './schema.ts'
-
-export const LEDGER_FILE = 'ledger.sqlite'
 
 /** Size up to which the whole file is checked at every start, in a few ms. */
 const ALWAYS_CHECKED_BYTES = 4 * 1024 * 1024
@@ -30,12 +28,14 @@ export function openForWriting(path: string): OpenedDatabase {
   const limitBytes = isAfterCrash ? CHECKED_AFTER_CRASH_BYTES : ALWAYS_CHECKED_BYTES
   let database: DatabaseSync | undefined
   try {
-    database = new DatabaseSync(path, { timeout: BUSY_TIMEOUT_MS, enableDoubleQuotedStringLiterals: false })
-    chmodSync(path, 0o600)
-    database.exec('PRAGMA journal_mode = WAL')
-    database.exec('PRAGMA synchronous = NORMAL')
-    database.exec(`PRAGMA journal_size_limit = ${WAL_LIMIT_BYTES}`)
-    migrate(database)
+    database = sqlite.openForWriting(path, {
+      store: STORE,
+      migrations: MIGRATIONS,
+      busyTimeoutMs: BUSY_TIMEOUT_MS,
+      synchronous: 'NORMAL',
+      walLimitBytes: WAL_LIMIT_BYTES,
+      isChecked: false,
+    })
     const isChecked = sizeBytes(path) <= limitBytes
     if (isChecked) checkIntegrity(database)
     return { database, isChecked }
@@ -46,50 +46,12 @@ export function openForWriting(path: string): OpenedDatabase {
 }
 
 export function openForReading(path: string): DatabaseSync {
-  return new DatabaseSync(path, { readOnly: true, timeout: BUSY_TIMEOUT_MS, enableDoubleQuotedStringLiterals: false })
+  return sqlite.openForReading(path, BUSY_TIMEOUT_MS)
 }
 
 /** Reads the whole file. @throws CarpoolError `data-unusable` if it is damaged */
 export function checkIntegrity(database: DatabaseSync): void {
-  const finding = database.prepare('PRAGMA quick_check(1)').get()?.['quick_check']
-  if (finding !== 'ok') throw new CarpoolError('data-unusable', DAMAGED, { cause: finding })
-}
-
-/** Runs `work` in a transaction that is rolled back if it throws. */
-export function transact<T>(database: DatabaseSync, work: () => T): T {
-  database.exec('BEGIN IMMEDIATE')
-  try {
-    const result = work()
-    database.exec('COMMIT')
-    return result
-  } catch (cause) {
-    // SQLite has already rolled back after some errors, such as a full disk.
-    if (database.isTransaction) database.exec('ROLLBACK')
-    throw cause
-  }
-}
-
-function migrate(database: DatabaseSync): void {
-  const version = Number(database.prepare('PRAGMA user_version').get()?.['user_version'])
-  if (version > MIGRATIONS.length) {
-    throw new CarpoolError(
-      'data-unusable',
-      `The data folder was written by a newer Carpool: its ledger has version ${version}, and this Carpool reads up to ${MIGRATIONS.length}.`,
-    )
-  }
-  for (const [index, migration] of MIGRATIONS.entries()) {
-    if (index < version) continue
-    transact(database, () => {
-      database.exec(migration)
-      database.exec(`PRAGMA user_version = ${index + 1}`)
-    })
-  }
-}
-
-/** What was caught while the ledger was opened or read, as a CarpoolError. */
-export function unusable(cause: unknown): CarpoolError {
-  if (cause instanceof CarpoolError) return cause
-  return new CarpoolError('data-unusable', isDamage(cause) ? DAMAGED : describeFailure(cause), { cause })
+  sqlite.checkIntegrity(database, STORE)
 }
 
 function sizeBytes(path: string): number {

@@ -2,7 +2,7 @@ import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import { execUs } from '@carpool/core'
 import { wordsOf } from './record-codes.ts'
 import { BACKGROUND, SLOT } from './slots.ts'
-import { transact } from './database.ts'
+import { transact } from '@carpool/sqlite'
 import { ADD_TO_TOTALS, HOUR_MS, SUM_NAMES, TAIL_TOTALS } from './totals-columns.ts'
 
 /** Values of one row of `totals`, in the order of its columns. */

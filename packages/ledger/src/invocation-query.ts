@@ -25,15 +25,15 @@ export function readInvocations(database: DatabaseSync, query: InvocationQuery):
   return rows.map(recordOf)
 }
 
-function conditionsOf(database: DatabaseSync, { functionName, sinceMs, failed }: InvocationQuery): Condition[] {
+function conditionsOf(database: DatabaseSync, query: InvocationQuery): Condition[] {
+  const { sinceMs, failed } = query
   const conditions: Condition[] = []
   if (failed === true) conditions.push({ sql: `outcome <> 'ok'`, values: [] })
   if (sinceMs !== undefined) conditions.push({ sql: 'started_at_ms >= ?', values: [sinceMs] })
-  if (functionName !== undefined) {
-    conditions.push({ sql: 'revision IN (SELECT key FROM revisions WHERE function = ?)', values: [functionName] })
-  }
-  if (sinceMs !== undefined || functionName !== undefined) {
-    const [first, last] = rangeOf(database, sinceMs ?? 0, functionName)
+  const revisions = revisionsOf(query)
+  if (revisions !== undefined) conditions.push(revisions)
+  if (sinceMs !== undefined || revisions !== undefined) {
+    const [first, last] = rangeOf(database, sinceMs ?? 0, revisions)
     // The rows after those of the totals may be of any function and hour.
     const through = '(SELECT sequence FROM totals_through)'
     conditions.push({ sql: `sequence >= min(?, ${through} + 1)`, values: [first] })
@@ -42,14 +42,24 @@ function conditionsOf(database: DatabaseSync, { functionName, sinceMs, failed }:
   return conditions
 }
 
+/** Rows of the function and the owner that are asked for; undefined: of any. */
+function revisionsOf({ functionName, owner }: InvocationQuery): Condition | undefined {
+  const given = Object.entries({ function: functionName, owner }).filter(([, value]) => value !== undefined)
+  if (given.length === 0) return undefined
+  return {
+    sql: `revision IN (SELECT key FROM revisions WHERE ${given.map(([column]) => `${column} = ?`).join(' AND ')})`,
+    values: given.map(([, value]) => value as string),
+  }
+}
+
 /** The sequences between which the totals say that such rows are: it saves looking through all others. */
-function rangeOf(database: DatabaseSync, sinceMs: number, functionName: string | undefined): [first: number, last: number] {
-  const ofFunction = functionName === undefined ? '' : 'AND revision IN (SELECT key FROM revisions WHERE function = ?)'
+function rangeOf(database: DatabaseSync, sinceMs: number, revisions: Condition | undefined): [first: number, last: number] {
   const row = database
     .prepare(
-      `SELECT min(first_sequence) AS first, max(last_sequence) AS last FROM totals WHERE (hour + 1) * ${HOUR_MS} > ? ${ofFunction}`,
+      `SELECT min(first_sequence) AS first, max(last_sequence) AS last FROM totals
+       WHERE (hour + 1) * ${HOUR_MS} > ? ${revisions === undefined ? '' : `AND ${revisions.sql}`}`,
     )
-    .get(sinceMs, ...(functionName === undefined ? [] : [functionName]))
+    .get(sinceMs, ...(revisions?.values ?? []))
   const first = row?.['first'] ?? null
   return first === null ? [Number.MAX_SAFE_INTEGER, 0] : [Number(first), Number(row?.['last'])]
 }

@@ -8,7 +8,7 @@ import {
   type UsageQuery,
   type UsageRow,
 } from '@carpool/core'
-import { LEDGER_FILE, unusable } from './database.ts'
+import { LEDGER_FILE, unusable } from './failure.ts'
 import { LedgerReader } from './ledger-reader.ts'
 import type { Ledger, LedgerOptions } from './ledger-types.ts'
 import { LedgerWriter } from './ledger-writer.ts'

@@ -1,5 +1,5 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
-import { transact } from './database.ts'
+import { transact } from '@carpool/sqlite'
 import { HOUR_MS } from './totals-columns.ts'
 
 /** Sequences looked at in one step: a millisecond or less. */

@@ -1,5 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite'
-import { transact } from './database.ts'
+import { transact } from '@carpool/sqlite'
 import { HourlySums } from './hourly-sums.ts'
 import type { WriterReady } from './writer-messages.ts'
 

@@ -8,7 +8,7 @@ const KEYS = { function: 'revisions.function', owner: 'revisions.owner', hour: '
 const SUMS = SUM_NAMES.map((name) => `total(${name}) AS ${name}`).join(', ')
 
 /** The totals of everything that is committed, by key. What is not in `totals` yet is summed up here. */
-export function readUsage(database: DatabaseSync, { by, sinceMs, functionName }: UsageQuery): UsageRow[] {
+export function readUsage(database: DatabaseSync, { by, sinceMs, functionName, owner }: UsageQuery): UsageRow[] {
   const conditions: string[] = []
   const values: SQLInputValue[] = []
   if (sinceMs !== undefined) {
@@ -18,6 +18,10 @@ export function readUsage(database: DatabaseSync, { by, sinceMs, functionName }:
   if (functionName !== undefined) {
     conditions.push('revisions.function = ?')
     values.push(functionName)
+  }
+  if (owner !== undefined) {
+    conditions.push('revisions.owner = ?')
+    values.push(owner)
   }
   const where = conditions.length === 0 ? '' : `WHERE ${conditions.join(' AND ')}`
   const rows = database

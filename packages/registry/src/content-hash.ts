@@ -8,11 +8,15 @@ export function contentHash(content: string | Uint8Array): string {
 
 /** The id of a revision: the same code with the same configuration under the same name has the same id, whatever the order of its keys. */
 export function revisionId(functionName: string, codeHash: string, config: RevisionConfig): string {
+  const { secretsVersion = 0, egress } = config
   const canonical = JSON.stringify([
     functionName,
     config.handlerExport ?? null,
     sortedEntries(config.limits),
     sortedEntries(config.env),
+    // Functions without secrets have the ids that they had before there were any.
+    ...(secretsVersion > 0 ? [secretsVersion] : []),
+    ...(egress === undefined ? [] : [{ egress }]),
   ])
   return contentHash(`${codeHash}\n${canonical}`).slice(0, 16)
 }

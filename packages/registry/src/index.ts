@@ -1,4 +1,6 @@
+export type { DisabledInfo } from './disabled-functions.ts'
 export { openRegistry, type Registry } from './registry.ts'
+export { functionNotFound } from './registry-errors.ts'
 export type {
   PublishInput,
   RegistryOptions,

@@ -4,8 +4,11 @@ import type { DatabaseSync } from 'node:sqlite'
 import { CarpoolError, checkFunctionName, type HandlerForm, type Revision } from '@carpool/core'
 import { BlobClaims } from './blob-claims.ts'
 import { BlobStore, type BlobName } from './blob-store.ts'
+import { checkedContents } from './checked-contents.ts'
 import { contentHash, revisionId } from './content-hash.ts'
 import { openDatabase } from './database.ts'
+import { DisabledFunctions, type DisabledInfo } from './disabled-functions.ts'
+import { damaged, functionDisabled, functionNotFound } from './registry-errors.ts'
 import type { PublishInput, RegistryOptions, RouteChange, StagedRevision, StageInput } from './registry-types.ts'
 import { RevisionTable } from './revision-table.ts'
 
@@ -18,6 +21,7 @@ export class Registry {
   readonly #routes = new Map<string, Revision>()
   /** Live revisions that were found without a sound bundle. */
   readonly #damaged = new Map<string, Revision>()
+  readonly #disabled: DisabledFunctions
   readonly #listeners = new Set<(change: RouteChange) => void>()
   readonly #claims = new BlobClaims()
   readonly #staged = new Map<StagedRevision, readonly BlobName[]>()
@@ -26,6 +30,7 @@ export class Registry {
     this.#options = options
     this.#database = database
     this.#table = new RevisionTable(database)
+    this.#disabled = new DisabledFunctions(database)
     this.#blobs = blobs
     this.#table.dropCodeCachesExcept(options.codeCacheKey)
     blobs.sweep((name) => this.#table.isReferenced(name))
@@ -39,12 +44,23 @@ export class Registry {
     }
   }
 
-  /** The live revision of a function. Does no I/O. @throws CarpoolError `not-found`, `data-unusable` */
+  /** The live revision of a function, also while it is disabled. Does no I/O. @throws CarpoolError `not-found`, `data-unusable` */
   route(name: string): Revision {
     const revision = this.#routes.get(name)
     if (revision !== undefined) return revision
     const unusable = this.#damaged.get(name)
-    throw unusable === undefined ? notFound(name) : damaged('bundle', unusable)
+    throw unusable === undefined ? functionNotFound(name) : damaged('bundle', unusable)
+  }
+
+  /** @throws CarpoolError `function-disabled` */
+  checkEnabled(name: string): void {
+    const info = this.#disabled.get(name)
+    if (info !== undefined) throw functionDisabled(name, info)
+  }
+
+  /** Whose function it is, also while it cannot be used; undefined if there is none. */
+  ownerOf(name: string): string | undefined {
+    return (this.#routes.get(name) ?? this.#damaged.get(name))?.owner
   }
 
   find(name: string): Revision | undefined {
@@ -67,7 +83,7 @@ export class Registry {
    */
   async stage({ functionName, owner, code, sourceMap, config }: StageInput): Promise<StagedRevision> {
     checkFunctionName(functionName)
-    const [codeContent, mapContent] = this.#checkedContents(functionName, code, sourceMap)
+    const [codeContent, mapContent] = checkedContents({ functionName, code, sourceMap }, this.#options)
     const codeHash = contentHash(codeContent)
     const sourceMapHash = contentHash(mapContent)
     const staged: StagedRevision = Object.freeze({
@@ -112,10 +128,33 @@ export class Registry {
     }
   }
 
+  /**
+   * Refuses the calls of a function from now on, until it is enabled: a new deploy of its owner does not end that, and neither does deleting it.
+   * Without effect on one that is disabled already.
+   * @param reason completes "it is disabled because …"
+   * @throws CarpoolError `not-found`
+   */
+  disable(name: string, { reason }: { readonly reason: string }): void {
+    const owner = this.ownerOf(name)
+    if (owner === undefined) throw functionNotFound(name)
+    if (this.#disabled.get(name) === undefined) this.#disabled.add(name, { owner, reason, at: this.#now().toISOString() })
+  }
+
+  /** Takes the calls of a function again. Without effect on one that is not disabled. @throws CarpoolError `not-found` */
+  enable(name: string): void {
+    if (this.ownerOf(name) === undefined && this.#disabled.get(name) === undefined) throw functionNotFound(name)
+    this.#disabled.remove(name)
+  }
+
+  /** Why and since when calls of a function are refused; undefined if they are not. */
+  disabledInfo(name: string): DisabledInfo | undefined {
+    return this.#disabled.get(name)
+  }
+
   /** Forgets a function with all its revisions. @throws CarpoolError `not-found` */
   remove(name: string): void {
     const unreferenced = this.#table.remove(name)
-    if (unreferenced === undefined) throw notFound(name)
+    if (unreferenced === undefined) throw functionNotFound(name)
     const previous = this.#routes.get(name)
     this.#routes.delete(name)
     this.#damaged.delete(name)
@@ -137,7 +176,7 @@ export class Registry {
   /** Source map v3 of a published revision. @throws CarpoolError `not-found`, `data-unusable` */
   async sourceMap(revision: Revision): Promise<string> {
     const hash = this.#table.sourceMapHash(revision.functionName, revision.id)
-    if (hash === undefined) throw notFound(revision.functionName)
+    if (hash === undefined) throw functionNotFound(revision.functionName)
     const content = await this.#blobs.get({ kind: 'map', hash })
     if (content === undefined) throw damaged('source map', revision)
     return content.toString('utf8')
@@ -153,31 +192,18 @@ export class Registry {
     this.#database.close()
   }
 
-  #checkedContents(functionName: string, code: string, sourceMap: string): [Buffer, Buffer] {
-    if (code.trim() === '') throw new CarpoolError('bundle-empty', `The bundle of ${functionName} is empty.`)
-    const { maxBundleBytes, maxSourceMapBytes = 4 * maxBundleBytes } = this.#options
-    const check = (what: string, text: string, limitBytes: number): Buffer => {
-      const sizeBytes = Buffer.byteLength(text)
-      if (sizeBytes <= limitBytes) return Buffer.from(text)
-      throw new CarpoolError(
-        'bundle-too-large',
-        `The ${what} of ${functionName} has ${sizeBytes} bytes; the limit is ${limitBytes} bytes.`,
-      )
-    }
-    return [check('bundle', code, maxBundleBytes), check('source map', sourceMap, maxSourceMapBytes)]
-  }
-
   #commit(staged: StagedRevision, form: HandlerForm, cache: { hash: string } | undefined): Revision {
     const { sourceMapHash, ...content } = staged
     const previous = this.#routes.get(staged.functionName)
     const isLive = previous?.id === staged.id
-    const createdAt = isLive ? previous.createdAt : (this.#options.now?.() ?? new Date()).toISOString()
+    const createdAt = isLive ? previous.createdAt : this.#now().toISOString()
     const revision: Revision = Object.freeze({ ...content, form, createdAt })
     const unreferenced = this.#table.publish(
       { revision, sourceMapHash },
       cache === undefined ? undefined : { versionKey: this.#options.codeCacheKey, hash: cache.hash },
       this.#options.historyLimit ?? 10,
     )
+    if (this.#disabled.get(revision.functionName)?.owner !== revision.owner) this.#disabled.remove(revision.functionName)
     this.#routes.set(revision.functionName, revision)
     this.#damaged.delete(revision.functionName)
     this.#release(staged)
@@ -225,6 +251,10 @@ export class Registry {
     for (const blob of unneeded) this.#blobs.remove(blob)
   }
 
+  #now(): Date {
+    return this.#options.now?.() ?? new Date()
+  }
+
   #emit(change: RouteChange): void {
     for (const listener of this.#listeners) listener(change)
   }
@@ -248,15 +278,4 @@ export function openRegistry(dataDir: string, options: RegistryOptions): Registr
     database.close()
     throw cause
   }
-}
-
-function notFound(name: string): CarpoolError {
-  return new CarpoolError('not-found', `There is no function named ${JSON.stringify(name.slice(0, 80))}.`)
-}
-
-function damaged(what: string, { functionName, id }: Revision | StagedRevision): CarpoolError {
-  return new CarpoolError(
-    'data-unusable',
-    `The ${what} of ${functionName}, revision ${id}, is missing or damaged; deploy it again.`,
-  )
 }

@@ -1,7 +1,7 @@
 import type { DatabaseSync, SQLOutputValue } from 'node:sqlite'
 import { resolveLimits, type HandlerForm, type Revision, type RevisionConfig } from '@carpool/core'
+import { transact } from '@carpool/sqlite'
 import type { BlobKind, BlobName } from './blob-store.ts'
-import { transact } from './database.ts'
 
 export interface StoredRevision {
   readonly revision: Revision
@@ -80,8 +80,15 @@ export class RevisionTable {
   }
 
   #upsert(revision: Revision, sourceMapHash: string): void {
-    const { functionName, id, owner, form, createdAt, codeHash, codeBytes, handlerExport, limits, env } = revision
-    const config: RevisionConfig = { limits, env, ...(handlerExport === undefined ? {} : { handlerExport }) }
+    const { functionName, id, owner, form, createdAt, codeHash, codeBytes, handlerExport, limits, env, secretsVersion, egress } =
+      revision
+    const config: RevisionConfig = {
+      limits,
+      env,
+      ...(handlerExport !== undefined && { handlerExport }),
+      ...(secretsVersion !== undefined && { secretsVersion }),
+      ...(egress !== undefined && { egress }),
+    }
     this.#database
       .prepare(
         `INSERT INTO revisions (function_name, id, sequence, owner, form, created_at, code_hash, code_bytes, source_map_hash, config)
