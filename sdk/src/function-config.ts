@@ -16,6 +16,11 @@ export interface FunctionConfig {
   readonly concurrency?: number
   /** Variables, given to the handler as `env` and readable as `process.env`. */
   readonly env?: Readonly<Record<string, string>>
+  /**
+   * Hosts that it may fetch from: names (`api.example.com`), names below one (`*.example.com`), or addresses, each with or without a port
+   * (`:443`). Redirects are held to it too. Default: every host that the server permits; an empty list: none.
+   */
+  readonly egress?: readonly string[]
 }
 
 /** Gives its argument back: for the types. `export default defineConfig({ memoryMb: 64 })` */

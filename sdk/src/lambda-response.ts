@@ -1,5 +1,6 @@
 const NULL_BODY_STATUSES = new Set([204, 205, 304])
-const MAX_HEADERS = 200
+const MAX_HEADERS = 100
+const MAX_HEADER_BYTES = 64 * 1024
 /** Speak of the connection, or belong to Carpool: the host passes none of them on. */
 const NOT_PASSED_ON =
   /^(?:connection|content-length|keep-alive|proxy-connection|te|trailer|transfer-encoding|upgrade|x-carpool-.*)$/i
@@ -23,9 +24,18 @@ export function toResponse(result: unknown): Response {
   if (typeof result === 'object' && result !== null && (result as { statusCode?: unknown }).statusCode !== undefined) {
     return fromLambdaResponse(result as UncheckedResponse)
   }
-  const json = JSON.stringify(result ?? null) as string | undefined
+  const json = jsonOf(result ?? null)
   if (json === undefined) throw new TypeError(`The handler returned a ${typeof result}, which cannot be written as JSON.`)
   return new Response(json, { headers: { 'content-type': 'application/json' } })
+}
+
+function jsonOf(value: unknown): string | undefined {
+  try {
+    return JSON.stringify(value)
+  } catch (cause) {
+    const why = cause instanceof RangeError ? ', it is nested too deeply or too large' : ''
+    throw new TypeError(`The result cannot be written as JSON${why}: ${String(cause)}.`, { cause })
+  }
 }
 
 function fromLambdaResponse(response: UncheckedResponse): Response {
@@ -37,15 +47,15 @@ function fromLambdaResponse(response: UncheckedResponse): Response {
   if (body !== undefined && body !== null && typeof body !== 'string') {
     throw new TypeError(`The body of a Lambda response must be a string, not ${shown(body)}: use JSON.stringify.`)
   }
-  const headers = headersOf(response)
+  const pairs = headerPairs(response)
   const bytes = response.isBase64Encoded === true && typeof body === 'string' ? bytesOfBase64(body) : undefined
-  if (NULL_BODY_STATUSES.has(status) || body === undefined || body === null) return new Response(null, { status, headers })
-  if (!headers.has('content-type')) headers.set('content-type', 'application/json')
-  return new Response(bytes ?? body, { status, headers })
+  const hasBody = !NULL_BODY_STATUSES.has(status) && body !== undefined && body !== null
+  if (hasBody && !pairs.some(([name]) => name.toLowerCase() === 'content-type')) pairs.push(['content-type', 'application/json'])
+  return new Response(hasBody ? (bytes ?? body) : null, { status, headers: toHeaders(pairs) })
 }
 
 /** Of a name that stands in both, the multi-value form counts. */
-function headersOf({ headers: single, multiValueHeaders, cookies }: UncheckedResponse): Headers {
+function headerPairs({ headers: single, multiValueHeaders, cookies }: UncheckedResponse): Array<[name: string, value: unknown]> {
   const pairs: Array<[name: string, value: unknown]> = []
   for (const [name, values] of Object.entries(multiValueHeaders ?? {})) {
     for (const value of Array.isArray(values) ? (values as unknown[]) : [values]) pairs.push([name, value])
@@ -55,10 +65,16 @@ function headersOf({ headers: single, multiValueHeaders, cookies }: UncheckedRes
     if (value !== undefined && value !== null && !given.has(name.toLowerCase())) pairs.push([name, value])
   }
   if (Array.isArray(cookies)) for (const cookie of cookies as unknown[]) pairs.push(['set-cookie', cookie])
-  if (pairs.length > MAX_HEADERS) throw new TypeError(`A response may have up to ${MAX_HEADERS} headers.`)
+  return pairs
+}
 
+/** @throws TypeError if there are too many, or one is not valid */
+function toHeaders(pairs: ReadonlyArray<readonly [name: string, value: unknown]>): Headers {
   const headers = new Headers()
   for (const [name, value] of pairs) headers.append(name, value as string)
+  if (pairs.length > MAX_HEADERS) throw new TypeError(`The response has ${pairs.length} headers; the limit is ${MAX_HEADERS}.`)
+  const bytes = pairs.reduce((sum, [name, value]) => sum + name.length + String(value).length, 0)
+  if (bytes > MAX_HEADER_BYTES) throw new TypeError(`The response headers have ${bytes} bytes; the limit is ${MAX_HEADER_BYTES}.`)
   for (const [name] of pairs) if (NOT_PASSED_ON.test(name)) headers.delete(name)
   return headers
 }

@@ -189,7 +189,9 @@ t.test('a Lambda result that is no response is a TypeError', async (t) => {
   await reject({ statusCode: 'abc' }, /from 200 to 599, not "abc"/)
   await reject({ statusCode: 200, body: { a: 1 } }, /must be a string, not a object|must be a string/)
   await reject({ statusCode: 200, body: '!', isBase64Encoded: true }, /not valid base64/)
-  await reject({ statusCode: 200, cookies: Array(201).fill('a=1') }, /up to 200 headers/)
+  await reject({ statusCode: 200, cookies: Array(101).fill('a=1') }, /has 101 headers; the limit is 100/)
+  await reject({ statusCode: 200, headers: { a: 'x'.repeat(65_536) } }, /have 65537 bytes; the limit is 65536/)
+  await reject(1n, /cannot be written as JSON: TypeError/)
   await reject(() => {}, /cannot be written as JSON/)
 })
 

@@ -13,6 +13,8 @@ export interface FunctionConfig {
   readonly timeoutMs?: number
   readonly concurrency?: number
   readonly env?: Readonly<Record<string, string>>
+  /** Hosts that it may fetch from. */
+  readonly egress?: readonly string[]
 }
 
 /** Says what is wrong with a value, or nothing. */
@@ -27,6 +29,7 @@ const CHECKS: { readonly [K in keyof Required<FunctionConfig>]: Check } = {
   timeoutMs: wholeNumber(LIMIT_RANGES.wallMs),
   concurrency: wholeNumber(LIMIT_RANGES.concurrency),
   env: checkEnv,
+  egress: checkTexts,
 }
 
 const VARIABLE_PATTERN = /^[A-Za-z_][A-Za-z0-9_]*$/
@@ -69,6 +72,13 @@ function wholeNumber({ min, max, unit }: { readonly min: number; readonly max: n
     Number.isInteger(value) && Number(value) >= min && Number(value) <= max
       ? undefined
       : `must be a whole number from ${min} to ${max} ${unit}, not ${kindOf(value)}.`
+}
+
+/** What a host is, the server knows. */
+function checkTexts(value: unknown): string | undefined {
+  if (!Array.isArray(value)) return `must be an array of texts, not ${kindOf(value)}.`
+  const index = value.findIndex((text) => typeof text !== 'string' || text.trim() === '')
+  return index < 0 ? undefined : `must hold texts that are not empty; entry ${index + 1} is ${kindOf(value[index])}.`
 }
 
 function checkEnv(value: unknown): string | undefined {

@@ -27,8 +27,10 @@ t.test('a whole config passes, without what is undefined', (t) => {
     timeoutMs: 900_000,
     concurrency: 1,
     env: { A_1: '' },
+    egress: ['api.example.com'],
   }
   t.same(checkFunctionConfig({ ...config }, 'x'), config)
+  t.same(checkFunctionConfig({ egress: [] }, 'x'), { egress: [] })
   t.same(Object.keys(checkFunctionConfig({ name: undefined }, 'x')), [])
   t.end()
 })
@@ -36,7 +38,7 @@ t.test('a whole config passes, without what is undefined', (t) => {
 t.test('an unknown setting is refused with the nearest known one', (t) => {
   t.equal(complaintAbout({ memory: 64 }), 'carpool.config.ts: there is no setting "memory"; did you mean memoryMb?')
   t.equal(complaintAbout({ timeoutMS: 64 }), 'carpool.config.ts: there is no setting "timeoutMS"; did you mean timeoutMs?')
-  t.match(complaintAbout({ zzzzzz: 1 }), 'there are name, entry, handler, memoryMb, cpuMs, timeoutMs, concurrency, env')
+  t.match(complaintAbout({ zzzzzz: 1 }), 'there are name, entry, handler, memoryMb, cpuMs, timeoutMs, concurrency, env, egress')
   t.match(complaintAbout({ ['__proto__']: 1, constructor: 1 }), 'there is no setting')
   t.end()
 })
@@ -57,6 +59,9 @@ t.test('types and ranges are named', (t) => {
   t.match(complaintAbout({ env: { '1A': 'x' } }), 'env holds "1A"')
   t.match(complaintAbout({ env: { A: 1 } }), 'env holds A, which must be text, not 1.')
   t.match(complaintAbout({ env: ['A'] }), 'env must be an object of texts by name, not an array.')
+  t.match(complaintAbout({ egress: 'a.example' }), 'egress must be an array of texts, not a text.')
+  t.match(complaintAbout({ egress: ['a.example', 5] }), 'egress must hold texts that are not empty; entry 2 is 5.')
+  t.match(complaintAbout({ egress: [' '] }), 'egress must hold texts that are not empty; entry 1 is an empty text.')
   t.equal(complaintAbout(null), 'carpool.config.ts: the config must be an object, not null.')
   t.equal(complaintAbout([]), 'carpool.config.ts: the config must be an object, not an array.')
   t.end()

@@ -17,6 +17,13 @@ export interface GuestOptions {
   readonly handlerExport?: string
   readonly limits: FunctionLimits
   readonly env: Readonly<Record<string, string>>
+  /**
+   * `frozen`: within an entry the clock stands at the time at which the entry began, whatever its code reads it with; `running`: it goes on.
+   * Default: frozen.
+   */
+  readonly clock?: 'frozen' | 'running'
+  /** Whether there is WebAssembly. Default: false. */
+  readonly webAssembly?: boolean
   /** Largest body of a response: what is longer does not leave the isolate. Default: no limit. */
   readonly maxBodyBytes?: number
 }

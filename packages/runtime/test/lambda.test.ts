@@ -125,11 +125,11 @@ t.test('A response object that is wrong is an invalid response', (t) => {
     ['{ statusCode: 200, headers: { a: "x\\ny" } }', /value of the header a/],
     ['{ statusCode: 200, body: "%", isBase64Encoded: true }', /not valid base64/],
     ['() => {}', /function, which cannot be written as JSON/],
+    ['1n', /cannot be written as JSON: TypeError: .*BigInt/],
   ]
   for (const [value, message] of cases) {
     t.match(lambda(`return ${value}`).callToFail(), { outcome: 'invalid-response', message })
   }
-  t.match(lambda(`return 1n`).callToFail(), { outcome: 'exception', message: /BigInt/ })
   t.end()
 })
 

@@ -84,7 +84,6 @@ t.test('What cannot be cloned throws a DataCloneError', (t) => {
     'new Response()',
     '{ a: [() => {}] }',
     'new Map([[1, Symbol()]])',
-    'new WeakRef({})',
     'new AbortController().signal',
   ]
   const works = values.map((value) => `() => structuredClone(${value})`).join(', ')

@@ -67,6 +67,49 @@ t.test('Lambda handlers are answered whatever user code did to the built-ins', (
   t.end()
 })
 
+t.test('A function that takes its global object apart hurts only its own code', (t) => {
+  const acts: Readonly<Record<string, string>> = {
+    'frozen': `Object.freeze(globalThis); Object.freeze(Object.prototype); Object.freeze(Promise.prototype)`,
+    'emptied': `for (const key of Reflect.ownKeys(globalThis)) { try { delete globalThis[key] } catch {} }`,
+    'given another prototype': `Object.setPrototypeOf(globalThis, new Proxy({}, { get() { throw new Error('asked') }, has() { throw new Error('asked') } }))`,
+    'overwritten': `for (const key of Reflect.ownKeys(globalThis)) { try { globalThis[key] = undefined } catch {} }`,
+  }
+  for (const [title, act] of Object.entries(acts)) {
+    const guest = new Guest().load(`(() => {
+      const { Response, fetch, console, setTimeout, Promise } = globalThis
+      let calls = 0
+      return { default: { async fetch(request) {
+        calls++
+        if (calls === 1) { ${act} }
+        if (calls === 2) throw new calls.none()
+        if (calls === 3) return 5
+        console.log('call', { calls })
+        await new Promise((resolve) => setTimeout(resolve, 1))
+        return new Response(await (await fetch('http://up/')).text(), { headers: { a: request.url } })
+      } } }
+    })()`)
+    const answerLater = (): void => {
+      const number = guest.start()
+      guest.fireTimer([...guest.timers.keys()][0] ?? 0)
+      guest.settleFetch(
+        [...guest.fetches.keys()].at(-1) ?? 0,
+        { ok: true, status: 200, statusText: '', headers: [], url: '', redirected: false },
+        'text',
+        'up',
+      )
+      t.match(guest.answers.get(number), { status: 200, body: 'up' }, title)
+    }
+    answerLater()
+    t.match(guest.callToFail(), { outcome: 'exception', message: 'TypeError: calls.none is not a constructor' }, title)
+    t.match(guest.callToFail(), { outcome: 'invalid-response', message: /returned 5/ }, title)
+    answerLater()
+    t.same(guest.lines, ['info: call { calls: 1 }', 'info: call { calls: 4 }'], title)
+  }
+  const next = guestOf(`return Response.json([typeof fetch, typeof Object, Object.isFrozen(globalThis)])`)
+  t.same(JSON.parse(next.call().body), ['function', 'function', false])
+  t.end()
+})
+
 t.test('A replaced Promise.prototype.then sees no answer of another invocation', (t) => {
   const guest = guestOf(`
     const original = Promise.prototype.then

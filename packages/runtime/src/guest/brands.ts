@@ -8,12 +8,10 @@ import {
   objectToString,
   regExpSource,
   setSize,
-  sharedByteLength,
   stringSlice,
   stringValueOf,
   symbolValueOf,
   weakMapHas,
-  weakRefDeref,
   weakSetHas,
 } from './primordials.ts'
 
@@ -24,9 +22,7 @@ export type Brand =
   | 'Set'
   | 'WeakMap'
   | 'WeakSet'
-  | 'WeakRef'
   | 'ArrayBuffer'
-  | 'SharedArrayBuffer'
   | 'Boolean'
   | 'Number'
   | 'String'
@@ -41,9 +37,7 @@ const probes = {
   Set: setSize,
   WeakMap: (value: unknown) => weakMapHas(value, probes),
   WeakSet: (value: unknown) => weakSetHas(value, probes),
-  WeakRef: weakRefDeref,
   ArrayBuffer: arrayBufferByteLength,
-  SharedArrayBuffer: sharedByteLength,
   Boolean: booleanValueOf,
   Number: numberValueOf,
   String: stringValueOf,

@@ -5,14 +5,13 @@ import {
   dataViewByteOffset,
   isView,
   SafeUint8Array,
-  sharedByteLength,
   typedArrayBuffer,
   typedArrayByteLength,
   typedArrayByteOffset,
   viewName,
 } from './primordials.ts'
 
-/** The bytes of an ArrayBuffer, a SharedArrayBuffer or a view, not copied; undefined for anything else. */
+/** The bytes of an ArrayBuffer or a view, not copied; undefined for anything else. */
 export function bytesOf(source: unknown): Uint8Array | undefined {
   if (typeof source !== 'object' || source === null) return undefined
   if (isView(source)) {
@@ -23,15 +22,9 @@ export function bytesOf(source: unknown): Uint8Array | undefined {
   return isBuffer(source) ? new SafeUint8Array(source) : undefined
 }
 
-function isBuffer(source: object): source is ArrayBufferLike {
+function isBuffer(source: object): source is ArrayBuffer {
   try {
     arrayBufferByteLength(source)
-    return true
-  } catch {
-    // Not an ArrayBuffer: perhaps a shared one.
-  }
-  try {
-    sharedByteLength(source)
     return true
   } catch {
     return false

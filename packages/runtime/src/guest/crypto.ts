@@ -10,6 +10,7 @@ import {
   min,
   numberToString,
   regExpExec,
+  SafeList,
   SafeTypeError,
   SafeUint8Array,
   typedArrayLength,
@@ -24,7 +25,7 @@ let fresh = ''
 let pool = new SafeUint8Array(0)
 let poolLength = 0
 let used = 0
-const hex: string[] = []
+const hex = new SafeList<string>()
 
 /** Fetches the first pool of random bytes: at boot, where blocking for it costs nobody. */
 export function startEntropy(): void {

@@ -1,26 +1,31 @@
 import { type BodyKind, type GuestEntries, type GuestOptions, type LoadReport, NO_INVOCATION } from '../bridge.ts'
+import { beginEntry } from './begin-entry.ts'
 import { enter } from './current.ts'
 import { describeError } from './errors/describe-error.ts'
 import { settleFetch } from './fetch/fetch.ts'
-import { fillProcess } from './globals.ts'
+import { addWebAssembly, fillProcess } from './globals.ts'
 import { findHandler, type Handler } from './handlers/find-handler.ts'
 import { cancelInvocation, Invocation, limitBodies } from './invocation.ts'
 import { bridge } from './port.ts'
+import { apply, isInstance, jsonParse, jsonStringify, SafePromise } from './primordials.ts'
 import { markEntry, spans } from './spans.ts'
-import { apply, jsonParse, jsonStringify, SafePromise } from './primordials.ts'
+import { letClockRun, markClock } from './time/clock.ts'
 import { fireTimer } from './timers.ts'
 
 let handler: Handler = () => {}
 
 /** Runs the module scope, which may await, and finds the handler in what it exports. */
 function load(optionsText: string, factory: () => unknown): void {
+  markClock()
   enter(NO_INVOCATION)
   const options = jsonParse(optionsText) as GuestOptions
   fillProcess(options.env)
   if (options.maxBodyBytes !== undefined) limitBodies(options.maxBodyBytes)
+  if (options.clock === 'running') letClockRun()
+  if (options.webAssembly === true) addWebAssembly(options.limits.memoryMb)
   try {
     const exported = apply(factory, undefined, [])
-    if (exported instanceof SafePromise) void loadLater(exported, options)
+    if (isInstance(SafePromise, exported)) void loadLater(exported as Promise<unknown>, options)
     else adopt(exported, options)
   } catch (error) {
     reportFailure(error)
@@ -60,13 +65,13 @@ function reportJson(report: LoadReport): string {
 }
 
 function invoke(invocation: number, head: string, bodyKind: BodyKind, body: string): void {
-  markEntry()
+  beginEntry()
   enter(invocation)
   handler(new Invocation(invocation, head, bodyKind, body))
 }
 
 function cancel(invocation: number): void {
-  markEntry()
+  beginEntry()
   enter(invocation)
   cancelInvocation(invocation)
   bridge.canceled(invocation)

@@ -2,7 +2,8 @@ import type { BodyKind, GuestFailure, InvokeHead } from '../bridge.ts'
 import { describeError } from './errors/describe-error.ts'
 import type { HostRequest } from './fetch/request.ts'
 import { bridge } from './port.ts'
-import { dateNow, jsonParse, jsonStringify, SafeMap } from './primordials.ts'
+import { jsonParse, jsonStringify, SafeMap } from './primordials.ts'
+import { entryMs } from './time/clock.ts'
 
 const running = new SafeMap<number, Invocation>()
 let maxBodyBytes = Infinity
@@ -17,7 +18,8 @@ export class Invocation implements HostRequest {
   readonly number: number
   readonly bodyKind: BodyKind
   readonly body: string
-  readonly startedMs = dateNow()
+  /** When the entry began that brought it. */
+  readonly startedMs = entryMs()
   /** Called when the invocation is canceled, if user code has asked for something that must know. */
   onCancel: (() => void) | undefined
   canceled = false
@@ -54,8 +56,8 @@ export class Invocation implements HostRequest {
   }
 
   /** Ends as `invalid-response`. */
-  refuse(message: string): void {
-    if (running.delete(this.number)) bridge.fail(this.number, failureJson('invalid-response', message, ''))
+  refuse(message: string, stack = ''): void {
+    if (running.delete(this.number)) bridge.fail(this.number, failureJson('invalid-response', message, stack))
   }
 }
 
@@ -69,5 +71,6 @@ export function cancelInvocation(number: number): void {
   if (invocation === undefined) return
   running.delete(number)
   invocation.canceled = true
-  invocation.onCancel?.()
+  const { onCancel } = invocation
+  onCancel?.()
 }

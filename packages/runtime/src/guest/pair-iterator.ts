@@ -1,20 +1,22 @@
-export type Pairs = readonly (readonly [string, string])[]
+import type { List } from './primordials.ts'
+import type { Pair } from './pair-list.ts'
+
 type Kind = 'entries' | 'keys' | 'values'
 
 /** Iterates pairs as WebIDL says: it sees changes that are made meanwhile, for `read` is asked anew at each step. */
-export function pairIterator(owner: string, read: () => Pairs, kind: 'keys' | 'values'): IteratorObject<string>
-export function pairIterator(owner: string, read: () => Pairs, kind: 'entries'): IteratorObject<[string, string]>
-export function pairIterator(owner: string, read: () => Pairs, kind: Kind): IteratorObject<unknown> {
+export function pairIterator(owner: string, read: () => List<Pair>, kind: 'keys' | 'values'): IteratorObject<string>
+export function pairIterator(owner: string, read: () => List<Pair>, kind: 'entries'): IteratorObject<[string, string]>
+export function pairIterator(owner: string, read: () => List<Pair>, kind: Kind): IteratorObject<unknown> {
   return new PairIterator(owner, read, kind)
 }
 
 class PairIterator extends Iterator<unknown, undefined> {
   readonly #owner: string
-  readonly #read: () => Pairs
+  readonly #read: () => List<Pair>
   readonly #kind: Kind
   #index = 0
 
-  constructor(owner: string, read: () => Pairs, kind: Kind) {
+  constructor(owner: string, read: () => List<Pair>, kind: Kind) {
     super()
     this.#owner = owner
     this.#read = read

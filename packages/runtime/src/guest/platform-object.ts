@@ -1,17 +1,19 @@
-import { getPrototypeOf, SafeSet } from './primordials.ts'
+import { getPrototypeOf, SafeMap } from './primordials.ts'
 
-const prototypes = new SafeSet<object>()
+const classNames = new SafeMap<object, string>()
 
 /** Marks the objects of a class as web API objects, which structuredClone refuses. */
-export function markPlatformClass(constructor: { prototype: object }): void {
-  prototypes.add(constructor.prototype)
+export function markPlatformClass(name: string, constructor: { prototype: object }): void {
+  classNames.set(constructor.prototype, name)
 }
 
-export function isPlatformObject(value: object): boolean {
+/** The name of the web API class that an object is of; undefined for any other object. */
+export function platformClassOf(value: object): string | undefined {
   let prototype = getPrototypeOf(value)
   for (let steps = 0; prototype !== null && steps < 100; steps++) {
-    if (prototypes.has(prototype)) return true
+    const name = classNames.get(prototype)
+    if (name !== undefined) return name
     prototype = getPrototypeOf(prototype)
   }
-  return false
+  return undefined
 }

@@ -16,24 +16,44 @@ export function getterOf<R>(prototype: object, name: PropertyKey): (self: unknow
   return uncurryThis(Reflect.getOwnPropertyDescriptor(prototype, name)!.get as (this: unknown) => R)
 }
 
-export const { apply, defineProperty, deleteProperty, getOwnPropertyDescriptor, getPrototypeOf, ownKeys, setPrototypeOf } =
-  Reflect
-export const { is: objectIs, keys: objectKeys } = Object
+export const {
+  apply,
+  construct,
+  defineProperty,
+  deleteProperty,
+  getOwnPropertyDescriptor,
+  getPrototypeOf,
+  ownKeys,
+  setPrototypeOf,
+} = Reflect
+export const SafeObject = Object
+export const { entries: objectEntries, hasOwn, is: objectIs, keys: objectKeys } = Object
 export const objectToString = uncurryThis(Object.prototype.toString)
-export const hasOwn = Object.hasOwn
 export const propertyIsEnumerable = uncurryThis(Object.prototype.propertyIsEnumerable)
 
 export const { isArray } = Array
-export const arrayJoin = uncurryThis(Array.prototype.join) as (self: readonly unknown[], separator: string) => string
-export const arraySort = uncurryThis(Array.prototype.sort) as <T>(self: T[], compare: (a: T, b: T) => number) => T[]
-export const arraySplice = uncurryThis(Array.prototype.splice) as <T>(self: T[], start: number, count: number) => T[]
-export const arraySlice = uncurryThis(Array.prototype.slice) as <T>(self: readonly T[], start?: number, end?: number) => T[]
+export const arrayJoin = uncurryThis(Array.prototype.join) as (self: ArrayLike<unknown>, separator: string) => string
+export const arraySort = uncurryThis(Array.prototype.sort) as <T>(self: List<T>, compare: (a: T, b: T) => number) => List<T>
+export const arraySplice = uncurryThis(Array.prototype.splice) as <T>(self: List<T>, start: number, count: number) => void
+/** A copy as an array that may be handed to user code. Only for lists: of an array it would ask `constructor`. */
+export const arrayOf = uncurryThis(Array.prototype.slice) as <T>(self: List<T>, start?: number, end?: number) => T[]
 
 export const { fromCharCode } = String
 /** A string of UTF-16 units, of which there may be a few thousand at most. */
 export const fromUnits = Reflect.apply.bind(Reflect, String.fromCharCode, undefined) as (units: ArrayLike<number>) => string
+/** One UTF-16 unit, or '' outside of the text, where an index would look at the prototypes. */
+export const stringCharAt = uncurryThis(String.prototype.charAt)
 export const stringCharCodeAt = uncurryThis(String.prototype.charCodeAt)
+export const stringCodePointAt = uncurryThis(String.prototype.codePointAt)
+export const stringEndsWith = uncurryThis(String.prototype.endsWith)
 export const stringIndexOf = uncurryThis(String.prototype.indexOf)
+export const stringIsWellFormed = uncurryThis(String.prototype.isWellFormed)
+export const stringLastIndexOf = uncurryThis(String.prototype.lastIndexOf)
+export const stringNormalize = uncurryThis(String.prototype.normalize)
+export const stringPadEnd = uncurryThis(String.prototype.padEnd)
+export const stringReplaceAll = uncurryThis(
+  String.prototype.replaceAll as unknown as (this: string, search: string, replacement: string) => string,
+)
 export const stringSlice = uncurryThis(String.prototype.slice)
 export const stringSplit = uncurryThis(String.prototype.split as unknown as (this: string, separator: string) => string[])
 export const stringStartsWith = uncurryThis(String.prototype.startsWith)
@@ -41,20 +61,24 @@ export const stringToLowerCase = uncurryThis(String.prototype.toLowerCase)
 export const stringToUpperCase = uncurryThis(String.prototype.toUpperCase)
 export const stringToWellFormed = uncurryThis(String.prototype.toWellFormed)
 export const stringRepeat = uncurryThis(String.prototype.repeat)
+export const { fromCodePoint } = String
 export const decodeComponent = decodeURIComponent
+export const encodeComponent = encodeURIComponent
 /** Unlike `test` this never calls an `exec` that user code put on `RegExp.prototype`. */
 export const regExpExec = uncurryThis(RegExp.prototype.exec)
 
 export const { parse: jsonParse, stringify: jsonStringify } = JSON
-export const { min, max, trunc } = Math
+export const { floor, min, max, trunc } = Math
 export const SafeNumber = Number
-export const { isInteger, isNaN: numberIsNaN } = Number
+export const { isInteger, isNaN: numberIsNaN, parseInt: parseInteger } = Number
+export const numberToFixed = uncurryThis(Number.prototype.toFixed)
 export const numberToString = uncurryThis(Number.prototype.toString)
 
 export const SafeDate = Date
 export const dateNow = Date.now
 export const dateGetTime = uncurryThis(Date.prototype.getTime)
 export const dateToISOString = uncurryThis(Date.prototype.toISOString)
+export const dateToString = uncurryThis(Date.prototype.toString)
 
 export const SafePromise = Promise
 export const SafeError = Error
@@ -62,7 +86,11 @@ export const SafeTypeError = TypeError
 export const SafeRangeError = RangeError
 export const captureStackTrace = (Error as unknown as { captureStackTrace(target: object): void }).captureStackTrace
 export const isError = Error.isError
+/** What `instanceof` does, without asking a `Symbol.hasInstance` that the constructor may have been given. */
+export const isInstance = uncurryThis(Function.prototype[Symbol.hasInstance]) as (constructor: unknown, value: unknown) => boolean
 
+export const SafeArrayBuffer = ArrayBuffer
+export const SafeDataView = DataView
 export const SafeFloat64Array = Float64Array
 export const SafeUint8Array = Uint8Array
 const TypedArray = Object.getPrototypeOf(Uint8Array.prototype) as object
@@ -89,21 +117,45 @@ export const dataViewByteOffset = getterOf<number>(DataView.prototype, 'byteOffs
 export const dataViewByteLength = getterOf<number>(DataView.prototype, 'byteLength')
 export const { isView } = ArrayBuffer
 export const arrayBufferByteLength = getterOf<number>(ArrayBuffer.prototype, 'byteLength')
-export const sharedByteLength = getterOf<number>(SharedArrayBuffer.prototype, 'byteLength')
+export const arrayBufferDetached = getterOf<boolean>(ArrayBuffer.prototype, 'detached')
+export const arrayBufferResizable = getterOf<boolean>(ArrayBuffer.prototype, 'resizable')
+export const arrayBufferMaxByteLength = getterOf<number>(ArrayBuffer.prototype, 'maxByteLength')
 export const arrayBufferTransfer = uncurryThis(ArrayBuffer.prototype.transfer)
 
+/** The Map that user code knows, for what is handed to it. */
+export const PlainMap = Map
+export const mapSet = uncurryThis(Map.prototype.set) as (self: unknown, key: unknown, value: unknown) => void
 export const mapSize = getterOf<number>(Map.prototype, 'size')
 export const mapForEach = uncurryThis(Map.prototype.forEach) as (
   self: unknown,
   visit: (value: unknown, key: unknown) => void,
 ) => void
+/** The Set that user code knows, for what is handed to it. */
+export const PlainSet = Set
+export const setAdd = uncurryThis(Set.prototype.add) as (self: unknown, value: unknown) => void
 export const setSize = getterOf<number>(Set.prototype, 'size')
 export const setForEach = uncurryThis(Set.prototype.forEach) as (self: unknown, visit: (value: unknown) => void) => void
 export const weakMapHas = uncurryThis(WeakMap.prototype.has) as (self: unknown, key: object) => boolean
 export const weakSetHas = uncurryThis(WeakSet.prototype.has) as (self: unknown, key: object) => boolean
-export const weakRefDeref = uncurryThis(WeakRef.prototype.deref) as (self: unknown) => unknown
+export const SafeRegExp = RegExp
+/** The flags that a regular expression truly has: the getter `flags` would ask properties that user code may have replaced. */
+export function regExpFlags(value: unknown): string {
+  let flags = ''
+  for (let index = 0; index < FLAGS.length; index++) flags += FLAGS[index]!.isSet(value) ? FLAGS[index]!.flag : ''
+  return flags
+}
+const FLAGS = [
+  { flag: 'd', isSet: getterOf<boolean>(RegExp.prototype, 'hasIndices') },
+  { flag: 'g', isSet: getterOf<boolean>(RegExp.prototype, 'global') },
+  { flag: 'i', isSet: getterOf<boolean>(RegExp.prototype, 'ignoreCase') },
+  { flag: 'm', isSet: getterOf<boolean>(RegExp.prototype, 'multiline') },
+  { flag: 's', isSet: getterOf<boolean>(RegExp.prototype, 'dotAll') },
+  { flag: 'u', isSet: getterOf<boolean>(RegExp.prototype, 'unicode') },
+  { flag: 'v', isSet: getterOf<boolean>(RegExp.prototype, 'unicodeSets') },
+  { flag: 'y', isSet: getterOf<boolean>(RegExp.prototype, 'sticky') },
+]
 export const regExpSource = getterOf<string>(RegExp.prototype, 'source')
-export const regExpToString = uncurryThis(RegExp.prototype.toString)
+export const iteratorSymbol: symbol = Symbol.iterator
 export const symbolToString = uncurryThis(Symbol.prototype.toString)
 export const functionToString = uncurryThis(Function.prototype.toString)
 export const booleanValueOf = uncurryThis(Boolean.prototype.valueOf) as (self: unknown) => boolean
@@ -122,6 +174,13 @@ export function bytesCopy(bytes: Uint8Array, length = typedArrayLength(bytes)): 
   const copy = new SafeUint8Array(length)
   bytesSet(copy, length === typedArrayLength(bytes) ? bytes : bytesPart(bytes, 0, length))
   return copy
+}
+
+/** The value of an own property; undefined if there is none, or if it has a getter, which is not called. */
+export function ownValue(target: object, key: PropertyKey): unknown {
+  const descriptor = getOwnPropertyDescriptor(target, key)
+  // A descriptor has the prototype that user code knows: what is not its own may be anything.
+  return descriptor !== undefined && hasOwn(descriptor, 'value') ? descriptor.value : undefined
 }
 
 function dataProperty(value: unknown, enumerable: boolean): PropertyDescriptor {
@@ -153,3 +212,21 @@ export type SafeMap<K, V> = InstanceType<typeof SafeMap<K, V>>
 /** A Set that no change of `Set.prototype` reaches. */
 export const SafeSet = own(class SafeSet<T> extends Set<T> {}, Set)
 export type SafeSet<T> = InstanceType<typeof SafeSet<T>>
+
+/** A WeakMap that no change of `WeakMap.prototype` reaches. */
+export const SafeWeakMap = own(class SafeWeakMap<K extends object, V> extends WeakMap<K, V> {}, WeakMap)
+export type SafeWeakMap<K extends object, V> = InstanceType<typeof SafeWeakMap<K, V>>
+
+/** What the runtime keeps things in, in order. */
+export interface List<T> {
+  length: number
+  [index: number]: T
+}
+
+/**
+ * An array that no change of `Array.prototype` reaches: to add to it, or to read past its end, asks no setter or getter that user code may have
+ * put there. It has no methods and no iterator.
+ */
+export const SafeList = class SafeList<T> extends Array<T> {} as unknown as new <T>() => List<T>
+deleteProperty(SafeList.prototype as object, 'constructor')
+setPrototypeOf(SafeList.prototype as object, null)

@@ -1,5 +1,5 @@
-import { clockNs } from './clock.ts'
 import { SafeFloat64Array } from './primordials.ts'
+import { clockNs } from './time/clock.ts'
 
 /** More than the host has run without asking. */
 const KEPT = 128

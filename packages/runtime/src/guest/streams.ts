@@ -1,3 +1,5 @@
+import { bytesSet, SafeList, SafeTypeError, SafeUint8Array, typedArrayLength, viewName } from './primordials.ts'
+
 /**
  * The Streams API, from web-streams-polyfill. Its module is evaluated when it is first needed, so that a context which has no use
  * for streams does not pay for them.
@@ -36,36 +38,48 @@ export function isReadableStream(value: object): value is ReadableStream<Uint8Ar
 
 /** Whether anything was read from a stream or it was canceled. */
 export function isDisturbed(stream: ReadableStream): boolean {
-  return Boolean((stream as unknown as { _disturbed?: boolean })._disturbed)
+  return (stream as unknown as { _disturbed?: boolean })._disturbed === true
 }
 
 /** A stream that gives the bytes in one chunk. */
 export function streamOf(bytes: Uint8Array): ReadableStream<Uint8Array> {
-  return new (streams().ReadableStream)<Uint8Array>({
+  const source: UnderlyingSource = {
+    __proto__: null,
     pull(controller) {
-      if (bytes.length > 0) controller.enqueue(bytes)
+      if (typedArrayLength(bytes) > 0) controller.enqueue(bytes)
       controller.close()
     },
-  })
+  }
+  return new (streams().ReadableStream)<Uint8Array>(source)
+}
+
+interface UnderlyingSource {
+  readonly __proto__: null
+  pull(controller: { enqueue(chunk: Uint8Array): void; close(): void }): void
+}
+
+/** Reads a stream that is empty, so that it counts as read. */
+export function discardStream(stream: ReadableStream): void {
+  void stream.getReader().read()
 }
 
 /** Reads a stream to its end. @throws TypeError if a chunk is not of bytes, or what the stream fails with */
 export async function readAll(stream: ReadableStream<Uint8Array>): Promise<Uint8Array<ArrayBuffer>> {
   const reader = stream.getReader()
-  const chunks: Uint8Array[] = []
+  const chunks = new SafeList<Uint8Array>()
   let length = 0
   for (;;) {
     const { done, value } = await reader.read()
     if (done) break
-    if (!(value instanceof Uint8Array)) throw new TypeError('A body stream must give chunks of type Uint8Array.')
-    chunks.push(value)
-    length += value.length
+    if (viewName(value) !== 'Uint8Array') throw new SafeTypeError('A body stream must give chunks of type Uint8Array.')
+    chunks[chunks.length] = value
+    length += typedArrayLength(value)
   }
-  const bytes = new Uint8Array(length)
+  const bytes = new SafeUint8Array(length)
   let offset = 0
-  for (const chunk of chunks) {
-    bytes.set(chunk, offset)
-    offset += chunk.length
+  for (let index = 0; index < chunks.length; index++) {
+    bytesSet(bytes, chunks[index]!, offset)
+    offset += typedArrayLength(chunks[index])
   }
   return bytes
 }

@@ -1,28 +1,53 @@
 import { brandOf } from './brands.ts'
 import { bytesOf } from './buffer-source.ts'
-import { DOMException } from './errors/dom-exception.ts'
-import { isPlatformObject } from './platform-object.ts'
+import { copyDomException, DOMException, isDomException } from './errors/dom-exception.ts'
+import { platformClassOf } from './platform-object.ts'
 import {
+  arrayBufferByteLength,
+  arrayBufferDetached,
+  arrayBufferMaxByteLength,
+  arrayBufferResizable,
   arrayBufferTransfer,
   bigIntValueOf,
   booleanValueOf,
   bytesCopy,
+  bytesSet,
   dataViewByteLength,
   dataViewByteOffset,
   dateGetTime,
-  getOwnPropertyDescriptor,
   hasOwn,
   isArray,
   isError,
+  isInstance,
   isView,
+  type List,
   mapForEach,
+  mapSet,
   numberValueOf,
   objectKeys,
+  ownValue,
+  PlainMap,
+  PlainSet,
+  regExpFlags,
+  regExpSource,
+  SafeArrayBuffer,
+  SafeDataView,
+  SafeDate,
+  SafeError,
+  SafeList,
   SafeMap,
+  SafeObject,
+  SafePromise,
+  SafeRegExp,
+  SafeSet,
+  SafeTypeError,
+  SafeUint8Array,
+  setAdd,
   setForEach,
   setHidden,
   setOwn,
   stringValueOf,
+  symbolToString,
   dataViewBuffer,
   typedArrayBuffer,
   typedArrayByteOffset,
@@ -30,6 +55,7 @@ import {
   viewName,
 } from './primordials.ts'
 import { toText } from './to-text.ts'
+import { valuesOf } from './values-of.ts'
 
 const ERRORS = {
   __proto__: null,
@@ -64,29 +90,36 @@ type Seen = SafeMap<object, unknown>
  * @throws DOMException `DataCloneError` for functions, symbols, promises, weak collections and objects of the web APIs
  */
 export function structuredClone(...args: unknown[]): unknown {
-  if (args.length === 0) throw new TypeError('structuredClone needs a value.')
-  const [value, options] = args as [unknown, { transfer?: Iterable<unknown> } | null | undefined]
+  if (args.length === 0) throw new SafeTypeError('structuredClone needs a value.')
+  const options = args.length === 1 ? undefined : (args[1] as { transfer?: Iterable<unknown> } | null | undefined)
   const seen: Seen = new SafeMap()
-  const transfer = options?.transfer === undefined ? [] : [...options.transfer]
-  for (const item of transfer) checkTransfer(item)
-  if (new Set(transfer).size !== transfer.length) throw refuse('An object is listed twice for transfer')
+  const transfer = transferOf(options?.transfer)
   // A view refers to its buffer, so the copies of transferred buffers must be known before the value is walked; the buffers
   // themselves are only emptied once the walk has succeeded.
-  const copies = transfer.map((buffer) => {
-    const copy = bytesCopy(bytesOf(buffer)!).buffer
-    seen.set(buffer as object, copy)
-    return copy
-  })
-  const result = clone(value, seen)
-  if (copies.length > 0) for (const buffer of transfer) arrayBufferTransfer(buffer)
+  for (let index = 0; index < transfer.length; index++) {
+    seen.set(transfer[index]!, typedArrayBuffer(bytesCopy(bytesOf(transfer[index])!)))
+  }
+  const result = clone(args[0], seen)
+  for (let index = 0; index < transfer.length; index++) arrayBufferTransfer(transfer[index]!)
   return result
 }
 
-function checkTransfer(item: unknown): void {
-  if (typeof item !== 'object' || item === null || brandOf(item) !== 'ArrayBuffer') {
-    throw refuse('Only an ArrayBuffer can be transferred')
+function transferOf(listed: Iterable<unknown> | undefined): List<ArrayBuffer> {
+  const buffers = new SafeList<ArrayBuffer>()
+  if (listed === undefined) return buffers
+  const items = valuesOf(listed)
+  const unique = new SafeSet<unknown>()
+  for (let index = 0; index < items.length; index++) {
+    const item = items[index]
+    if (typeof item !== 'object' || item === null || brandOf(item) !== 'ArrayBuffer') {
+      throw refuse('Only an ArrayBuffer can be transferred')
+    }
+    if (arrayBufferDetached(item)) throw refuse('A detached ArrayBuffer cannot be transferred')
+    if (unique.has(item)) throw refuse('An object is listed twice for transfer')
+    unique.add(item)
+    buffers[index] = item as ArrayBuffer
   }
-  if ((item as ArrayBuffer).detached) throw refuse('A detached ArrayBuffer cannot be transferred')
+  return buffers
 }
 
 function refuse(what: string): DOMException {
@@ -95,7 +128,7 @@ function refuse(what: string): DOMException {
 
 function clone(value: unknown, seen: Seen): unknown {
   if (typeof value === 'function') throw refuse(`The function ${value.name || '(anonymous)'} cannot be cloned`)
-  if (typeof value === 'symbol') throw refuse(`${value.toString()} cannot be cloned`)
+  if (typeof value === 'symbol') throw refuse(`${symbolToString(value)} cannot be cloned`)
   if (typeof value !== 'object' || value === null) return value
   if (seen.has(value)) return seen.get(value)
   return cloneObject(value, seen)
@@ -116,32 +149,39 @@ function cloneObject(value: object, seen: Seen): unknown {
   if (isView(value)) return cloneView(value, keep, seen)
   switch (brandOf(value)) {
     case 'Date':
-      return keep(new Date(dateGetTime(value as Date)))
+      return keep(new SafeDate(dateGetTime(value as Date)))
     case 'RegExp':
-      return keep(new RegExp((value as RegExp).source, (value as RegExp).flags))
+      return keep(new SafeRegExp(regExpSource(value), regExpFlags(value)))
     case 'ArrayBuffer':
-      if ((value as ArrayBuffer).detached) throw refuse('A detached ArrayBuffer cannot be cloned')
+      if (arrayBufferDetached(value)) throw refuse('A detached ArrayBuffer cannot be cloned')
       return keep(cloneBuffer(value as ArrayBuffer))
     case 'Boolean':
-      return keep(Object(booleanValueOf(value)))
+      return keep(SafeObject(booleanValueOf(value)))
     case 'Number':
-      return keep(Object(numberValueOf(value)))
+      return keep(SafeObject(numberValueOf(value)))
     case 'String':
-      return keep(Object(stringValueOf(value)))
+      return keep(SafeObject(stringValueOf(value)))
     case 'BigInt':
-      return keep(Object(bigIntValueOf(value)))
+      return keep(SafeObject(bigIntValueOf(value)))
     case 'Map': {
-      const copy = keep(new Map<unknown, unknown>())
-      const entries: [unknown, unknown][] = []
-      mapForEach(value, (item, key) => entries.push([key, item]))
-      for (const [key, item] of entries) copy.set(clone(key, seen), clone(item, seen))
+      const copy = keep(new PlainMap<unknown, unknown>())
+      // Copied first: a getter in what is cloned may change the map.
+      const keys = new SafeList<unknown>()
+      const items = new SafeList<unknown>()
+      mapForEach(value, (item, key) => {
+        keys[keys.length] = key
+        items[items.length] = item
+      })
+      for (let index = 0; index < keys.length; index++) mapSet(copy, clone(keys[index], seen), clone(items[index], seen))
       return copy
     }
     case 'Set': {
-      const copy = keep(new Set<unknown>())
-      const items: unknown[] = []
-      setForEach(value, (item) => items.push(item))
-      for (const item of items) copy.add(clone(item, seen))
+      const copy = keep(new PlainSet<unknown>())
+      const items = new SafeList<unknown>()
+      setForEach(value, (item) => {
+        items[items.length] = item
+      })
+      for (let index = 0; index < items.length; index++) setAdd(copy, clone(items[index], seen))
       return copy
     }
     case undefined:
@@ -157,12 +197,13 @@ function cloneObject(value: object, seen: Seen): unknown {
 }
 
 function uncloneable(value: object): string | undefined {
-  if (value instanceof Promise) return 'Promise'
-  return isPlatformObject(value) ? value.constructor.name : undefined
+  return isInstance(SafePromise, value) ? 'Promise' : platformClassOf(value)
 }
 
 function cloneProperties(value: object, copy: object, seen: Seen): void {
-  for (const key of objectKeys(value)) {
+  const keys = objectKeys(value)
+  for (let index = 0; index < keys.length; index++) {
+    const key = keys[index]!
     // An earlier getter may have deleted it.
     if (!hasOwn(value, key)) continue
     const property = clone((value as Record<string, unknown>)[key], seen)
@@ -171,9 +212,10 @@ function cloneProperties(value: object, copy: object, seen: Seen): void {
 }
 
 function cloneBuffer(buffer: ArrayBuffer): ArrayBuffer {
-  if (!buffer.resizable) return buffer.slice(0)
-  const copy = new ArrayBuffer(buffer.byteLength, { maxByteLength: buffer.maxByteLength })
-  new Uint8Array(copy).set(new Uint8Array(buffer))
+  const copy = arrayBufferResizable(buffer)
+    ? new SafeArrayBuffer(arrayBufferByteLength(buffer), { maxByteLength: arrayBufferMaxByteLength(buffer) })
+    : new SafeArrayBuffer(arrayBufferByteLength(buffer))
+  bytesSet(new SafeUint8Array(copy), new SafeUint8Array(buffer))
   return copy
 }
 
@@ -182,18 +224,18 @@ function cloneView(view: object, keep: <T>(copy: T) => T, seen: Seen): unknown {
   const buffer = name === undefined ? dataViewBuffer(view) : typedArrayBuffer(view)
   const copy = clone(buffer, seen) as ArrayBuffer
   return name === undefined
-    ? keep(new DataView(copy, dataViewByteOffset(view), dataViewByteLength(view)))
+    ? keep(new SafeDataView(copy, dataViewByteOffset(view), dataViewByteLength(view)))
     : keep(new VIEWS[name]!(copy, typedArrayByteOffset(view), typedArrayLength(view)))
 }
 
 function cloneError(error: Error, keep: <T>(copy: T) => T, seen: Seen): unknown {
-  if (error instanceof DOMException) {
-    const copy = keep(new DOMException(error.message, error.name))
+  if (isDomException(error)) {
+    const copy = keep(copyDomException(error))
     setHidden(copy, 'stack', error.stack)
     return copy
   }
-  const constructor = ERRORS[toText(error.name)] ?? Error
-  const message = dataOf(error, 'message')
+  const constructor = ERRORS[toText(error.name)] ?? SafeError
+  const message = ownValue(error, 'message')
   const copy = keep(message === undefined ? new constructor() : new constructor(toText(message)))
   const stack: unknown = error.stack
   if (typeof stack === 'string') setHidden(copy, 'stack', stack)
@@ -201,9 +243,4 @@ function cloneError(error: Error, keep: <T>(copy: T) => T, seen: Seen): unknown 
     setHidden(copy, 'cause', clone(error.cause, seen))
   }
   return copy
-}
-
-function dataOf(error: Error, key: string): unknown {
-  const descriptor = getOwnPropertyDescriptor(error, key)
-  return descriptor?.value as unknown
 }

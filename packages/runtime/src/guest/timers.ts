@@ -1,7 +1,7 @@
+import { beginEntry } from './begin-entry.ts'
 import { current, enter } from './current.ts'
 import { reportUncaught } from './errors/report-uncaught.ts'
 import { bridge } from './port.ts'
-import { markEntry } from './spans.ts'
 import { apply, SafeMap, SafeRangeError, SafeTypeError } from './primordials.ts'
 import { toNumber } from './to-text.ts'
 
@@ -19,6 +19,8 @@ interface Timer {
   readonly repeats: boolean
 }
 
+/** What `this` is in a callback. */
+const world = globalThis
 const timers = new SafeMap<number, Timer>()
 let last = 0
 
@@ -40,13 +42,13 @@ function stop(id: unknown): void {
 
 /** Entry: the time of a timer has come. It runs on behalf of the invocation that started it. */
 export function fireTimer(id: number): void {
-  markEntry()
+  beginEntry()
   const timer = timers.get(id)
   if (timer === undefined) return
   enter(timer.invocation)
   if (!timer.repeats) timers.delete(id)
   try {
-    apply(timer.callback, globalThis, timer.args)
+    apply(timer.callback, world, timer.args)
   } catch (error) {
     reportUncaught(error, 'error in a timer')
   }

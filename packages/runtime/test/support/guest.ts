@@ -62,14 +62,18 @@ export class Guest {
   loaded: Record<string, unknown> | undefined
   entropyCalls = 0
   drainCalls = 0
+  /** Called for each line of the log, while the guest waits in the middle of its entry. */
+  onLog: (text: string) => void = () => {}
   /** What a drain returns. */
   pauseMs = 0
-  readonly isolate = new ivm.Isolate({ memoryLimit: 128 })
-  readonly #context = this.isolate.createContextSync()
+  readonly isolate: ivm.Isolate
+  readonly #context: ivm.Context
   readonly #entries: ivm.Reference
   #last = 0
 
-  constructor() {
+  constructor(memoryLimitMb = 128) {
+    this.isolate = new ivm.Isolate({ memoryLimit: memoryLimitMb })
+    this.#context = this.isolate.createContextSync()
     const boot = this.isolate
       .compileScriptSync(runtime, { filename: 'carpool:runtime' })
       .runSync(this.#context, { reference: true })
@@ -188,6 +192,7 @@ export class Guest {
       },
       log: (invocation: number, level: string, text: string) => {
         this.logs.push({ invocation, level, text })
+        this.onLog(text)
       },
       entropy: () => {
         this.entropyCalls++
@@ -210,8 +215,8 @@ export function guestOf(body: string, options: Partial<GuestOptions> = {}): Gues
 }
 
 /** Runs a function body in an isolate of its own and gives what it returns, by way of JSON. */
-export function run(body: string, request: Request = {}): unknown {
-  const guest = guestOf(`return Response.json({ value: await (async () => { ${body} })() })`)
+export function run(body: string, request: Request = {}, options: Partial<GuestOptions> = {}): unknown {
+  const guest = guestOf(`return Response.json({ value: await (async () => { ${body} })() })`, options)
   try {
     return (JSON.parse(guest.call(request).body) as { value: unknown }).value
   } finally {

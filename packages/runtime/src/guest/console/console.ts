@@ -1,9 +1,19 @@
 import type { LogLevel } from '@carpool/core'
 import { current } from '../current.ts'
-import { now } from '../clock.ts'
 import { cap, errorText } from '../errors/describe-error.ts'
 import { bridge } from '../port.ts'
-import { arrayJoin, arraySlice, SafeMap, stringRepeat, stringSplit } from '../primordials.ts'
+import { now } from '../time/clock.ts'
+import {
+  arrayJoin,
+  type List,
+  numberToFixed,
+  SafeError,
+  SafeList,
+  SafeMap,
+  setHidden,
+  stringRepeat,
+  stringSplit,
+} from '../primordials.ts'
 import { format } from './format.ts'
 import { inspect } from './inspect.ts'
 import { formatTable } from './table.ts'
@@ -23,7 +33,7 @@ function write(level: LogLevel, text: string): void {
   bridge.log(current, level, groups === 0 ? capped : indent + arrayJoin(stringSplit(capped, '\n'), `\n${indent}`))
 }
 
-function writeArgs(level: LogLevel, args: readonly unknown[]): void {
+function writeArgs(level: LogLevel, args: List<unknown>): void {
   let text
   try {
     text = format(args)
@@ -34,17 +44,30 @@ function writeArgs(level: LogLevel, args: readonly unknown[]): void {
   write(level, text)
 }
 
+/** A text in place of the first `count` arguments. */
+function replaceFirst(text: string, args: List<unknown>, count: number): List<unknown> {
+  const list = new SafeList<unknown>()
+  list[0] = text
+  for (let index = count; index < args.length; index++) list[list.length] = args[index]
+  return list
+}
+
 function labelOf(label: unknown): string {
   return label === undefined ? 'default' : toText(label)
 }
 
 function elapsed(label: string): string {
   const ms = now() - timers.get(label)!
-  return ms < 1000 ? `${ms.toFixed(3)}ms` : `${(ms / 1000).toFixed(3)}s`
+  return ms < 1000 ? `${numberToFixed(ms, 3)}ms` : `${numberToFixed(ms / 1000, 3)}s`
 }
 
 function noTimer(label: string): void {
   write('warn', `There is no timer '${label}'`)
+}
+
+function openGroup(args: List<unknown>): void {
+  if (args.length > 0) writeArgs('info', args)
+  if (groups < GROUPS_MAX) groups++
 }
 
 /** The `console` of user code. Each call sends one text to the log of the current invocation, at once. */
@@ -65,20 +88,20 @@ export const guestConsole = {
     writeArgs('error', args)
   },
   trace(...args: unknown[]): void {
-    const error = new Error(args.length === 0 ? '' : format(args))
-    error.name = 'Trace'
-    writeArgs('debug', [errorText(error)])
+    const error = new SafeError(args.length === 0 ? '' : format(args))
+    setHidden(error, 'name', 'Trace')
+    write('debug', errorText(error))
   },
   assert(condition?: unknown, ...args: unknown[]): void {
     if (condition) return
-    const [first] = args
-    if (typeof first === 'string') writeArgs('error', [`Assertion failed: ${first}`, ...arraySlice(args, 1)])
-    else writeArgs('error', args.length === 0 ? ['Assertion failed'] : ['Assertion failed:', ...args])
+    const first = args.length === 0 ? undefined : args[0]
+    if (typeof first === 'string') writeArgs('error', replaceFirst(`Assertion failed: ${first}`, args, 1))
+    else writeArgs('error', replaceFirst(args.length === 0 ? 'Assertion failed' : 'Assertion failed:', args, 0))
   },
   dir(value?: unknown, options?: { depth?: number | null }): void {
     const depth = options?.depth === null ? 100 : options?.depth
     try {
-      write('info', inspect(value, depth === undefined ? {} : { depth }))
+      write('info', depth === undefined ? inspect(value) : inspect(value, { depth }))
     } catch (error) {
       write('info', `[a value that cannot be shown: ${errorText(error)}]`)
     }
@@ -95,11 +118,10 @@ export const guestConsole = {
     }
   },
   group(...args: unknown[]): void {
-    if (args.length > 0) writeArgs('info', args)
-    if (groups < GROUPS_MAX) groups++
+    openGroup(args)
   },
   groupCollapsed(...args: unknown[]): void {
-    guestConsole.group(...args)
+    openGroup(args)
   },
   groupEnd(): void {
     if (groups > 0) groups--
@@ -120,7 +142,7 @@ export const guestConsole = {
   },
   timeLog(label?: unknown, ...args: unknown[]): void {
     const name = labelOf(label)
-    if (timers.has(name)) writeArgs('info', [`${name}: ${elapsed(name)}`, ...args])
+    if (timers.has(name)) writeArgs('info', replaceFirst(`${name}: ${elapsed(name)}`, args, 0))
     else noTimer(name)
   },
   timeEnd(label?: unknown): void {

@@ -1,12 +1,12 @@
-import { stringCharCodeAt, stringSlice, trunc } from '../primordials.ts'
+import { jsonStringify, type List, SafeNumber, stringCharCodeAt, stringSlice, trunc } from '../primordials.ts'
 import { inspect } from './inspect.ts'
 import { toText } from '../to-text.ts'
 
 const PERCENT = 0x25
 
 /** Joins the arguments of a console call as `util.format` does: `%s %d %i %f %j %o %O %c %%` in the first take those that follow. */
-export function format(args: readonly unknown[]): string {
-  const first = args[0]
+export function format(args: List<unknown>): string {
+  const first = args.length === 0 ? '' : args[0]
   if (typeof first !== 'string') return joinRest('', args, 0)
   if (args.length === 1) return first
   let text = ''
@@ -26,7 +26,7 @@ export function format(args: readonly unknown[]): string {
   return joinRest(text + stringSlice(first, copied), args, next)
 }
 
-function joinRest(start: string, args: readonly unknown[], from: number): string {
+function joinRest(start: string, args: List<unknown>, from: number): string {
   let text = start
   for (let index = from; index < args.length; index++) {
     const value = args[index]
@@ -60,12 +60,12 @@ function formatOne(letter: string, value: unknown): string | undefined {
 }
 
 function toNumber(value: unknown): number {
-  return typeof value === 'symbol' || typeof value === 'object' ? Number.NaN : Number(value)
+  return typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean' ? SafeNumber(value) : NaN
 }
 
 function toJson(value: unknown): string {
   try {
-    return toText(JSON.stringify(value))
+    return toText(jsonStringify(value))
   } catch {
     return '[Circular]'
   }

@@ -14,6 +14,7 @@ import {
   isArray,
   isError,
   jsonStringify,
+  type List,
   mapForEach,
   mapSize,
   min,
@@ -22,9 +23,12 @@ import {
   objectIs,
   objectToString,
   ownKeys,
+  ownValue,
   propertyIsEnumerable,
   regExpExec,
-  regExpToString,
+  regExpFlags,
+  regExpSource,
+  SafeList,
   SafeSet,
   setForEach,
   setSize,
@@ -53,19 +57,22 @@ const ITEMS_MAX = 100
 const STRING_CHARS = 10_000
 /** Once this much is written, what remains is left out. */
 const TOTAL_CHARS = 32_768
-const SHOWN_OF_ERRORS = new SafeSet<unknown>(['stack', 'message', 'cause', 'errors'])
+const SHOWN_OF_ERRORS = new SafeSet<unknown>()
+for (const name of ['stack', 'message', 'cause', 'errors']) SHOWN_OF_ERRORS.add(name)
 const IDENTIFIER = /^[A-Za-z_$][\w$]*$/
+
+const NO_OPTIONS = { __proto__: null } as InspectOptions
 
 interface State {
   readonly depth: number
-  readonly path: object[]
+  readonly path: List<object>
   circular: object | undefined
   written: number
 }
 
 /** Shows any value as readable text, much as `util.inspect` of Node.js does. May throw what a proxy trap throws. */
-export function inspect(value: unknown, options: InspectOptions = {}): string {
-  return show(value, { depth: options.depth ?? 2, path: [], circular: undefined, written: 0 })
+export function inspect(value: unknown, options: InspectOptions = NO_OPTIONS): string {
+  return show(value, { depth: options.depth ?? 2, path: new SafeList(), circular: undefined, written: 0 })
 }
 
 function show(value: unknown, state: State): string {
@@ -119,9 +126,9 @@ function showKey(key: PropertyKey): string {
 function className(value: object): string {
   let holder: object | null = value
   for (let steps = 0; holder !== null && steps < 100; steps++) {
-    const descriptor = getOwnPropertyDescriptor(holder, 'constructor')
-    if (descriptor !== undefined && typeof descriptor.value === 'function') {
-      const name = getOwnPropertyDescriptor(descriptor.value as object, 'name')?.value as unknown
+    const constructor = ownValue(holder, 'constructor')
+    if (typeof constructor === 'function') {
+      const name = ownValue(constructor, 'name')
       if (typeof name === 'string' && name !== '') return name
     }
     holder = getPrototypeOf(holder)
@@ -146,7 +153,7 @@ function showObject(value: object, state: State): string {
       return withProperties(numberIsNaN(time) ? 'Invalid Date' : dateToISOString(value), value, state)
     }
     case 'RegExp':
-      return withProperties(regExpToString(value), value, state)
+      return withProperties(`/${regExpSource(value)}/${regExpFlags(value)}`, value, state)
     case 'Map':
       return showMap(`${name}(${mapSize(value)}) `, value, state)
     case 'Set':
@@ -182,16 +189,16 @@ function showFunction(value: object, name: string): string {
 }
 
 function nameOf(value: object): string {
-  const name: unknown = getOwnPropertyDescriptor(value, 'name')?.value
+  const name = ownValue(value, 'name')
   return typeof name === 'string' ? name : ''
 }
 
 function showError(error: Error, state: State): string {
   const stack: unknown = error.stack
   const base = typeof stack === 'string' && stack !== '' ? stack : `[${className(error) || 'Error'}: ${error.message}]`
-  const fields: string[] = []
+  const fields = new SafeList<string>()
   if (hasOwn(error, 'cause')) fields[0] = `[cause]: ${nested(error.cause, state)}`
-  const errors = getOwnPropertyDescriptor(error, 'errors')?.value as unknown
+  const errors = ownValue(error, 'errors')
   if (isArray(errors)) fields[fields.length] = `[errors]: ${nested(errors, state)}`
   addFields(error, state, fields, SHOWN_OF_ERRORS)
   const shown = state.path.length > 1 && stringIndexOf(base, '\n') === -1 ? base : indentRest(base, state)
@@ -212,7 +219,7 @@ function nested(value: unknown, state: State): string {
 }
 
 function showList(label: string, value: object, length: number, state: State): string {
-  const items: string[] = []
+  const items = new SafeList<string>()
   const shown = min(length, ITEMS_MAX)
   let holes = 0
   for (let index = 0; index < shown && state.written < TOTAL_CHARS; index++) {
@@ -235,7 +242,7 @@ function showHoles(count: number): string {
 }
 
 function showMap(label: string, value: object, state: State): string {
-  const items: string[] = []
+  const items = new SafeList<string>()
   let count = 0
   mapForEach(value, (item, key) => {
     if (count++ < ITEMS_MAX) items[items.length] = `${nested(key, state)} => ${nested(item, state)}`
@@ -246,7 +253,7 @@ function showMap(label: string, value: object, state: State): string {
 }
 
 function showSet(label: string, value: object, state: State): string {
-  const items: string[] = []
+  const items = new SafeList<string>()
   let count = 0
   setForEach(value, (item) => {
     if (count++ < ITEMS_MAX) items[items.length] = nested(item, state)
@@ -257,16 +264,22 @@ function showSet(label: string, value: object, state: State): string {
 }
 
 function showFields(label: string, value: object, state: State): string {
-  return label + braces('{', addFields(value, state, []), '}', state)
+  return label + braces('{', addFields(value, state, new SafeList()), '}', state)
 }
 
 function withProperties(base: string, value: object, state: State): string {
-  const fields = addFields(value, state, [])
+  const fields = addFields(value, state, new SafeList())
   return fields.length === 0 ? base : `${base} ${braces('{', fields, '}', state)}`
 }
 
 /** Adds the own enumerable properties. Getters are named, not called. */
-function addFields(value: object, state: State, fields: string[], hidden?: SafeSet<unknown>, skipIndices = false): string[] {
+function addFields(
+  value: object,
+  state: State,
+  fields: List<string>,
+  hidden?: SafeSet<unknown>,
+  skipIndices = false,
+): List<string> {
   const keys = ownKeys(value)
   let left = 0
   for (let index = 0; index < keys.length; index++) {
@@ -285,12 +298,13 @@ function addFields(value: object, state: State, fields: string[], hidden?: SafeS
 }
 
 function showProperty(descriptor: PropertyDescriptor, state: State): string {
-  if (descriptor.get !== undefined) return descriptor.set === undefined ? '[Getter]' : '[Getter/Setter]'
-  return descriptor.set === undefined ? nested(descriptor.value, state) : '[Setter]'
+  if (hasOwn(descriptor, 'value')) return nested(descriptor.value, state)
+  if (descriptor.get === undefined) return '[Setter]'
+  return descriptor.set === undefined ? '[Getter]' : '[Getter/Setter]'
 }
 
 /** Puts the items on one line if they fit, else on one line each. */
-function braces(open: string, items: readonly string[], close: string, state: State): string {
+function braces(open: string, items: List<string>, close: string, state: State): string {
   if (items.length === 0) return open + close
   const line = arrayJoin(items, ', ')
   if (line.length + state.path.length * 2 <= LINE_CHARS && stringIndexOf(line, '\n') === -1) return `${open} ${line} ${close}`

@@ -1,3 +1,24 @@
+import {
+  arrayJoin,
+  hasOwn,
+  isArray,
+  isInstance,
+  type List,
+  mapForEach,
+  max,
+  min,
+  objectKeys,
+  PlainMap,
+  PlainSet,
+  SafeList,
+  SafeMap,
+  setForEach,
+  stringPadEnd,
+  stringRepeat,
+  stringReplaceAll,
+  stringSlice,
+} from '../primordials.ts'
+import { toText } from '../to-text.ts'
 import { inspect } from './inspect.ts'
 
 const ROWS_MAX = 100
@@ -5,45 +26,92 @@ const CELL_CHARS = 80
 const INDEX = '(index)'
 const VALUES = 'Values'
 
+/** The cells of one row by the name of their column. */
+type Row = SafeMap<string, string>
+
 /** Draws rows of data as `console.table` does. May throw what a getter of the data throws. */
 export function formatTable(data: object, only?: readonly string[]): string {
-  const rows = rowsOf(data)
-  const columns = [INDEX]
-  const cells = rows.map(([index, row]) => {
-    const shown = new Map<string, string>([[INDEX, index]])
-    if (typeof row === 'object' && row !== null) {
-      for (const key of only ?? Object.keys(row)) {
-        if (!columns.includes(key)) columns.push(key)
-        if (Object.hasOwn(row, key)) shown.set(key, cell((row as Record<string, unknown>)[key]))
-      }
-    } else {
-      shown.set(VALUES, cell(row))
-    }
-    return shown
-  })
-  if (cells.some((row) => row.has(VALUES)) && !columns.includes(VALUES)) columns.push(VALUES)
-  const widths = columns.map((column) => Math.max(column.length, ...cells.map((row) => row.get(column)?.length ?? 0)) + 2)
-  const rule = (left: string, middle: string, right: string): string =>
-    left + widths.map((width) => '─'.repeat(width)).join(middle) + right
-  const line = (texts: readonly string[]): string => `│${texts.map((text, at) => ` ${text}`.padEnd(widths[at]!)).join('│')}│`
-  return [
-    rule('┌', '┬', '┐'),
-    line(columns),
-    rule('├', '┼', '┤'),
-    ...cells.map((row) => line(columns.map((column) => row.get(column) ?? ''))),
-    rule('└', '┴', '┘'),
-  ].join('\n')
+  const columns = new SafeList<string>()
+  columns[0] = INDEX
+  const rows = rowsOf(data, only, columns)
+  const widths = new SafeList<number>()
+  for (let at = 0; at < columns.length; at++) widths[at] = widthOf(columns[at]!, rows) + 2
+  const header = new SafeMap<string, string>()
+  for (let at = 0; at < columns.length; at++) header.set(columns[at]!, columns[at]!)
+  let text = `${rule('┌', '┬', '┐', widths)}\n${line(header, columns, widths)}\n${rule('├', '┼', '┤', widths)}\n`
+  for (let at = 0; at < rows.length; at++) text += `${line(rows[at]!, columns, widths)}\n`
+  return text + rule('└', '┴', '┘', widths)
 }
 
-function rowsOf(data: object): [index: string, row: unknown][] {
-  const entries =
-    data instanceof Map || data instanceof Set
-      ? [...data.values()].map((row, at) => [`${at}`, row] as const)
-      : Object.entries(data)
-  return entries.slice(0, ROWS_MAX).map(([index, row]) => [index, row as unknown])
+/** Shows the rows, and adds the columns that they have. */
+function rowsOf(data: object, only: readonly string[] | undefined, columns: List<string>): List<Row> {
+  const rows = new SafeList<Row>()
+  let hasValues = false
+  const add = (index: string, value: unknown): void => {
+    const row: Row = new SafeMap()
+    row.set(INDEX, index)
+    rows[rows.length] = row
+    if (typeof value === 'object' && value !== null) {
+      addFields(value, only, row, columns)
+    } else {
+      row.set(VALUES, cell(value))
+      hasValues = true
+    }
+  }
+  if (isInstance(PlainMap, data) || isInstance(PlainSet, data)) {
+    let count = 0
+    const visit = (value: unknown): void => {
+      if (count < ROWS_MAX) add(`${count}`, value)
+      count++
+    }
+    if (isInstance(PlainMap, data)) mapForEach(data, visit)
+    else setForEach(data, visit)
+  } else {
+    const names = objectKeys(data)
+    for (let at = 0; at < min(names.length, ROWS_MAX); at++) add(names[at]!, (data as Record<string, unknown>)[names[at]!])
+  }
+  if (hasValues) addColumn(columns, VALUES)
+  return rows
+}
+
+function addFields(value: object, only: readonly string[] | undefined, row: Row, columns: List<string>): void {
+  const keys = isArray(only) ? only : objectKeys(value)
+  for (let at = 0; at < keys.length; at++) {
+    const key = toText(keys[at])
+    addColumn(columns, key)
+    if (hasOwn(value, key)) row.set(key, cell((value as Record<string, unknown>)[key]))
+  }
+}
+
+function addColumn(columns: List<string>, name: string): void {
+  for (let at = 0; at < columns.length; at++) {
+    if (columns[at] === name) return
+  }
+  columns[columns.length] = name
+}
+
+function widthOf(column: string, rows: List<Row>): number {
+  let width = column.length
+  for (let at = 0; at < rows.length; at++) {
+    const row: Row = rows[at]!
+    width = max(width, (row.get(column) ?? '').length)
+  }
+  return width
+}
+
+function rule(left: string, middle: string, right: string, widths: List<number>): string {
+  const parts = new SafeList<string>()
+  for (let at = 0; at < widths.length; at++) parts[at] = stringRepeat('─', widths[at]!)
+  return left + arrayJoin(parts, middle) + right
+}
+
+function line(row: Row, columns: List<string>, widths: List<number>): string {
+  const parts = new SafeList<string>()
+  for (let at = 0; at < columns.length; at++) parts[at] = stringPadEnd(` ${row.get(columns[at]!) ?? ''}`, widths[at]!)
+  return `│${arrayJoin(parts, '│')}│`
 }
 
 function cell(value: unknown): string {
-  const text = inspect(value, { depth: 0 }).replaceAll('\n', ' ')
-  return text.length > CELL_CHARS ? `${text.slice(0, CELL_CHARS)}…` : text
+  const text = stringReplaceAll(inspect(value, { depth: 0 }), '\n', ' ')
+  return text.length > CELL_CHARS ? `${stringSlice(text, 0, CELL_CHARS)}…` : text
 }

@@ -1,4 +1,4 @@
-import { fromUnits, min, SafeUint8Array, stringCharCodeAt, typedArrayLength } from '../primordials.ts'
+import { fromUnits, min, SafeList, SafeUint8Array, stringCharCodeAt, typedArrayLength } from '../primordials.ts'
 
 /** As many arguments as `apply` takes without coming near the limit of the stack. */
 const CHUNK = 4096
@@ -9,7 +9,7 @@ export function latin1FromBytes(bytes: Uint8Array): string {
   let text = ''
   for (let start = 0; start < length; start += CHUNK) {
     const end = min(start + CHUNK, length)
-    const units: number[] = []
+    const units = new SafeList<number>()
     for (let index = start; index < end; index++) units[index - start] = bytes[index]!
     text += fromUnits(units)
   }

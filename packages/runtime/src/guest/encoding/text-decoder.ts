@@ -1,17 +1,37 @@
 import { bytesOf } from '../buffer-source.ts'
-import { SafeRangeError, SafeTypeError } from '../primordials.ts'
+import {
+  fromCharCode,
+  jsonStringify,
+  SafeMap,
+  SafeRangeError,
+  SafeTypeError,
+  SafeUint8Array,
+  stringCharCodeAt,
+  stringIsWellFormed,
+  stringSlice,
+  stringSplit,
+  stringToLowerCase,
+  stringToWellFormed,
+  typedArrayLength,
+} from '../primordials.ts'
 import { stripBom, Utf8Decoder } from './utf8.ts'
 import { toText } from '../to-text.ts'
 
 type Encoding = 'utf-8' | 'windows-1252' | 'utf-16le' | 'utf-16be'
 
 /** The labels of the Encoding standard for the encodings that are here. */
-const LABELS: Record<Encoding, string> = {
-  'utf-8': 'unicode-1-1-utf-8 unicode11utf8 unicode20utf8 utf-8 utf8 x-unicode20utf8',
-  'windows-1252':
-    'ansi_x3.4-1968 ascii cp1252 cp819 csisolatin1 ibm819 iso-8859-1 iso-ir-100 iso8859-1 iso88591 iso_8859-1 iso_8859-1:1987 l1 latin1 us-ascii windows-1252 x-cp1252',
-  'utf-16le': 'csunicode iso-10646-ucs-2 ucs-2 unicode unicodefeff utf-16 utf-16le',
-  'utf-16be': 'unicodefffe utf-16be',
+const encodings = new SafeMap<string, Encoding>()
+addLabels('utf-8', 'unicode-1-1-utf-8 unicode11utf8 unicode20utf8 utf-8 utf8 x-unicode20utf8')
+addLabels(
+  'windows-1252',
+  'ansi_x3.4-1968 ascii cp1252 cp819 csisolatin1 ibm819 iso-8859-1 iso-ir-100 iso8859-1 iso88591 iso_8859-1 iso_8859-1:1987 l1 latin1 us-ascii windows-1252 x-cp1252',
+)
+addLabels('utf-16le', 'csunicode iso-10646-ucs-2 ucs-2 unicode unicodefeff utf-16 utf-16le')
+addLabels('utf-16be', 'unicodefffe utf-16be')
+
+function addLabels(encoding: Encoding, labels: string): void {
+  const list = stringSplit(labels, ' ')
+  for (let index = 0; index < list.length; index++) encodings.set(list[index]!, encoding)
 }
 
 /** Windows-1252 for the bytes 80 to 9F. */
@@ -31,8 +51,8 @@ export class TextDecoder {
 
   constructor(label: unknown = 'utf-8', options?: { fatal?: boolean; ignoreBOM?: boolean } | null) {
     this.#encoding = encodingOf(toText(label))
-    this.#fatal = Boolean(options?.fatal)
-    this.#ignoreBom = Boolean(options?.ignoreBOM)
+    this.#fatal = !!options?.fatal
+    this.#ignoreBom = !!options?.ignoreBOM
   }
 
   get encoding(): string {
@@ -48,8 +68,8 @@ export class TextDecoder {
   }
 
   decode(input?: unknown, options?: { stream?: boolean } | null): string {
-    const stream = Boolean(options?.stream)
-    const bytes = input === undefined ? new Uint8Array(0) : bytesOf(input)
+    const stream = !!options?.stream
+    const bytes = input === undefined ? new SafeUint8Array(0) : bytesOf(input)
     if (bytes === undefined) throw new SafeTypeError('decode needs an ArrayBuffer or a view of one.')
     this.#decoder ??= makeDecoder(this.#encoding, this.#fatal)
     let text
@@ -78,11 +98,22 @@ export class TextDecoder {
 }
 
 function encodingOf(label: string): Encoding {
-  const name = label.replace(/^[\t\n\f\r ]+|[\t\n\f\r ]+$/g, '').toLowerCase()
-  for (const encoding of Object.keys(LABELS) as Encoding[]) {
-    if (name !== '' && LABELS[encoding].split(' ').includes(name)) return encoding
-  }
-  throw new SafeRangeError(`TextDecoder has no encoding ${JSON.stringify(label)}.`)
+  const encoding = encodings.get(stringToLowerCase(trimAscii(label)))
+  if (encoding === undefined) throw new SafeRangeError(`TextDecoder has no encoding ${jsonStringify(label)}.`)
+  return encoding
+}
+
+/** Without the white space of ASCII at its ends. */
+function trimAscii(text: string): string {
+  let start = 0
+  let end = text.length
+  while (start < end && isAsciiSpace(stringCharCodeAt(text, start))) start++
+  while (end > start && isAsciiSpace(stringCharCodeAt(text, end - 1))) end--
+  return stringSlice(text, start, end)
+}
+
+function isAsciiSpace(unit: number): boolean {
+  return unit === 0x20 || unit === 0x09 || unit === 0x0a || unit === 0x0c || unit === 0x0d
 }
 
 function makeDecoder(encoding: Encoding, fatal: boolean): ByteDecoder {
@@ -93,7 +124,11 @@ function makeDecoder(encoding: Encoding, fatal: boolean): ByteDecoder {
 const windows1252: ByteDecoder = {
   decode(bytes) {
     let text = ''
-    for (const byte of bytes) text += byte >= 0x80 && byte <= 0x9f ? C1[byte - 0x80]! : String.fromCharCode(byte)
+    const length = typedArrayLength(bytes)
+    for (let index = 0; index < length; index++) {
+      const byte = bytes[index]!
+      text += byte >= 0x80 && byte <= 0x9f ? C1[byte - 0x80]! : fromCharCode(byte)
+    }
     return text
   },
   flush: () => '',
@@ -114,18 +149,20 @@ class Utf16Decoder implements ByteDecoder {
   decode(bytes: Uint8Array): string {
     let text = this.#high
     this.#high = ''
-    for (const byte of bytes) {
+    const length = typedArrayLength(bytes)
+    for (let index = 0; index < length; index++) {
+      const byte = bytes[index]!
       if (this.#odd === undefined) {
         this.#odd = byte
         continue
       }
-      text += String.fromCharCode(this.#bigEndian ? (this.#odd << 8) | byte : (byte << 8) | this.#odd)
+      text += fromCharCode(this.#bigEndian ? (this.#odd << 8) | byte : (byte << 8) | this.#odd)
       this.#odd = undefined
     }
-    const last = text.charCodeAt(text.length - 1)
+    const last = stringCharCodeAt(text, text.length - 1)
     if (last >= 0xd800 && last <= 0xdbff) {
-      this.#high = text.slice(-1)
-      text = text.slice(0, -1)
+      this.#high = stringSlice(text, -1)
+      text = stringSlice(text, 0, -1)
     }
     return this.#check(text)
   }
@@ -138,7 +175,7 @@ class Utf16Decoder implements ByteDecoder {
   }
 
   #check(text: string): string {
-    if (this.#fatal && !text.isWellFormed()) throw new SafeTypeError('The bytes are not valid UTF-16.')
-    return text.toWellFormed()
+    if (this.#fatal && !stringIsWellFormed(text)) throw new SafeTypeError('The bytes are not valid UTF-16.')
+    return stringToWellFormed(text)
   }
 }

@@ -2,6 +2,7 @@ import {
   bytesCopy,
   fromCharCode,
   fromUnits,
+  SafeList,
   SafeTypeError,
   SafeUint8Array,
   stringCharCodeAt,
@@ -89,7 +90,7 @@ export class Utf8Decoder {
   /** @throws TypeError if `fatal` and the bytes are not valid */
   decode(bytes: Uint8Array): string {
     let text = ''
-    let units: number[] = []
+    let units = new SafeList<number>()
     const length = typedArrayLength(bytes)
     for (let index = 0; index < length; index++) {
       const byte = bytes[index]!
@@ -116,7 +117,7 @@ export class Utf8Decoder {
       }
       if (units.length >= CHUNK) {
         text += fromUnits(units)
-        units = []
+        units = new SafeList()
       }
     }
     return text + fromUnits(units)

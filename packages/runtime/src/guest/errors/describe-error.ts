@@ -1,5 +1,5 @@
 import { inspect } from '../console/inspect.ts'
-import { isError, stringIndexOf, stringSlice } from '../primordials.ts'
+import { isError, isInstance, SafeError, stringIndexOf, stringSlice } from '../primordials.ts'
 
 export const MESSAGE_CHARS = 2048
 export const STACK_CHARS = 8192
@@ -44,7 +44,7 @@ interface ErrorLike {
 function isErrorLike(value: unknown): value is ErrorLike {
   if (isError(value)) return true
   // An error class of old style: made with Object.create(Error.prototype), without the slot of a true Error.
-  return value instanceof Error
+  return isInstance(SafeError, value)
 }
 
 function titleOf(error: ErrorLike): string {

@@ -58,6 +58,10 @@ const CONSTANTS = [
   'DATA_CLONE_ERR',
 ]
 
+export let isDomException: (value: unknown) => value is DOMException
+/** One with the same name and message; the stack is that of the call. */
+export let copyDomException: (exception: DOMException) => DOMException
+
 export class DOMException extends SafeError {
   #message = ''
   #name = 'Error'
@@ -99,6 +103,8 @@ export class DOMException extends SafeError {
   }
 
   static {
+    isDomException = (value): value is DOMException => typeof value === 'object' && value !== null && #name in value
+    copyDomException = (exception) => new DOMException(exception.#message, exception.#name)
     for (let index = 0; index < CONSTANTS.length; index++) {
       const constant = { value: index + 1, enumerable: true }
       defineProperty(DOMException, CONSTANTS[index]!, constant)

@@ -1,5 +1,6 @@
 import { bridge } from '../port.ts'
 import { current } from '../current.ts'
+import { SafeTypeError } from '../primordials.ts'
 import { errorText } from './describe-error.ts'
 
 /** Logs what nothing caught: an error in a timer, a microtask, a listener or a promise given to `waitUntil`. */
@@ -9,6 +10,6 @@ export function reportUncaught(thrown: unknown, where: string): void {
 
 /** `reportError` of the web. */
 export function reportError(...args: unknown[]): void {
-  if (args.length === 0) throw new TypeError('reportError needs an argument.')
+  if (args.length === 0) throw new SafeTypeError('reportError needs an argument.')
   reportUncaught(args[0], 'error')
 }

@@ -1,8 +1,9 @@
 import { DOMException } from '../errors/dom-exception.ts'
 import { SafeSet, SafeTypeError } from '../primordials.ts'
 import { setTimeout } from '../timers.ts'
+import { valuesOf } from '../values-of.ts'
 import { Event } from './event.ts'
-import { EventTarget } from './event-target.ts'
+import { addListener, dispatch, EventTarget, removeListener } from './event-target.ts'
 
 /** Proves to the constructor that the runtime makes the signal: user code gets them from a controller only. */
 const INTERNAL = Symbol('internal')
@@ -14,6 +15,8 @@ export let abortSignal: (signal: AbortSignal, reason?: unknown) => void
 /** Calls `onAbort` before any listener of user code; the returned function takes it back. */
 export let followSignal: (signal: AbortSignal, onAbort: () => void) => () => void
 export let isAbortSignal: (value: unknown) => value is AbortSignal
+export let isAborted: (signal: AbortSignal) => boolean
+export let reasonOf: (signal: AbortSignal) => unknown
 
 export class AbortSignal extends EventTarget {
   #aborted = false
@@ -25,6 +28,8 @@ export class AbortSignal extends EventTarget {
     createSignal = () => new AbortSignal(INTERNAL)
     abortSignal = (signal, reason) => signal.#abort(reason)
     isAbortSignal = (value): value is AbortSignal => typeof value === 'object' && value !== null && #aborted in value
+    isAborted = (signal) => signal.#aborted
+    reasonOf = (signal) => signal.#reason
     followSignal = (signal, onAbort) => {
       const followers = (signal.#followers ??= new SafeSet())
       followers.add(onAbort)
@@ -51,21 +56,22 @@ export class AbortSignal extends EventTarget {
 
   static any(signals: Iterable<AbortSignal>): AbortSignal {
     const result = createSignal()
-    const sources = [...signals]
-    for (const source of sources) {
-      if (!isAbortSignal(source)) throw new SafeTypeError('AbortSignal.any takes AbortSignals only.')
+    const sources = valuesOf(signals)
+    for (let index = 0; index < sources.length; index++) {
+      if (!isAbortSignal(sources[index])) throw new SafeTypeError('AbortSignal.any takes AbortSignals only.')
     }
-    for (const source of sources) {
-      if (source.#aborted) {
-        result.#abort(source.#reason)
-        return result
-      }
+    for (let index = 0; index < sources.length; index++) {
+      const source = sources[index]!
+      if (!source.#aborted) continue
+      result.#abort(source.#reason)
+      return result
     }
-    const leave: (() => void)[] = []
-    for (const source of sources) {
-      leave.push(
+    const leave = new SafeSet<() => void>()
+    for (let index = 0; index < sources.length; index++) {
+      const source = sources[index]!
+      leave.add(
         followSignal(source, () => {
-          for (const release of leave) release()
+          leave.forEach((release) => release())
           result.#abort(source.#reason)
         }),
       )
@@ -90,9 +96,9 @@ export class AbortSignal extends EventTarget {
   }
 
   set onabort(listener: ((event: Event) => unknown) | null) {
-    if (this.#onabort !== null) this.removeEventListener('abort', this.#onabort)
+    if (this.#onabort !== null) removeListener(this, 'abort', this.#onabort)
     this.#onabort = typeof listener === 'function' ? listener : null
-    if (this.#onabort !== null) this.addEventListener('abort', this.#onabort)
+    if (this.#onabort !== null) addListener(this, 'abort', this.#onabort)
   }
 
   #abort(reason: unknown): void {
@@ -102,7 +108,7 @@ export class AbortSignal extends EventTarget {
     const followers = this.#followers
     this.#followers = undefined
     followers?.forEach((follower) => follower())
-    this.dispatchEvent(new Event('abort'))
+    dispatch(this, new Event('abort'))
   }
 
   override get [Symbol.toStringTag](): string {

@@ -1,8 +1,8 @@
 import { DOMException } from '../errors/dom-exception.ts'
 import { reportUncaught } from '../errors/report-uncaught.ts'
-import { apply, arraySlice, arraySplice, SafeTypeError } from '../primordials.ts'
-import type { AbortSignal } from './abort-signal.ts'
-import { dispatchOf, Event } from './event.ts'
+import { apply, arraySplice, type List, SafeList, SafeTypeError } from '../primordials.ts'
+import { type AbortSignal, followSignal, isAborted, isAbortSignal } from './abort-signal.ts'
+import { dispatchOf, type Event, isEvent, typeOf } from './event.ts'
 import { toText } from '../to-text.ts'
 
 export type Listener = ((event: Event) => unknown) | { handleEvent(event: Event): unknown }
@@ -23,39 +23,39 @@ interface Registration {
   removed: boolean
 }
 
+const NO_OPTIONS = { __proto__: null } as ListenerOptions
+
+/** What the methods of the same names do, for the runtime: user code may have replaced those. */
+export let addListener: (target: EventTarget, type: string, listener: Listener) => void
+export let removeListener: (target: EventTarget, type: string, listener: Listener) => void
+export let dispatch: (target: EventTarget, event: Event) => boolean
+
 export class EventTarget {
   /** Absent until the first listener: most signals never have one. */
-  #registrations: Registration[] | undefined
+  #registrations: List<Registration> | undefined
+
+  static {
+    addListener = (target, type, listener) => void target.#add(type, listener, false, false, false)
+    removeListener = (target, type, listener) => target.#remove(type, listener, false)
+    dispatch = (target, event) => target.#dispatch(event)
+  }
 
   addEventListener(type: unknown, listener: Listener | null, options?: ListenerOptions | boolean | null): void {
     const capture = captureOf(options)
-    const { once, passive, signal } = typeof options === 'object' && options !== null ? options : {}
+    const { once, passive, signal } = typeof options === 'object' && options !== null ? options : NO_OPTIONS
     if (listener === null || listener === undefined) return
     if (typeof listener !== 'function' && typeof listener !== 'object') {
       throw new SafeTypeError('A listener must be a function or an object with handleEvent.')
     }
-    if (signal?.aborted) return
-    const list = (this.#registrations ??= [])
+    if (signal !== undefined && !isAbortSignal(signal)) throw new SafeTypeError('signal must be an AbortSignal.')
     const name = toText(type)
-    if (find(list, name, listener, capture) !== -1) return
-    list[list.length] = {
-      type: name,
-      listener,
-      capture,
-      once: Boolean(once),
-      passive: Boolean(passive),
-      removed: false,
-    }
-    signal?.addEventListener('abort', () => this.removeEventListener(name, listener, capture), { once: true })
+    if (signal !== undefined && isAborted(signal)) return
+    const isNew = this.#add(name, listener, capture, !!once, !!passive)
+    if (isNew && signal !== undefined) followSignal(signal, () => this.#remove(name, listener, capture))
   }
 
   removeEventListener(type: unknown, listener: Listener | null, options?: ListenerOptions | boolean | null): void {
-    const list = this.#registrations
-    if (list === undefined || listener === null) return
-    const index = find(list, toText(type), listener, captureOf(options))
-    if (index === -1) return
-    list[index]!.removed = true
-    arraySplice(list, index, 1)
+    if (listener !== null) this.#remove(toText(type), listener, captureOf(options))
   }
 
   /**
@@ -63,17 +63,42 @@ export class EventTarget {
    * @returns false if a listener prevented the default
    */
   dispatchEvent(event: Event): boolean {
-    if (!(event instanceof Event)) throw new SafeTypeError('dispatchEvent needs an Event.')
+    if (!isEvent(event)) throw new SafeTypeError('dispatchEvent needs an Event.')
+    return this.#dispatch(event)
+  }
+
+  get [Symbol.toStringTag](): string {
+    return 'EventTarget'
+  }
+
+  #add(type: string, listener: Listener, capture: boolean, once: boolean, passive: boolean): boolean {
+    const list = (this.#registrations ??= new SafeList())
+    if (find(list, type, listener, capture) !== -1) return false
+    list[list.length] = { type, listener, capture, once, passive, removed: false }
+    return true
+  }
+
+  #remove(type: string, listener: Listener, capture: boolean): void {
+    const list = this.#registrations
+    if (list === undefined) return
+    const index = find(list, type, listener, capture)
+    if (index === -1) return
+    list[index]!.removed = true
+    arraySplice(list, index, 1)
+  }
+
+  #dispatch(event: Event): boolean {
     const state = dispatchOf(event)
     if (state.dispatching) throw new DOMException('The event is being dispatched already.', 'InvalidStateError')
     state.target = this
     state.currentTarget = this
     state.dispatching = true
-    const list = this.#registrations === undefined ? [] : arraySlice(this.#registrations)
+    const list = copyOf(this.#registrations)
+    const type = typeOf(event)
     for (let index = 0; index < list.length && !state.stoppedAtOnce; index++) {
       const registration = list[index]!
-      if (registration.removed || registration.type !== event.type) continue
-      if (registration.once) this.removeEventListener(registration.type, registration.listener, registration.capture)
+      if (registration.removed || registration.type !== type) continue
+      if (registration.once) this.#remove(type, registration.listener, registration.capture)
       state.passive = registration.passive
       call(registration.listener, this, event)
       state.passive = false
@@ -84,10 +109,14 @@ export class EventTarget {
     state.stoppedAtOnce = false
     return !state.canceled
   }
+}
 
-  get [Symbol.toStringTag](): string {
-    return 'EventTarget'
-  }
+/** Listeners that are added or removed meanwhile change nothing for the dispatch that is under way. */
+function copyOf(list: List<Registration> | undefined): List<Registration> {
+  const copy = new SafeList<Registration>()
+  if (list === undefined) return copy
+  for (let index = 0; index < list.length; index++) copy[index] = list[index]!
+  return copy
 }
 
 function call(listener: Listener, target: EventTarget, event: Event): void {
@@ -95,11 +124,11 @@ function call(listener: Listener, target: EventTarget, event: Event): void {
     if (typeof listener === 'function') apply(listener, target, [event])
     else listener.handleEvent(event)
   } catch (error) {
-    reportUncaught(error, `error in a listener of "${event.type}"`)
+    reportUncaught(error, `error in a listener of "${typeOf(event)}"`)
   }
 }
 
-function find(list: readonly Registration[], type: string, listener: Listener, capture: boolean): number {
+function find(list: List<Registration>, type: string, listener: Listener, capture: boolean): number {
   for (let index = 0; index < list.length; index++) {
     const registration = list[index]!
     if (registration.type === type && registration.listener === listener && registration.capture === capture) return index
@@ -108,5 +137,5 @@ function find(list: readonly Registration[], type: string, listener: Listener, c
 }
 
 function captureOf(options: ListenerOptions | boolean | null | undefined): boolean {
-  return typeof options === 'object' ? Boolean(options?.capture) : Boolean(options)
+  return typeof options === 'object' ? !!options?.capture : !!options
 }

@@ -1,4 +1,5 @@
-import { now } from '../clock.ts'
+import { SafeTypeError } from '../primordials.ts'
+import { now } from '../time/clock.ts'
 import type { EventTarget } from './event-target.ts'
 import { toText } from '../to-text.ts'
 
@@ -21,6 +22,9 @@ export interface Dispatch {
 
 /** The inner state of an event; for the dispatch only. */
 export let dispatchOf: (event: Event) => Dispatch
+export let isEvent: (value: unknown) => value is Event
+/** The type, which user code may have hidden behind a property of its own. */
+export let typeOf: (event: Event) => string
 
 export class Event {
   static readonly NONE = 0
@@ -32,7 +36,7 @@ export class Event {
   readonly #bubbles: boolean
   readonly #cancelable: boolean
   readonly #composed: boolean
-  #timeStamp: number | undefined
+  readonly #timeStamp = now()
   readonly #dispatch: Dispatch = {
     target: null,
     currentTarget: null,
@@ -45,14 +49,16 @@ export class Event {
 
   static {
     dispatchOf = (event) => event.#dispatch
+    isEvent = (value): value is Event => typeof value === 'object' && value !== null && #dispatch in value
+    typeOf = (event) => event.#type
   }
 
   constructor(type: unknown, init?: EventInit | null) {
-    if (arguments.length === 0) throw new TypeError('An event needs a type.')
+    if (arguments.length === 0) throw new SafeTypeError('An event needs a type.')
     this.#type = toText(type)
-    this.#bubbles = Boolean(init?.bubbles)
-    this.#cancelable = Boolean(init?.cancelable)
-    this.#composed = Boolean(init?.composed)
+    this.#bubbles = !!init?.bubbles
+    this.#cancelable = !!init?.cancelable
+    this.#composed = !!init?.composed
   }
 
   get type(): string {
@@ -72,7 +78,7 @@ export class Event {
   }
 
   get eventPhase(): number {
-    return this.#dispatch.dispatching ? Event.AT_TARGET : Event.NONE
+    return this.#dispatch.dispatching ? 2 : 0
   }
 
   get bubbles(): boolean {
@@ -96,7 +102,7 @@ export class Event {
   }
 
   set returnValue(value: boolean) {
-    if (!value) this.preventDefault()
+    if (!value) this.#cancel()
   }
 
   get cancelBubble(): boolean {
@@ -104,11 +110,11 @@ export class Event {
   }
 
   set cancelBubble(value: boolean) {
-    if (value) this.stopPropagation()
+    if (value) this.#dispatch.stopped = true
   }
 
   get timeStamp(): number {
-    return (this.#timeStamp ??= now())
+    return this.#timeStamp
   }
 
   get isTrusted(): boolean {
@@ -121,7 +127,7 @@ export class Event {
   }
 
   preventDefault(): void {
-    if (this.#cancelable && !this.#dispatch.passive) this.#dispatch.canceled = true
+    this.#cancel()
   }
 
   stopPropagation(): void {
@@ -131,6 +137,10 @@ export class Event {
   stopImmediatePropagation(): void {
     this.#dispatch.stopped = true
     this.#dispatch.stoppedAtOnce = true
+  }
+
+  #cancel(): void {
+    if (this.#cancelable && !this.#dispatch.passive) this.#dispatch.canceled = true
   }
 
   get [Symbol.toStringTag](): string {

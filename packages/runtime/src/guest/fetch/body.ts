@@ -3,21 +3,44 @@ import { bytesOf } from '../buffer-source.ts'
 import { randomUuid } from '../crypto.ts'
 import { bytesFromLatin1, latin1FromBytes } from '../encoding/latin1.ts'
 import { decodeUtf8, encodeUtf8, stripBom } from '../encoding/utf8.ts'
-import { bytesCopy, jsonParse, SafeTypeError, SafeUint8Array, stringToWellFormed } from '../primordials.ts'
-import { isDisturbed, isReadableStream, readAll, streamOf, type ReadableStream } from '../streams.ts'
+import {
+  bytesCopy,
+  defineProperty,
+  getOwnPropertyDescriptor,
+  jsonParse,
+  jsonStringify,
+  ownKeys,
+  SafeTypeError,
+  SafeUint8Array,
+  stringToWellFormed,
+  typedArrayBuffer,
+  viewName,
+} from '../primordials.ts'
+import { discardStream, isDisturbed, isReadableStream, readAll, streamOf, type ReadableStream } from '../streams.ts'
+import { matches } from '../text-match.ts'
 import { parseForm } from '../url/form-urlencoded.ts'
-import { isSearchParams } from '../url/url-search-params.ts'
+import { isSearchParams, textOfParams } from '../url/url-search-params.ts'
 import { formDataOf, isFormData, multipartOf, type FormData } from './form-data.ts'
 import { toText } from '../to-text.ts'
 
 export type BodyInit = unknown
 
+let isLatin1: (value: unknown) => value is Latin1
+
 /** Bytes as the bridge carries them: one character for each. Kept so until somebody wants the bytes. */
 class Latin1 {
-  readonly text: string
+  readonly #text: string
+
+  static {
+    isLatin1 = (value): value is Latin1 => typeof value === 'object' && value !== null && #text in value
+  }
 
   constructor(text: string) {
-    this.text = text
+    this.#text = text
+  }
+
+  get text(): string {
+    return this.#text
   }
 }
 
@@ -37,7 +60,7 @@ export class Body {
 }
 
 function isStream(content: Content): content is ReadableStream<Uint8Array> {
-  return typeof content === 'object' && !(content instanceof SafeUint8Array) && !(content instanceof Latin1)
+  return typeof content === 'object' && viewName(content) === undefined && !isLatin1(content)
 }
 
 /** A body that came over the bridge; null for none. */
@@ -46,6 +69,7 @@ export function bodyFromBridge(kind: BodyKind, text: string): Body | null {
 }
 
 export const TEXT_TYPE = 'text/plain;charset=UTF-8'
+const FORM_TYPE = /^application\/x-www-form-urlencoded\s*(?:;|$)/i
 
 export interface Extracted {
   readonly body: Body
@@ -59,7 +83,7 @@ export function extractBody(init: unknown): Extracted {
     const bytes = bytesOf(init)
     if (bytes !== undefined) return { body: new Body(bytesCopy(bytes)), type: '' }
     if (isSearchParams(init)) {
-      return { body: new Body(init.toString()), type: 'application/x-www-form-urlencoded;charset=UTF-8' }
+      return { body: new Body(textOfParams(init)), type: 'application/x-www-form-urlencoded;charset=UTF-8' }
     }
     if (isFormData(init)) {
       const boundary = `----carpool-${randomUuid()}`
@@ -78,16 +102,16 @@ export function isUsed(body: Body | null): boolean {
 }
 
 function isUnusable(body: Body): boolean {
-  return isUsed(body) || Boolean(body.stream?.locked)
+  return isUsed(body) || body.stream?.locked === true
 }
 
 /** A second body with the same content. @throws TypeError if it was read already */
-export function cloneBody(body: Body | null): [Body | null, Body | null] {
-  if (body === null) return [null, null]
+export function cloneBody(body: Body | null): { readonly mine: Body | null; readonly other: Body | null } {
+  if (body === null) return { mine: null, other: null }
   if (isUnusable(body)) throw new SafeTypeError('The body was read already, so it cannot be cloned.')
-  if (body.stream === undefined) return [body, new Body(body.content)]
-  const [one, two] = body.stream.tee()
-  return [new Body(one), new Body(two)]
+  if (body.stream === undefined) return { mine: body, other: new Body(body.content) }
+  const halves = body.stream.tee()
+  return { mine: new Body(halves[0]), other: new Body(halves[1]) }
 }
 
 /** Hands the content to a new owner; the old one counts as used. @throws TypeError if it was read already */
@@ -101,53 +125,49 @@ function streamOfBody(body: Body): ReadableStream<Uint8Array> {
   if (body.stream === undefined) {
     body.stream = streamOf(body.used ? new SafeUint8Array(0) : ownBytes(body.content))
     // A used body is a stream that was read to its end.
-    if (body.used) void body.stream.getReader().read()
+    if (body.used) discardStream(body.stream)
   }
   return body.stream
-}
-
-function use(body: Body): void {
-  if (isUnusable(body)) throw new SafeTypeError('The body was read already.')
-  body.used = true
 }
 
 /** Bytes that the caller may keep and change. */
 function ownBytes(content: Content): Uint8Array<ArrayBuffer> {
   if (typeof content === 'string') return encodeUtf8(content)
-  return content instanceof Latin1 ? bytesFromLatin1(content.text) : bytesCopy(content as Uint8Array)
+  return isLatin1(content) ? bytesFromLatin1(content.text) : bytesCopy(content as Uint8Array)
 }
 
-async function readBytes(body: Body | null): Promise<Uint8Array<ArrayBuffer>> {
-  if (body === null) return new SafeUint8Array(0)
-  use(body)
-  return body.stream === undefined ? ownBytes(body.content) : await readAll(body.stream)
+function textOf(content: Content): string {
+  return stripBom(typeof content === 'string' ? stringToWellFormed(content) : decodeUtf8(ownBytes(content)))
 }
 
-async function readText(body: Body | null): Promise<string> {
-  if (body === null) return ''
-  use(body)
-  if (body.stream !== undefined) return stripBom(decodeUtf8(await readAll(body.stream)))
-  if (typeof body.content === 'string') return stripBom(stringToWellFormed(body.content))
-  return stripBom(decodeUtf8(ownBytes(body.content)))
-}
+/** Takes a body as it goes over the bridge: `text` for a `kind`. */
+export type BodyReceiver = (kind: BodyKind, text: string) => void
 
-/** A body as it goes over the bridge. */
-export interface BridgeBody {
-  readonly kind: BodyKind
-  readonly text: string
-}
-
-/** What goes over the bridge for a body: at once, or after its stream has ended. */
-export function bodyForBridge(body: Body | null): BridgeBody | Promise<BridgeBody> {
-  if (body === null) return { kind: 'none', text: '' }
+/**
+ * Gives what goes over the bridge for a body: at once, or after its stream has ended. By calls, not by a promise: what that gave would pass by
+ * `Object.prototype.then`.
+ */
+export function readForBridge(body: Body | null, receive: BodyReceiver, fail: (error: unknown) => void): void {
+  if (body === null) return receive('none', '')
   const { content, stream } = body
-  if (stream !== undefined) return readForBridge(body)
-  if (typeof content === 'string') return { kind: 'text', text: content }
-  return { kind: 'bytes', text: content instanceof Latin1 ? content.text : latin1FromBytes(content as Uint8Array) }
+  if (stream !== undefined) void readStreamForBridge(body, stream, receive, fail)
+  else if (typeof content === 'string') receive('text', content)
+  else receive('bytes', isLatin1(content) ? content.text : latin1FromBytes(content as Uint8Array))
 }
 
-async function readForBridge(body: Body): Promise<BridgeBody> {
-  return { kind: 'bytes', text: latin1FromBytes(await readBytes(body)) }
+async function readStreamForBridge(
+  body: Body,
+  stream: ReadableStream<Uint8Array>,
+  receive: BodyReceiver,
+  fail: (error: unknown) => void,
+): Promise<void> {
+  try {
+    if (isUnusable(body)) throw new SafeTypeError('The body was read already.')
+    body.used = true
+    receive('bytes', latin1FromBytes(await readAll(stream)))
+  } catch (error) {
+    fail(error)
+  }
 }
 
 /** The members that requests and responses share. */
@@ -175,25 +195,50 @@ export function mixBody<T extends object>(
     get bodyUsed() {
       return isUsed(bodyOf(this))
     },
-    async arrayBuffer() {
-      return (await readBytes(bodyOf(this))).buffer
+    arrayBuffer() {
+      return read(this, bodyOf, (content) => typedArrayBuffer(ownBytes(content)) as ArrayBuffer)
     },
-    async bytes() {
-      return await readBytes(bodyOf(this))
+    bytes() {
+      return read(this, bodyOf, ownBytes)
     },
-    async formData() {
-      const type = contentTypeOf(this) ?? ''
-      if (!/^application\/x-www-form-urlencoded\s*(?:;|$)/i.test(type)) {
-        throw new SafeTypeError(`A body of content type ${JSON.stringify(type)} cannot be read as form data.`)
-      }
-      return formDataOf(parseForm(await readText(bodyOf(this))))
+    formData() {
+      return read(
+        this,
+        bodyOf,
+        (content) => formDataOf(parseForm(textOf(content))),
+        (self) => requireForm(contentTypeOf(self)),
+      )
     },
-    async json() {
-      return jsonParse(await readText(bodyOf(this))) as unknown
+    json() {
+      return read(this, bodyOf, (content) => jsonParse(textOf(content)) as unknown)
     },
-    async text() {
-      return await readText(bodyOf(this))
+    text() {
+      return read(this, bodyOf, textOf)
     },
   }
-  Object.defineProperties(prototype, Object.getOwnPropertyDescriptors(members))
+  const names = ownKeys(members)
+  for (let index = 0; index < names.length; index++) {
+    defineProperty(prototype, names[index]!, getOwnPropertyDescriptor(members, names[index]!)!)
+  }
+}
+
+/** Reads the body of an object, which is without one like one that is empty. What goes wrong rejects the promise. */
+async function read<T, R>(
+  self: T,
+  bodyOf: (self: T) => Body | null,
+  convert: (content: Content) => R,
+  check?: (self: T) => void,
+): Promise<R> {
+  check?.(self)
+  const body = bodyOf(self)
+  if (body === null) return convert('')
+  if (isUnusable(body)) throw new SafeTypeError('The body was read already.')
+  body.used = true
+  // Awaits only what needs it: the first look at a promise is one at `constructor`, which user code may have replaced.
+  return convert(body.stream === undefined ? body.content : await readAll(body.stream))
+}
+
+function requireForm(contentType: string | null): void {
+  if (contentType !== null && matches(contentType, FORM_TYPE)) return
+  throw new SafeTypeError(`A body of content type ${jsonStringify(contentType ?? '')} cannot be read as form data.`)
 }

@@ -1,11 +1,11 @@
 import type { FetchResult } from '@carpool/core'
 import type { BodyKind } from '../../bridge.ts'
 import { current, enter } from '../current.ts'
-import { followSignal } from '../events/abort-signal.ts'
+import { beginEntry } from '../begin-entry.ts'
+import { followSignal, isAborted, reasonOf } from '../events/abort-signal.ts'
 import { bridge } from '../port.ts'
 import { jsonParse, SafeMap, SafePromise, SafeTypeError } from '../primordials.ts'
-import { markEntry } from '../spans.ts'
-import { type BridgeBody, bodyForBridge, bodyFromBridge } from './body.ts'
+import { bodyFromBridge, readForBridge } from './body.ts'
 import { bodyOfRequest, fetchHeadJson, releaseSignal, Request, type RequestInit, signalOfRequest } from './request.ts'
 import { isNullBodyStatus, type Response, responseOfFetch } from './response.ts'
 
@@ -27,43 +27,28 @@ export function fetch(input: unknown, init?: RequestInit | null): Promise<Respon
   return new SafePromise((resolve, reject) => {
     const request = new Request(input, init)
     const signal = signalOfRequest(request)
-    if (signal.aborted) throw signal.reason
+    if (isAborted(signal)) throw reasonOf(signal)
     const head = fetchHeadJson(request)
-    const body = bodyForBridge(bodyOfRequest(request))
     const send = (kind: BodyKind, text: string): void => {
-      if (signal.aborted) return reject(signal.reason)
+      if (isAborted(signal)) return reject(reasonOf(signal))
       if (pending.size >= OPEN_MAX) return reject(new SafeTypeError(`More than ${OPEN_MAX} fetches are open.`))
       const id = ++last
       followSignal(signal, () => {
         if (!pending.delete(id)) return
         bridge.stopFetch(id)
-        reject(signal.reason)
+        reject(reasonOf(signal))
       })
       const release = (): void => releaseSignal(request)
       pending.set(id, { invocation, resolve, reject, release })
       bridge.startFetch(invocation, id, head, kind, text)
     }
-    if ('kind' in body) send(body.kind, body.text)
-    else void sendLater(body, send, reject)
+    readForBridge(bodyOfRequest(request), send, reject)
   })
-}
-
-async function sendLater(
-  body: Promise<BridgeBody>,
-  send: (kind: BodyKind, text: string) => void,
-  reject: (error: unknown) => void,
-): Promise<void> {
-  try {
-    const { kind, text } = await body
-    send(kind, text)
-  } catch (error) {
-    reject(error)
-  }
 }
 
 /** Entry: a fetch has ended. */
 export function settleFetch(id: number, resultText: string, bodyKind: BodyKind, body: string): void {
-  markEntry()
+  beginEntry()
   const waiting = pending.get(id)
   if (waiting === undefined) return
   pending.delete(id)

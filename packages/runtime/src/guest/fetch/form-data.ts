@@ -1,14 +1,20 @@
 import { pairIterator } from '../pair-iterator.ts'
-import { SafeTypeError } from '../primordials.ts'
+import { allValues, firstValue, hasPair, type Pair, removePairs, setPair } from '../pair-list.ts'
+import { apply, arrayOf, type List, SafeList, SafeTypeError, stringReplaceAll } from '../primordials.ts'
+import { replaceMatches } from '../text-match.ts'
 import { toScalarText } from '../to-text.ts'
 
 export let isFormData: (value: unknown) => value is FormData
 /** Form data with the given entries. */
-export let formDataOf: (pairs: [string, string][]) => FormData
+export let formDataOf: (pairs: List<Pair>) => FormData
+/** Writes form data as `multipart/form-data`. */
+export let multipartOf: (form: FormData, boundary: string) => string
+
+const LINE_BREAK = /\r\n|\r|\n/g
 
 /** Form data with text entries. Files wait for Blob and File. */
 export class FormData {
-  #pairs: [string, string][] = []
+  #pairs: List<Pair> = new SafeList()
 
   static {
     isFormData = (value): value is FormData => typeof value === 'object' && value !== null && #pairs in value
@@ -17,53 +23,50 @@ export class FormData {
       form.#pairs = pairs
       return form
     }
+    multipartOf = (form, boundary) => {
+      let body = ''
+      for (let index = 0; index < form.#pairs.length; index++) {
+        const pair = form.#pairs[index]!
+        const value = replaceMatches(pair[1], LINE_BREAK, () => '\r\n')
+        body += `--${boundary}\r\nContent-Disposition: form-data; name="${escapeName(pair[0])}"\r\n\r\n${value}\r\n`
+      }
+      return `${body}--${boundary}--\r\n`
+    }
   }
 
   append(name: unknown, value: unknown): void {
-    this.#pairs.push([toScalarText(name), toScalarText(value)])
+    this.#pairs[this.#pairs.length] = [toScalarText(name), toScalarText(value)]
   }
 
   delete(name: unknown): void {
-    const key = toScalarText(name)
-    this.#pairs = this.#pairs.filter(([other]) => other !== key)
+    removePairs(this.#pairs, toScalarText(name), undefined)
   }
 
   get(name: unknown): string | null {
-    const key = toScalarText(name)
-    return this.#pairs.find(([other]) => other === key)?.[1] ?? null
+    return firstValue(this.#pairs, toScalarText(name))
   }
 
   getAll(name: unknown): string[] {
-    const key = toScalarText(name)
-    return this.#pairs.filter(([other]) => other === key).map(([, value]) => value)
+    return arrayOf(allValues(this.#pairs, toScalarText(name)))
   }
 
   has(name: unknown): boolean {
-    const key = toScalarText(name)
-    return this.#pairs.some(([other]) => other === key)
+    return hasPair(this.#pairs, toScalarText(name), undefined)
   }
 
   set(name: unknown, value: unknown): void {
-    const key = toScalarText(name)
-    const held = toScalarText(value)
-    const first = this.#pairs.findIndex(([other]) => other === key)
-    if (first === -1) {
-      this.#pairs.push([key, held])
-      return
-    }
-    this.#pairs = this.#pairs.filter(([other], index) => index <= first || other !== key)
-    this.#pairs[first] = [key, held]
+    setPair(this.#pairs, toScalarText(name), toScalarText(value))
   }
 
   forEach(callback: (value: string, name: string, form: FormData) => unknown, self?: unknown): void {
     if (typeof callback !== 'function') throw new SafeTypeError('forEach needs a function.')
     for (let index = 0; index < this.#pairs.length; index++) {
-      const [name, value] = this.#pairs[index]!
-      callback.call(self, value, name, this)
+      const pair = this.#pairs[index]!
+      apply(callback, self, [pair[1], pair[0], this])
     }
   }
 
-  entries(): IteratorObject<[string, string]> {
+  entries(): IteratorObject<Pair> {
     return pairIterator('FormData', () => this.#pairs, 'entries')
   }
 
@@ -75,8 +78,8 @@ export class FormData {
     return pairIterator('FormData', () => this.#pairs, 'values')
   }
 
-  [Symbol.iterator](): IteratorObject<[string, string]> {
-    return this.entries()
+  [Symbol.iterator](): IteratorObject<Pair> {
+    return pairIterator('FormData', () => this.#pairs, 'entries')
   }
 
   get [Symbol.toStringTag](): string {
@@ -84,12 +87,10 @@ export class FormData {
   }
 }
 
-/** Writes form data as `multipart/form-data`. */
-export function multipartOf(form: FormData, boundary: string): string {
-  const escape = (name: string): string => name.replace(/\r\n|\r|\n/g, '%0D%0A').replaceAll('"', '%22')
-  let body = ''
-  for (const [name, value] of form) {
-    body += `--${boundary}\r\nContent-Disposition: form-data; name="${escape(name)}"\r\n\r\n${value.replace(/\r\n|\r|\n/g, '\r\n')}\r\n`
-  }
-  return `${body}--${boundary}--\r\n`
+function escapeName(name: string): string {
+  return stringReplaceAll(
+    replaceMatches(name, LINE_BREAK, () => '%0D%0A'),
+    '"',
+    '%22',
+  )
 }

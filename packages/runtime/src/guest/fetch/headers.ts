@@ -1,7 +1,20 @@
-import type { HeaderList } from '@carpool/core'
+import { type HeaderList, RESPONSE_HEADER_LIMITS } from '@carpool/core'
 import { customInspect } from '../console/inspect.ts'
-import { pairIterator, type Pairs } from '../pair-iterator.ts'
-import { apply, arraySlice, arraySort, isArray, jsonStringify, objectKeys, SafeMap, SafeTypeError } from '../primordials.ts'
+import { pairIterator } from '../pair-iterator.ts'
+import type { Pair } from '../pair-list.ts'
+import {
+  apply,
+  arrayOf,
+  arraySort,
+  jsonStringify,
+  type List,
+  objectKeys,
+  SafeList,
+  SafeMap,
+  SafeTypeError,
+  setOwn,
+} from '../primordials.ts'
+import { isIterable, valuesOf } from '../values-of.ts'
 import { headerName, headerValue } from './header-text.ts'
 
 export type HeadersInit = Headers | Iterable<Iterable<unknown>> | Record<string, unknown>
@@ -10,15 +23,19 @@ export let isHeaders: (value: unknown) => value is Headers
 /** Headers with a list that the host gave, whose names are in lower case already. */
 export let headersFromList: (list: HeaderList) => Headers
 /** The inner list, a name and its value in turn, names in lower case. Do not change it. */
-export let listOf: (headers: Headers) => readonly string[]
+export let listOf: (headers: Headers) => List<string>
 export let copyHeaders: (headers: Headers) => Headers
 export let makeImmutable: (headers: Headers) => Headers
+/** What `get` gives for a name in lower case. */
+export let valueOfHeader: (headers: Headers, name: string) => string | null
+/** Adds a content type if there is none. */
+export let implyContentType: (headers: Headers, type: string) => void
 
 export class Headers {
   /** Name, value, name, value: cheaper to make than a map, and a message has few headers. */
-  #list: string[] = []
+  #list: List<string> = new SafeList()
   #immutable = false
-  #sorted: Pairs | undefined
+  #sorted: List<Pair> | undefined
 
   static {
     isHeaders = (value): value is Headers => typeof value === 'object' && value !== null && #list in value
@@ -35,12 +52,16 @@ export class Headers {
     }
     copyHeaders = (other) => {
       const headers = new Headers()
-      headers.#list = arraySlice(other.#list)
+      headers.#list = copyList(other.#list)
       return headers
     }
     makeImmutable = (headers) => {
       headers.#immutable = true
       return headers
+    }
+    valueOfHeader = (headers, name) => headers.#get(name)
+    implyContentType = (headers, type) => {
+      if (headers.#indexOf('content-type') === -1) headers.#push('content-type', type)
     }
   }
 
@@ -49,10 +70,7 @@ export class Headers {
   }
 
   append(name: unknown, value: unknown): void {
-    const key = headerName(name)
-    const text = headerValue(value, key)
-    this.#change()
-    this.#push(key, text)
+    this.#append(name, value)
   }
 
   delete(name: unknown): void {
@@ -62,22 +80,16 @@ export class Headers {
   }
 
   get(name: unknown): string | null {
-    const key = headerName(name)
-    const list = this.#list
-    let found: string | null = null
-    for (let index = 0; index < list.length; index += 2) {
-      if (list[index] === key) found = found === null ? list[index + 1]! : `${found}, ${list[index + 1]}`
-    }
-    return found
+    return this.#get(headerName(name))
   }
 
   getSetCookie(): string[] {
     const list = this.#list
-    const values: string[] = []
+    const values = new SafeList<string>()
     for (let index = 0; index < list.length; index += 2) {
       if (list[index] === 'set-cookie') values[values.length] = list[index + 1]!
     }
-    return values
+    return arrayOf(values)
   }
 
   has(name: unknown): boolean {
@@ -119,11 +131,14 @@ export class Headers {
   }
 
   [Symbol.iterator](): IteratorObject<[string, string]> {
-    return this.entries()
+    return pairIterator('Headers', () => this.#pairs(), 'entries')
   }
 
   [customInspect](_depth: number, _options: object, inspect: (value: unknown) => string): string {
-    return `Headers ${inspect(Object.fromEntries(this))}`
+    const pairs = this.#pairs()
+    const shown = {}
+    for (let index = 0; index < pairs.length; index++) setOwn(shown, pairs[index]![0], pairs[index]![1])
+    return `Headers ${inspect(shown)}`
   }
 
   get [Symbol.toStringTag](): string {
@@ -135,23 +150,39 @@ export class Headers {
       throw new SafeTypeError('Headers needs an object or pairs.')
     }
     if (isHeaders(init)) {
-      this.#list = arraySlice(init.#list)
+      this.#list = copyList(init.#list)
       return
     }
-    const iterator = (init as { [Symbol.iterator]?: unknown })[Symbol.iterator]
-    if (iterator === undefined || iterator === null) {
+    if (!isIterable(init)) {
       const names = objectKeys(init)
       for (let index = 0; index < names.length; index++) {
         const name = names[index]!
-        this.append(name, (init as Record<string, unknown>)[name])
+        this.#append(name, (init as Record<string, unknown>)[name])
       }
       return
     }
-    for (const item of init as Iterable<Iterable<unknown>>) {
-      const pair = isArray(item) ? (item as unknown[]) : [...item]
+    const items = valuesOf(init as Iterable<Iterable<unknown>>)
+    for (let index = 0; index < items.length; index++) {
+      const pair = valuesOf(items[index]!)
       if (pair.length !== 2) throw new SafeTypeError('Headers needs pairs of a name and a value.')
-      this.append(pair[0], pair[1])
+      this.#append(pair[0], pair[1])
     }
+  }
+
+  #append(name: unknown, value: unknown): void {
+    const key = headerName(name)
+    const text = headerValue(value, key)
+    this.#change()
+    this.#push(key, text)
+  }
+
+  #get(key: string): string | null {
+    const list = this.#list
+    let found: string | null = null
+    for (let index = 0; index < list.length; index += 2) {
+      if (list[index] === key) found = found === null ? list[index + 1]! : `${found}, ${list[index + 1]}`
+    }
+    return found
   }
 
   #change(): void {
@@ -173,9 +204,9 @@ export class Headers {
     return -1
   }
 
-  #without(name: string, but = -1): string[] {
+  #without(name: string, but = -1): List<string> {
     const list = this.#list
-    const rest: string[] = []
+    const rest = new SafeList<string>()
     for (let index = 0; index < list.length; index += 2) {
       if (list[index] === name && index !== but) continue
       rest[rest.length] = list[index]!
@@ -185,17 +216,17 @@ export class Headers {
   }
 
   /** What iteration gives: names sorted and joined, but for `set-cookie`. */
-  #pairs(): Pairs {
+  #pairs(): List<Pair> {
     if (this.#sorted !== undefined) return this.#sorted
     const list = this.#list
-    const pairs: [string, string][] = []
-    const places = new SafeMap<string, [string, string]>()
+    const pairs = new SafeList<Pair>()
+    const places = new SafeMap<string, Pair>()
     for (let index = 0; index < list.length; index += 2) {
       const name = list[index]!
       const value = list[index + 1]!
       const place = name === 'set-cookie' ? undefined : places.get(name)
       if (place === undefined) {
-        const pair: [string, string] = [name, value]
+        const pair: Pair = [name, value]
         pairs[pairs.length] = pair
         places.set(name, pair)
       } else {
@@ -207,8 +238,24 @@ export class Headers {
   }
 }
 
+function copyList(list: List<string>): List<string> {
+  const copy = new SafeList<string>()
+  for (let index = 0; index < list.length; index++) copy[index] = list[index]!
+  return copy
+}
+
+/** What is wrong with the number or the size of the headers of a response; undefined if nothing is. */
+export function headersProblem(list: List<string>): string | undefined {
+  const { count, bytes } = RESPONSE_HEADER_LIMITS
+  if (list.length / 2 > count) return `The response has ${list.length / 2} headers; the limit is ${count}.`
+  let total = 0
+  // Every character of a name or a value is a byte.
+  for (let index = 0; index < list.length; index++) total += list[index]!.length
+  return total > bytes ? `The response headers have ${total} bytes; the limit is ${bytes}.` : undefined
+}
+
 /** The headers as the JSON text of a HeaderList. Names are tokens, which need no escapes. */
-export function headersJson(list: readonly string[]): string {
+export function headersJson(list: List<string>): string {
   let json = '['
   for (let index = 0; index < list.length; index += 2) {
     json += `${index === 0 ? '["' : ',["'}${list[index]}",${jsonStringify(list[index + 1])}]`

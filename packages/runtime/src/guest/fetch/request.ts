@@ -1,10 +1,28 @@
 import type { BodyKind, InvokeHead } from '../../bridge.ts'
 import { customInspect } from '../console/inspect.ts'
-import { abortSignal, createSignal, followSignal, isAbortSignal, type AbortSignal } from '../events/abort-signal.ts'
-import { jsonStringify, regExpExec, SafeTypeError, stringSlice, stringToUpperCase } from '../primordials.ts'
+import {
+  type AbortSignal,
+  abortSignal,
+  createSignal,
+  followSignal,
+  isAborted,
+  isAbortSignal,
+  reasonOf,
+} from '../events/abort-signal.ts'
+import { jsonStringify, SafeTypeError, setOwn, stringSlice, stringToUpperCase } from '../primordials.ts'
+import { matches } from '../text-match.ts'
 import { parseUrl, serializeUrl } from '../url/parse-url.ts'
 import { type Body, type BodyInit, type BodyMembers, bodyFromBridge, cloneBody, extractBody, mixBody, takeBody } from './body.ts'
-import { copyHeaders, Headers, headersFromList, headersJson, type HeadersInit, listOf } from './headers.ts'
+import {
+  copyHeaders,
+  Headers,
+  headersFromList,
+  headersJson,
+  type HeadersInit,
+  implyContentType,
+  listOf,
+  valueOfHeader,
+} from './headers.ts'
 import { toScalarText, toText } from '../to-text.ts'
 
 export type Redirect = 'follow' | 'error' | 'manual'
@@ -37,7 +55,10 @@ export interface HostRequest {
 /** Proves to the constructor that `input` is a HostRequest. */
 const FROM_HOST = Symbol('from host')
 const METHODS = /^(?:DELETE|GET|HEAD|OPTIONS|POST|PUT)$/i
+const FORBIDDEN_METHODS = /^(?:CONNECT|TRACE|TRACK)$/i
+const TOKEN = /^[!#$%&'*+\-.^_`|~\dA-Za-z]+$/
 const PASSED_ON = ['cache', 'credentials', 'mode', 'referrer', 'referrerPolicy', 'integrity', 'keepalive'] as const
+type PassedOn = Pick<RequestInit, (typeof PASSED_ON)[number]>
 
 export let requestFromHost: (source: HostRequest) => Request
 /** Aborts the signal of a request that the host sent. */
@@ -49,6 +70,7 @@ export let signalOfRequest: (request: Request) => AbortSignal
 export let fetchHeadJson: (request: Request) => string
 /** Ends the request's interest in the signal that it was made with, which may live much longer. */
 export let releaseSignal: (request: Request) => void
+let contentTypeOf: (request: Request) => string | null
 
 export class Request implements BodyMembers {
   // Put on the prototype by mixBody.
@@ -69,7 +91,7 @@ export class Request implements BodyMembers {
   #signal: AbortSignal | undefined
   #unfollow: (() => void) | undefined
   #redirect: Redirect = 'follow'
-  #options: Pick<RequestInit, (typeof PASSED_ON)[number]> | undefined
+  #options: PassedOn | undefined
 
   static {
     requestFromHost = (source) => new Request(source, FROM_HOST as unknown as RequestInit)
@@ -79,6 +101,7 @@ export class Request implements BodyMembers {
     isRequest = (value): value is Request => typeof value === 'object' && value !== null && #source in value
     bodyOfRequest = (request) => request.#getBody()
     signalOfRequest = (request) => request.#getSignal()
+    contentTypeOf = (request) => valueOfHeader(request.#getHeaders(), 'content-type')
     fetchHeadJson = (request) => {
       const method = jsonStringify(request.#getMethod())
       const url = jsonStringify(request.#getUrl())
@@ -103,11 +126,14 @@ export class Request implements BodyMembers {
       this.#redirect = from.#redirect
       this.#options = from.#options
     }
-    if (init?.method !== undefined) this.#method = checkMethod(toText(init.method))
-    if (init?.headers !== undefined) this.#headers = new Headers(init.headers)
+    const method = init?.method
+    if (method !== undefined) this.#method = checkMethod(toText(method))
+    const headers = init?.headers
+    if (headers !== undefined) this.#headers = new Headers(headers)
     else this.#headers = from === undefined ? new Headers() : copyHeaders(from.#getHeaders())
     this.#takeOptions(init)
-    const signal = init?.signal === undefined ? (from === undefined ? undefined : from.#getSignal()) : init.signal
+    const given = init?.signal
+    const signal = given === undefined && from !== undefined ? from.#getSignal() : given
     if (signal !== undefined && signal !== null) this.#follow(signal)
     this.#takeBody(from, init)
   }
@@ -169,7 +195,7 @@ export class Request implements BodyMembers {
   }
 
   clone(): Request {
-    const [mine, other] = cloneBody(this.#getBody())
+    const { mine, other } = cloneBody(this.#getBody())
     const copy = new Request(this.#getUrl())
     copy.#method = this.#getMethod()
     copy.#headers = copyHeaders(this.#getHeaders())
@@ -222,8 +248,8 @@ export class Request implements BodyMembers {
   #follow(signal: AbortSignal): void {
     if (!isAbortSignal(signal)) throw new SafeTypeError('signal must be an AbortSignal.')
     const mine = (this.#signal = createSignal())
-    if (signal.aborted) abortSignal(mine, signal.reason)
-    else this.#unfollow = followSignal(signal, () => abortSignal(mine, signal.reason))
+    if (isAborted(signal)) abortSignal(mine, reasonOf(signal))
+    else this.#unfollow = followSignal(signal, () => abortSignal(mine, reasonOf(signal)))
   }
 
   #takeOptions(init: RequestInit | null | undefined): void {
@@ -235,8 +261,13 @@ export class Request implements BodyMembers {
       }
       this.#redirect = redirect
     }
-    for (const name of PASSED_ON) {
-      if (init[name] !== undefined) this.#options = { ...this.#options, [name]: init[name] }
+    for (let index = 0; index < PASSED_ON.length; index++) {
+      const name = PASSED_ON[index]!
+      const value = init[name]
+      if (value === undefined) continue
+      // A copy: what it was is shared with the request that this one was made from.
+      this.#options = { __proto__: null, ...this.#options } as PassedOn
+      setOwn(this.#options, name, value)
     }
   }
 
@@ -244,7 +275,7 @@ export class Request implements BodyMembers {
     const given = init?.body
     if (given !== undefined && given !== null) {
       const { body, type } = extractBody(given)
-      if (type !== '' && !this.#headers!.has('content-type')) this.#headers!.append('content-type', type)
+      if (type !== '') implyContentType(this.#headers!, type)
       this.#body = body
     } else {
       const body = given === null || from === undefined ? null : from.#getBody()
@@ -256,19 +287,17 @@ export class Request implements BodyMembers {
   }
 }
 
-mixBody(Request.prototype, bodyOfRequest, (request) => request.headers.get('content-type'))
+mixBody(Request.prototype, bodyOfRequest, contentTypeOf)
 
 function checkUrl(text: string): string {
   const url = parseUrl(toScalarText(text))
   if (url === undefined) throw new SafeTypeError(`Invalid URL: ${jsonStringify(stringSlice(text, 0, 200))}`)
   if (url.username !== '' || url.password !== '') throw new SafeTypeError('A request URL cannot have a user name or password.')
-  // The parser calls methods of strings, which user code may have replaced: what they give need not be a string.
-  return toText(serializeUrl(url))
+  return serializeUrl(url)
 }
 
 function checkMethod(method: string): string {
-  if (regExpExec(/^[!#$%&'*+\-.^_`|~\dA-Za-z]+$/, method) === null)
-    throw new SafeTypeError(`${jsonStringify(method)} is no method.`)
-  if (regExpExec(/^(?:CONNECT|TRACE|TRACK)$/i, method) !== null) throw new SafeTypeError(`The method ${method} is not allowed.`)
-  return regExpExec(METHODS, method) === null ? method : stringToUpperCase(method)
+  if (!matches(method, TOKEN)) throw new SafeTypeError(`${jsonStringify(method)} is no method.`)
+  if (matches(method, FORBIDDEN_METHODS)) throw new SafeTypeError(`The method ${method} is not allowed.`)
+  return matches(method, METHODS) ? stringToUpperCase(method) : method
 }

@@ -1,9 +1,21 @@
 import type { HeaderList } from '@carpool/core'
 import { customInspect } from '../console/inspect.ts'
-import { jsonStringify, regExpExec, SafeRangeError, SafeTypeError, trunc } from '../primordials.ts'
+import { jsonStringify, SafeRangeError, SafeTypeError, stringSlice, trunc } from '../primordials.ts'
+import { matches } from '../text-match.ts'
 import { parseUrl, serializeUrl } from '../url/parse-url.ts'
 import { Body, type BodyInit, type BodyMembers, cloneBody, extractBody, mixBody, TEXT_TYPE } from './body.ts'
-import { copyHeaders, Headers, headersFromList, headersJson, type HeadersInit, listOf, makeImmutable } from './headers.ts'
+import {
+  copyHeaders,
+  Headers,
+  headersFromList,
+  headersJson,
+  headersProblem,
+  type HeadersInit,
+  implyContentType,
+  listOf,
+  makeImmutable,
+  valueOfHeader,
+} from './headers.ts'
 import { toNumber, toScalarText, toText } from '../to-text.ts'
 
 export interface ResponseInit {
@@ -23,12 +35,18 @@ export interface FetchedResponse {
 }
 
 const JSON_TYPE = 'application/json'
+const STATUS_TEXT = /^[\t \x21-\x7e\x80-\xff]*$/
+const SHOWN_CHARS = 200
 
 export let isResponse: (value: unknown) => value is Response
 export let bodyOfResponse: (response: Response) => Body | null
+export let statusOfResponse: (response: Response) => number
+/** What is wrong with the headers, for a response that leaves; undefined if nothing is. */
+export let headersProblemOf: (response: Response) => string | undefined
 /** Status and headers as the JSON text of a ResponseHead. */
 export let headJsonOf: (response: Response) => string
 export let responseOfFetch: (fetched: FetchedResponse) => Response
+let contentTypeOf: (response: Response) => string | null
 
 export class Response implements BodyMembers {
   // Put on the prototype by mixBody.
@@ -53,6 +71,9 @@ export class Response implements BodyMembers {
   static {
     isResponse = (value): value is Response => typeof value === 'object' && value !== null && #status in value
     bodyOfResponse = (response) => response.#body
+    statusOfResponse = (response) => response.#status
+    contentTypeOf = (response) => valueOfHeader(response.#getHeaders(), 'content-type')
+    headersProblemOf = (response) => (response.#headers === undefined ? undefined : headersProblem(listOf(response.#headers)))
     headJsonOf = (response) => {
       const headers =
         response.#headers === undefined
@@ -110,8 +131,9 @@ export class Response implements BodyMembers {
   }
 
   static redirect(url: unknown, status = 302): Response {
-    const parsed = parseUrl(toScalarText(url))
-    if (parsed === undefined) throw new SafeTypeError(`Invalid URL: ${JSON.stringify(toText(url).slice(0, 200))}`)
+    const text = toScalarText(url)
+    const parsed = parseUrl(text)
+    if (parsed === undefined) throw new SafeTypeError(`Invalid URL: ${jsonStringify(stringSlice(text, 0, SHOWN_CHARS))}`)
     if (status !== 301 && status !== 302 && status !== 303 && status !== 307 && status !== 308) {
       throw new SafeRangeError(`${status} is no redirect status: use 301, 302, 303, 307 or 308.`)
     }
@@ -145,19 +167,15 @@ export class Response implements BodyMembers {
   }
 
   get headers(): Headers {
-    if (this.#headers === undefined) {
-      this.#headers = new Headers()
-      if (this.#impliedType !== '') this.#headers.append('content-type', this.#impliedType)
-    }
-    return this.#headers
+    return this.#getHeaders()
   }
 
   clone(): Response {
-    const [mine, other] = cloneBody(this.#body)
+    const { mine, other } = cloneBody(this.#body)
     const copy = new Response()
     copy.#status = this.#status
     copy.#statusText = this.#statusText
-    copy.#headers = copyHeaders(this.headers)
+    copy.#headers = copyHeaders(this.#getHeaders())
     copy.#type = this.#type
     copy.#url = this.#url
     copy.#redirected = this.#redirected
@@ -175,18 +193,26 @@ export class Response implements BodyMembers {
     return 'Response'
   }
 
+  #getHeaders(): Headers {
+    if (this.#headers === undefined) {
+      this.#headers = new Headers()
+      if (this.#impliedType !== '') implyContentType(this.#headers, this.#impliedType)
+    }
+    return this.#headers
+  }
+
   #init(init: ResponseInit): void {
     const { status, statusText, headers } = init
     if (status !== undefined) {
       // As WebIDL converts to an unsigned short.
-      const code = trunc(toNumber(status)) & 0xffff
-      if (code < 200 || code > 599) throw new SafeRangeError(`The status of a response must be from 200 to 599, not ${status}.`)
+      const given = toNumber(status)
+      const code = trunc(given) & 0xffff
+      if (code < 200 || code > 599) throw new SafeRangeError(`The status of a response must be from 200 to 599, not ${given}.`)
       this.#status = code
     }
     if (statusText !== undefined) {
       const text = toText(statusText)
-      if (regExpExec(/^[\t \x21-\x7e\x80-\xff]*$/, text) === null)
-        throw new SafeTypeError('The status text has characters that it may not have.')
+      if (!matches(text, STATUS_TEXT)) throw new SafeTypeError('The status text has characters that it may not have.')
       this.#statusText = text
     }
     if (headers !== undefined) this.#headers = new Headers(headers)
@@ -194,11 +220,11 @@ export class Response implements BodyMembers {
 
   #imply(type: string): void {
     if (this.#headers === undefined) this.#impliedType = type
-    else if (!this.#headers.has('content-type')) this.#headers.append('content-type', type)
+    else implyContentType(this.#headers, type)
   }
 }
 
-mixBody(Response.prototype, bodyOfResponse, (response) => response.headers.get('content-type'))
+mixBody(Response.prototype, bodyOfResponse, contentTypeOf)
 
 /** A response of such a status has no body, not even an empty one. */
 export function isNullBodyStatus(status: number): boolean {

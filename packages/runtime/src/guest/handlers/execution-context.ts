@@ -1,7 +1,8 @@
 import type { GuestOptions } from '../../bridge.ts'
 import { reportUncaught } from '../errors/report-uncaught.ts'
 import type { Invocation } from '../invocation.ts'
-import { dateNow, max } from '../primordials.ts'
+import { max } from '../primordials.ts'
+import { epochMs } from '../time/clock.ts'
 
 /** The third argument of a fetch handler. */
 export class ExecutionContext {
@@ -52,5 +53,5 @@ async function watch(promise: unknown): Promise<void> {
 }
 
 export function remainingMs(invocation: Invocation, options: GuestOptions): number {
-  return max(0, invocation.startedMs + options.limits.wallMs - dateNow())
+  return max(0, invocation.startedMs + options.limits.wallMs - epochMs())
 }

@@ -1,9 +1,9 @@
 import type { GuestOptions } from '../../bridge.ts'
 import { cap } from '../errors/describe-error.ts'
 import { inspect } from '../console/inspect.ts'
-import { type BridgeBody, bodyForBridge, isUsed } from '../fetch/body.ts'
+import { isUsed, readForBridge } from '../fetch/body.ts'
 import { abortRequest, requestFromHost } from '../fetch/request.ts'
-import { bodyOfResponse, headJsonOf, isResponse } from '../fetch/response.ts'
+import { bodyOfResponse, headersProblemOf, headJsonOf, isResponse, statusOfResponse } from '../fetch/response.ts'
 import type { Invocation } from '../invocation.ts'
 import { apply } from '../primordials.ts'
 import { ExecutionContext } from './execution-context.ts'
@@ -34,17 +34,17 @@ export function fetchHandler(callee: (...args: unknown[]) => unknown, self: unkn
 
 function respond(invocation: Invocation, value: unknown): void {
   if (!isResponse(value)) return invocation.refuse(describeWrong(value))
-  if (value.status === 0) return invocation.refuse('The handler returned Response.error().')
+  if (statusOfResponse(value) === 0) return invocation.refuse('The handler returned Response.error().')
+  const problem = headersProblemOf(value)
+  if (problem !== undefined) return invocation.refuse(problem)
   const body = bodyOfResponse(value)
   if (isUsed(body)) return invocation.refuse('The body of the response was read already.')
-  const sent = bodyForBridge(body)
-  if ('kind' in sent) invocation.answer(headJsonOf(value), sent.kind, sent.text)
-  else {
-    void whenSettled(sent, invocation, (read) => {
-      const { kind, text } = read as BridgeBody
-      invocation.answer(headJsonOf(value), kind, text)
-    })
-  }
+  const head = headJsonOf(value)
+  readForBridge(
+    body,
+    (kind, text) => invocation.answer(head, kind, text),
+    (error) => invocation.fail(error),
+  )
 }
 
 function describeWrong(value: unknown): string {

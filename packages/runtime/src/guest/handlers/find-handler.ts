@@ -1,7 +1,7 @@
 import type { HandlerForm } from '@carpool/core'
 import type { GuestOptions } from '../../bridge.ts'
 import type { Invocation } from '../invocation.ts'
-import { arrayJoin, objectKeys } from '../primordials.ts'
+import { arrayJoin, objectKeys, SafeList } from '../primordials.ts'
 import { fetchHandler } from './fetch-handler.ts'
 import { lambdaHandler } from './lambda-handler.ts'
 
@@ -59,9 +59,9 @@ function fetchMethodOf(value: unknown): Callee | undefined {
 }
 
 function listExports(exported: unknown): string {
-  const names = isObject(exported) ? objectKeys(exported) : []
-  if (names.length === 0) return 'the module exports nothing'
-  const shown: string[] = []
+  const names = isObject(exported) ? objectKeys(exported) : undefined
+  if (names === undefined || names.length === 0) return 'the module exports nothing'
+  const shown = new SafeList<string>()
   for (let index = 0; index < names.length && index < NAMES_SHOWN; index++) shown[index] = names[index]!
   const more = names.length > NAMES_SHOWN ? ` and ${names.length - NAMES_SHOWN} more` : ''
   return `the module exports ${arrayJoin(shown, ', ')}${more}`

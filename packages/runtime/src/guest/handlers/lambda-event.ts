@@ -2,7 +2,18 @@ import type { HeaderList } from '@carpool/core'
 import type { GuestOptions } from '../../bridge.ts'
 import { base64FromLatin1 } from '../encoding/base64.ts'
 import type { Invocation } from '../invocation.ts'
-import { dateToISOString, hasOwn, SafeDate, setOwn, stringIndexOf, stringSlice, stringSplit } from '../primordials.ts'
+import {
+  arrayOf,
+  dateToISOString,
+  hasOwn,
+  type List,
+  SafeDate,
+  SafeList,
+  setOwn,
+  stringIndexOf,
+  stringSlice,
+  stringSplit,
+} from '../primordials.ts'
 import { parseForm } from '../url/form-urlencoded.ts'
 
 const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec']
@@ -12,13 +23,13 @@ export function lambdaEvent(invocation: Invocation, options: GuestOptions): obje
   const { head, bodyKind, body } = invocation
   const { headers, cookies } = splitHeaders(head.headers)
   const { path, query } = splitUrl(head.url)
-  const domainName = headers['host'] ?? ''
+  const domainName = ownOr(headers, 'host')
   return {
     version: '2.0',
     routeKey: '$default',
     rawPath: path,
     rawQueryString: query,
-    ...(cookies.length > 0 && { cookies }),
+    ...(cookies.length > 0 && { cookies: arrayOf(cookies) }),
     headers,
     ...(query !== '' && { queryStringParameters: joinQuery(query) }),
     requestContext: {
@@ -31,7 +42,7 @@ export function lambdaEvent(invocation: Invocation, options: GuestOptions): obje
         path,
         protocol: 'HTTP/1.1',
         sourceIp: head.clientIp,
-        userAgent: headers['user-agent'] ?? '',
+        userAgent: ownOr(headers, 'user-agent'),
       },
       requestId: head.invocationId,
       routeKey: '$default',
@@ -45,9 +56,9 @@ export function lambdaEvent(invocation: Invocation, options: GuestOptions): obje
 }
 
 /** Joins headers of the same name with commas; cookies stand in a list of their own, as the gateway has them. */
-function splitHeaders(list: HeaderList): { headers: Record<string, string>; cookies: string[] } {
+function splitHeaders(list: HeaderList): { headers: Record<string, string>; cookies: List<string> } {
   const headers: Record<string, string> = {}
-  const cookies: string[] = []
+  const cookies = new SafeList<string>()
   for (let index = 0; index < list.length; index++) {
     const pair = list[index]!
     if (pair[0] !== 'cookie') {
@@ -58,6 +69,10 @@ function splitHeaders(list: HeaderList): { headers: Record<string, string>; cook
     for (let at = 0; at < parts.length; at++) cookies[cookies.length] = parts[at]!
   }
   return { headers, cookies }
+}
+
+function ownOr(headers: Record<string, string>, name: string): string {
+  return hasOwn(headers, name) ? headers[name]! : ''
 }
 
 function joinQuery(query: string): Record<string, string> {

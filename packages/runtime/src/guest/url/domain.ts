@@ -1,3 +1,14 @@
+import {
+  SafeRegExp,
+  stringIndexOf,
+  stringNormalize,
+  stringReplaceAll,
+  stringSlice,
+  stringSplit,
+  stringStartsWith,
+  stringToLowerCase,
+} from '../primordials.ts'
+import { matches, removeMatches } from '../text-match.ts'
 import { decodePunycode, encodePunycode } from './punycode.ts'
 
 /** Characters that UTS #46 maps to nothing. */
@@ -9,7 +20,11 @@ const DISALLOWED = /[\p{Cc}\p{Cn}\p{Co}\p{Cs}\u200e\u200f\u202a-\u202e\u2061-\u2
 const VIRAMA =
   '[\\u094d\\u09cd\\u0a4d\\u0acd\\u0b4d\\u0bcd\\u0c4d\\u0ccd\\u0d3b\\u0d3c\\u0d4d\\u0dca\\u0e3a\\u0eba\\u0f84\\u1039\\u103a\\u17d2\\u1a60\\u1b44\\ua806\\ua8c4\\ua953\\uaaf6\\uabed]'
 const ARABIC = '\\p{Script=Arabic}'
-const STRAY_JOINER = new RegExp(`(?<!${VIRAMA})\\u200d|(?<!${VIRAMA})\\u200c(?!(?<=${ARABIC}\\u200c)${ARABIC})`, 'u')
+const STRAY_JOINER = new SafeRegExp(`(?<!${VIRAMA})\\u200d|(?<!${VIRAMA})\\u200c(?!(?<=${ARABIC}\\u200c)${ARABIC})`, 'u')
+const NOT_ASCII = /[^\0-\x7f]/
+const COMBINING_START = /^\p{M}/u
+/** Full stops of other scripts. */
+const OTHER_DOTS = ['\u3002', '\uff0e', '\uff61'] as const
 
 /**
  * "Domain to ASCII" of the URL standard, which takes a domain of ASCII as it is. The mapping of others is NFKC with case folding in
@@ -17,36 +32,43 @@ const STRAY_JOINER = new RegExp(`(?<!${VIRAMA})\\u200d|(?<!${VIRAMA})\\u200c(?!(
  * @returns undefined if the domain is not valid
  */
 export function domainToAscii(domain: string): string | undefined {
-  if (isAscii(domain)) return domain.toLowerCase()
-  const labels = map(domain)
-    .split('.')
-    .map((label) => labelToAscii(label))
-  return labels.includes(undefined) ? undefined : labels.join('.')
+  if (isAscii(domain)) return stringToLowerCase(domain)
+  const labels = stringSplit(map(domain), '.')
+  let result = ''
+  for (let index = 0; index < labels.length; index++) {
+    const label = labelToAscii(labels[index]!)
+    if (label === undefined) return undefined
+    result += index === 0 ? label : `.${label}`
+  }
+  return result
 }
 
 function isAscii(text: string): boolean {
-  return !/[^\0-\x7f]/.test(text)
+  return !matches(text, NOT_ASCII)
 }
 
 function map(domain: string): string {
-  const folded = domain.replace(IGNORED, '').normalize('NFKC').toLowerCase()
+  const folded = stringToLowerCase(stringNormalize(removeMatches(domain, IGNORED), 'NFKC'))
   // Folding can give sequences that compose, and NFKC characters that are ignored.
-  return folded
-    .normalize('NFKC')
-    .replace(IGNORED, '')
-    .replace(/[\u3002\uff0e\uff61]/g, '.')
+  let mapped = removeMatches(stringNormalize(folded, 'NFKC'), IGNORED)
+  for (let index = 0; index < OTHER_DOTS.length; index++) {
+    const dot = OTHER_DOTS[index]!
+    if (stringIndexOf(mapped, dot) !== -1) mapped = stringReplaceAll(mapped, dot, '.')
+  }
+  return mapped
 }
 
 function labelToAscii(label: string): string | undefined {
-  if (!label.startsWith('xn--')) {
+  if (!stringStartsWith(label, 'xn--')) {
     if (isAscii(label)) return label
     return isValid(label) ? `xn--${encodePunycode(label)}` : undefined
   }
-  const decoded = isAscii(label) ? decodePunycode(label.slice(4)) : undefined
+  const decoded = isAscii(label) ? decodePunycode(stringSlice(label, 4)) : undefined
   const valid = decoded !== undefined && !isAscii(decoded) && isValid(decoded) && map(decoded) === decoded
   return valid ? label : undefined
 }
 
 function isValid(label: string): boolean {
-  return !DISALLOWED.test(label) && !STRAY_JOINER.test(label) && !/^\p{M}/u.test(label) && label.normalize('NFC') === label
+  if (matches(label, DISALLOWED) || matches(label, STRAY_JOINER) || matches(label, COMBINING_START)) return false
+  return stringNormalize(label, 'NFC') === label
 }

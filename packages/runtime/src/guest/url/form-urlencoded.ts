@@ -1,11 +1,26 @@
-import { arrayJoin, stringIndexOf, stringSlice, stringSplit } from '../primordials.ts'
-import { percentDecode } from './percent.ts'
+import {
+  arrayJoin,
+  encodeComponent,
+  type List,
+  SafeList,
+  stringCharCodeAt,
+  stringIndexOf,
+  stringReplaceAll,
+  stringSlice,
+  stringSplit,
+  stringToWellFormed,
+} from '../primordials.ts'
+import type { Pair } from '../pair-list.ts'
+import { matches, replaceMatches } from '../text-match.ts'
+import { percentByte, percentDecode } from './percent.ts'
 
-export type Pair = [name: string, value: string]
+const UNCHANGED = /^[\w*.-]*$/
+/** What encodeURIComponent leaves as it is, but not this format. */
+const LEFT_OVER = /[!'()~]/g
 
 /** Parses `application/x-www-form-urlencoded`. */
-export function parseForm(text: string): Pair[] {
-  const pairs: Pair[] = []
+export function parseForm(text: string): List<Pair> {
+  const pairs = new SafeList<Pair>()
   const parts = stringSplit(text, '&')
   for (let index = 0; index < parts.length; index++) {
     const part = parts[index]!
@@ -17,8 +32,13 @@ export function parseForm(text: string): Pair[] {
   return pairs
 }
 
-export function serializeForm(pairs: readonly Pair[]): string {
-  return pairs.map(([name, value]) => `${encode(name)}=${encode(value)}`).join('&')
+export function serializeForm(pairs: List<Pair>): string {
+  let text = ''
+  for (let index = 0; index < pairs.length; index++) {
+    const pair = pairs[index]!
+    text += `${index === 0 ? '' : '&'}${encode(pair[0])}=${encode(pair[1])}`
+  }
+  return text
 }
 
 function decode(text: string): string {
@@ -26,8 +46,7 @@ function decode(text: string): string {
 }
 
 function encode(text: string): string {
-  if (/^[\w*.-]*$/.test(text)) return text
-  return encodeURIComponent(text.toWellFormed())
-    .replaceAll('%20', '+')
-    .replace(/[!'()~]/g, (character) => `%${character.charCodeAt(0).toString(16).toUpperCase()}`)
+  if (matches(text, UNCHANGED)) return text
+  const encoded = stringReplaceAll(encodeComponent(stringToWellFormed(text)), '%20', '+')
+  return replaceMatches(encoded, LEFT_OVER, (character) => percentByte(stringCharCodeAt(character, 0)))
 }

@@ -1,3 +1,19 @@
+import {
+  arrayJoin,
+  type List,
+  regExpExec,
+  SafeList,
+  SafeMap,
+  stringCharAt,
+  stringCharCodeAt,
+  stringEndsWith,
+  stringIndexOf,
+  stringLastIndexOf,
+  stringSlice,
+  stringStartsWith,
+  stringToLowerCase,
+} from '../primordials.ts'
+import { matches, removeMatches } from '../text-match.ts'
 import { parseHost } from './host.ts'
 import { C0_SET, FRAGMENT_SET, PATH_SET, percentEncode, QUERY_SET, SPECIAL_QUERY_SET, USERINFO_SET } from './percent.ts'
 
@@ -9,21 +25,29 @@ export interface UrlRecord {
   host: string | null
   /** Empty: none, or the default one of the scheme. */
   port: string
-  path: string[]
+  path: List<string>
   /** Set instead of `path` for a URL such as `mailto:a@b`. */
   opaquePath: string | null
   query: string | null
   fragment: string | null
 }
 
-const DEFAULT_PORTS = new Map([
-  ['http', '80'],
-  ['https', '443'],
-  ['ws', '80'],
-  ['wss', '443'],
-  ['ftp', '21'],
-  ['file', ''],
-])
+const DEFAULT_PORTS = new SafeMap<string, string>()
+DEFAULT_PORTS.set('http', '80')
+DEFAULT_PORTS.set('https', '443')
+DEFAULT_PORTS.set('ws', '80')
+DEFAULT_PORTS.set('wss', '443')
+DEFAULT_PORTS.set('ftp', '21')
+DEFAULT_PORTS.set('file', '')
+
+const BREAKS = /[\t\n\r]+/g
+const SCHEME = /^([a-z][a-z\d+.-]*):/i
+const DIGITS = /^\d*$/
+const DRIVE = /^[a-z][:|]$/i
+const NORMALIZED_DRIVE = /^[a-z]:$/i
+const DRIVE_START = /^[a-z][:|](?:[/\\]|$)/i
+const ONE_DOT = /^(?:\.|%2e)$/i
+const TWO_DOTS = /^(?:\.|%2e){2}$/i
 
 export function isSpecial(scheme: string): boolean {
   return DEFAULT_PORTS.has(scheme)
@@ -35,24 +59,24 @@ export function isSpecial(scheme: string): boolean {
  * @returns undefined if the input is not valid
  */
 export function parseUrl(input: string, base?: UrlRecord): UrlRecord | undefined {
-  let text = input.replace(/^[\0-\x20]+|[\0-\x20]+$/g, '').replace(/[\t\n\r]/g, '')
+  let text = removeMatches(trim(input), BREAKS)
   let fragment: string | null = null
-  const hash = text.indexOf('#')
+  const hash = stringIndexOf(text, '#')
   if (hash !== -1) {
-    fragment = text.slice(hash + 1)
-    text = text.slice(0, hash)
+    fragment = stringSlice(text, hash + 1)
+    text = stringSlice(text, 0, hash)
   }
   let query: string | null = null
-  const mark = text.indexOf('?')
+  const mark = stringIndexOf(text, '?')
   if (mark !== -1) {
-    query = text.slice(mark + 1)
-    text = text.slice(0, mark)
+    query = stringSlice(text, mark + 1)
+    text = stringSlice(text, 0, mark)
   }
-  const scheme = /^([a-z][a-z\d+.-]*):/i.exec(text)?.[1]
+  const match = regExpExec(SCHEME, text)
   const url =
-    scheme === undefined
+    match === null
       ? parseRelative(text, query !== null, fragment !== null, base)
-      : parseAbsolute(scheme.toLowerCase(), text.slice(scheme.length + 1), query !== null || fragment !== null, base)
+      : parseAbsolute(stringToLowerCase(match[1]!), stringSlice(text, match[0].length), query !== null || fragment !== null, base)
   if (url === undefined) return undefined
   if (query !== null) url.query = encodeQuery(query, url.scheme)
   if (fragment !== null) url.fragment = percentEncode(fragment, FRAGMENT_SET)
@@ -64,10 +88,42 @@ export function encodeQuery(query: string, scheme: string): string {
 }
 
 function emptyUrl(scheme: string): UrlRecord {
-  return { scheme, username: '', password: '', host: null, port: '', path: [], opaquePath: null, query: null, fragment: null }
+  const path = new SafeList<string>()
+  return { scheme, username: '', password: '', host: null, port: '', path, opaquePath: null, query: null, fragment: null }
 }
 
-function isSlash(character: string | undefined, special: boolean): boolean {
+function copyPath(path: List<string>): List<string> {
+  const copy = new SafeList<string>()
+  for (let index = 0; index < path.length; index++) copy[index] = path[index]!
+  return copy
+}
+
+/** Without control characters and spaces at its ends. */
+function trim(text: string): string {
+  let start = 0
+  let end = text.length
+  while (start < end && stringCharCodeAt(text, start) <= 0x20) start++
+  while (end > start && stringCharCodeAt(text, end - 1) <= 0x20) end--
+  return stringSlice(text, start, end)
+}
+
+function withoutSlashes(text: string): string {
+  let start = 0
+  while (isSlash(stringCharAt(text, start), true)) start++
+  return stringSlice(text, start)
+}
+
+/** Where the next slash is; the length of the text if there is none. */
+function findSlash(text: string, special: boolean, from = 0): number {
+  let index = from
+  for (; index < text.length; index++) {
+    const unit = stringCharCodeAt(text, index)
+    if (unit === 0x2f || (special && unit === 0x5c)) break
+  }
+  return index
+}
+
+function isSlash(character: string, special: boolean): boolean {
   return character === '/' || (special && character === '\\')
 }
 
@@ -75,16 +131,16 @@ function parseAbsolute(scheme: string, rest: string, more: boolean, base: UrlRec
   const url = emptyUrl(scheme)
   if (scheme === 'file') return parseFile(url, rest, false, base?.scheme === 'file' ? base : undefined)
   if (isSpecial(scheme)) {
-    if (base?.scheme === scheme && !rest.startsWith('//')) return parseAgainst(url, rest, false, base)
-    return parseAuthority(url, rest.replace(/^[/\\]+/, ''))
+    if (base?.scheme === scheme && !stringStartsWith(rest, '//')) return parseAgainst(url, rest, false, base)
+    return parseAuthority(url, withoutSlashes(rest))
   }
-  if (rest.startsWith('//')) return parseAuthority(url, rest.slice(2))
-  if (rest.startsWith('/')) {
-    parsePath(url, rest.slice(1))
+  if (stringStartsWith(rest, '//')) return parseAuthority(url, stringSlice(rest, 2))
+  if (stringStartsWith(rest, '/')) {
+    parsePath(url, stringSlice(rest, 1))
     return url
   }
   // A space at the end would be lost when the URL is parsed again, if nothing followed it.
-  url.opaquePath = percentEncode(more && rest.endsWith(' ') ? `${rest.slice(0, -1)}%20` : rest, C0_SET)
+  url.opaquePath = percentEncode(more && stringEndsWith(rest, ' ') ? `${stringSlice(rest, 0, -1)}%20` : rest, C0_SET)
   return url
 }
 
@@ -96,7 +152,7 @@ function parseRelative(
 ): UrlRecord | undefined {
   if (base === undefined) return undefined
   if (base.opaquePath !== null) {
-    return text === '' && !hasQuery && hasFragment ? { ...base, path: [] } : undefined
+    return text === '' && !hasQuery && hasFragment ? { ...base, path: new SafeList() } : undefined
   }
   const url = emptyUrl(base.scheme)
   return base.scheme === 'file' ? parseFile(url, text, hasQuery, base) : parseAgainst(url, text, hasQuery, base)
@@ -105,18 +161,19 @@ function parseRelative(
 /** The "relative" and "relative slash" states. */
 function parseAgainst(url: UrlRecord, text: string, hasQuery: boolean, base: UrlRecord): UrlRecord | undefined {
   const special = isSpecial(url.scheme)
-  if (isSlash(text[0], special) && isSlash(text[1], special)) {
-    return parseAuthority(url, special ? text.replace(/^[/\\]+/, '') : text.slice(2))
+  const startsWithSlash = isSlash(stringCharAt(text, 0), special)
+  if (startsWithSlash && isSlash(stringCharAt(text, 1), special)) {
+    return parseAuthority(url, special ? withoutSlashes(text) : stringSlice(text, 2))
   }
   url.username = base.username
   url.password = base.password
   url.host = base.host
   url.port = base.port
-  if (isSlash(text[0], special)) {
-    parsePath(url, text.slice(1))
+  if (startsWithSlash) {
+    parsePath(url, stringSlice(text, 1))
     return url
   }
-  url.path = [...base.path]
+  url.path = copyPath(base.path)
   if (text !== '') {
     shortenPath(url)
     parsePath(url, text)
@@ -129,13 +186,13 @@ function parseAgainst(url: UrlRecord, text: string, hasQuery: boolean, base: Url
 /** The "file", "file slash" and "file host" states. */
 function parseFile(url: UrlRecord, text: string, hasQuery: boolean, base: UrlRecord | undefined): UrlRecord | undefined {
   url.host = ''
-  if (isSlash(text[0], true)) {
-    if (isSlash(text[1], true)) return parseFileHost(url, text.slice(2))
-    const rest = text.slice(1)
+  if (isSlash(stringCharAt(text, 0), true)) {
+    if (isSlash(stringCharAt(text, 1), true)) return parseFileHost(url, stringSlice(text, 2))
+    const rest = stringSlice(text, 1)
     if (base !== undefined) {
       url.host = base.host
       const drive = base.path[0]
-      if (!startsWithDrive(rest) && drive !== undefined && isNormalizedDrive(drive)) url.path.push(drive)
+      if (!startsWithDrive(rest) && drive !== undefined && isNormalizedDrive(drive)) url.path[0] = drive
     }
     parsePath(url, rest)
     return url
@@ -145,21 +202,21 @@ function parseFile(url: UrlRecord, text: string, hasQuery: boolean, base: UrlRec
     return url
   }
   url.host = base.host
-  url.path = [...base.path]
+  url.path = copyPath(base.path)
   if (text === '') {
     if (!hasQuery) url.query = base.query
     return url
   }
-  if (startsWithDrive(text)) url.path = []
+  if (startsWithDrive(text)) url.path.length = 0
   else shortenPath(url)
   parsePath(url, text)
   return url
 }
 
 function parseFileHost(url: UrlRecord, text: string): UrlRecord | undefined {
-  const end = text.search(/[/\\]/)
-  const name = end === -1 ? text : text.slice(0, end)
-  if (/^[a-z][:|]$/i.test(name)) {
+  const end = findSlash(text, true)
+  const name = stringSlice(text, 0, end)
+  if (matches(name, DRIVE)) {
     parsePath(url, text)
     return url
   }
@@ -168,22 +225,22 @@ function parseFileHost(url: UrlRecord, text: string): UrlRecord | undefined {
     if (host === undefined) return undefined
     url.host = host === 'localhost' ? '' : host
   }
-  parsePathStart(url, end === -1 ? '' : text.slice(end))
+  parsePathStart(url, stringSlice(text, end))
   return url
 }
 
 function parseAuthority(url: UrlRecord, text: string): UrlRecord | undefined {
   const special = isSpecial(url.scheme)
-  const end = text.search(special ? /[/\\]/ : /\//)
-  const authority = end === -1 ? text : text.slice(0, end)
-  const at = authority.lastIndexOf('@')
-  const hostPort = authority.slice(at + 1)
+  const end = findSlash(text, special)
+  const authority = stringSlice(text, 0, end)
+  const at = stringLastIndexOf(authority, '@')
+  const hostPort = stringSlice(authority, at + 1)
   if (at !== -1) {
     if (hostPort === '') return undefined
-    const credentials = authority.slice(0, at)
-    const colon = credentials.indexOf(':')
-    url.username = percentEncode(colon === -1 ? credentials : credentials.slice(0, colon), USERINFO_SET)
-    url.password = colon === -1 ? '' : percentEncode(credentials.slice(colon + 1), USERINFO_SET)
+    const credentials = stringSlice(authority, 0, at)
+    const colon = stringIndexOf(credentials, ':')
+    url.username = percentEncode(colon === -1 ? credentials : stringSlice(credentials, 0, colon), USERINFO_SET)
+    url.password = colon === -1 ? '' : percentEncode(stringSlice(credentials, colon + 1), USERINFO_SET)
   }
   const { name, port } = splitPort(hostPort)
   if (name === '' && (special || port !== null || at !== -1)) return undefined
@@ -191,10 +248,10 @@ function parseAuthority(url: UrlRecord, text: string): UrlRecord | undefined {
   if (host === undefined) return undefined
   url.host = host
   if (port !== null) {
-    if (!/^\d*$/.test(port) || +port > 65_535) return undefined
+    if (!matches(port, DIGITS) || +port > 65_535) return undefined
     url.port = normalizePort(port, url.scheme)
   }
-  parsePathStart(url, end === -1 ? '' : text.slice(end))
+  parsePathStart(url, stringSlice(text, end))
   return url
 }
 
@@ -205,7 +262,7 @@ export function splitPort(text: string): { name: string; port: string | null } {
     const character = text[index]
     if (character === '[') inBrackets = true
     else if (character === ']') inBrackets = false
-    else if (character === ':' && !inBrackets) return { name: text.slice(0, index), port: text.slice(index + 1) }
+    else if (character === ':' && !inBrackets) return { name: stringSlice(text, 0, index), port: stringSlice(text, index + 1) }
   }
   return { name: text, port: null }
 }
@@ -220,42 +277,45 @@ export function normalizePort(digits: string, scheme: string): string {
 /** The "path start" state: `text` is what follows the host. */
 export function parsePathStart(url: UrlRecord, text: string): void {
   const special = isSpecial(url.scheme)
-  if (special || text !== '') parsePath(url, isSlash(text[0], special) ? text.slice(1) : text)
+  if (special || text !== '') parsePath(url, isSlash(stringCharAt(text, 0), special) ? stringSlice(text, 1) : text)
 }
 
 /** The "path" state: adds the segments of `text`, which has no slash in front. */
 export function parsePath(url: UrlRecord, text: string): void {
-  const segments = text.split(isSpecial(url.scheme) ? /[/\\]/ : '/')
-  for (let index = 0; index < segments.length; index++) {
-    let segment = segments[index]!
-    const isLast = index === segments.length - 1
-    if (/^(?:\.|%2e){2}$/i.test(segment)) {
+  const { path } = url
+  const special = isSpecial(url.scheme)
+  for (let start = 0; start <= text.length; ) {
+    const end = findSlash(text, special, start)
+    const isLast = end === text.length
+    let segment = stringSlice(text, start, end)
+    start = end + 1
+    if (matches(segment, TWO_DOTS)) {
       shortenPath(url)
-      if (isLast) url.path.push('')
-    } else if (/^(?:\.|%2e)$/i.test(segment)) {
-      if (isLast) url.path.push('')
+      if (isLast) path[path.length] = ''
+    } else if (matches(segment, ONE_DOT)) {
+      if (isLast) path[path.length] = ''
     } else {
-      if (url.scheme === 'file' && url.path.length === 0 && /^[a-z][:|]$/i.test(segment)) segment = `${segment[0]}:`
-      url.path.push(percentEncode(segment, PATH_SET))
+      if (url.scheme === 'file' && path.length === 0 && matches(segment, DRIVE)) segment = `${stringCharAt(segment, 0)}:`
+      path[path.length] = percentEncode(segment, PATH_SET)
     }
   }
 }
 
-function shortenPath(url: UrlRecord): void {
-  if (url.scheme === 'file' && url.path.length === 1 && isNormalizedDrive(url.path[0]!)) return
-  url.path.pop()
+function shortenPath({ scheme, path }: UrlRecord): void {
+  if (path.length === 0 || (scheme === 'file' && path.length === 1 && isNormalizedDrive(path[0]!))) return
+  path.length--
 }
 
 function isNormalizedDrive(segment: string): boolean {
-  return /^[a-z]:$/i.test(segment)
+  return matches(segment, NORMALIZED_DRIVE)
 }
 
 function startsWithDrive(text: string): boolean {
-  return /^[a-z][:|](?:[/\\]|$)/i.test(text)
+  return matches(text, DRIVE_START)
 }
 
 export function serializePath(url: UrlRecord): string {
-  return url.opaquePath ?? (url.path.length === 0 ? '' : `/${url.path.join('/')}`)
+  return url.opaquePath ?? (url.path.length === 0 ? '' : `/${arrayJoin(url.path, '/')}`)
 }
 
 export function serializeUrl(url: UrlRecord): string {

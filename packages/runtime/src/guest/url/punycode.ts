@@ -1,3 +1,18 @@
+import {
+  floor,
+  fromCharCode,
+  fromCodePoint,
+  type List,
+  min,
+  numberIsNaN,
+  parseInteger,
+  SafeList,
+  stringCharAt,
+  stringCharCodeAt,
+  stringCodePointAt,
+  stringLastIndexOf,
+} from '../primordials.ts'
+
 const BASE = 36
 const T_MIN = 1
 const T_MAX = 26
@@ -8,11 +23,11 @@ const FIRST_BIAS = 72
 const INT_MAX = 0x7fffffff
 
 function adapt(delta: number, points: number, first: boolean): number {
-  let rest = first ? Math.floor(delta / DAMP) : delta >> 1
-  rest += Math.floor(rest / points)
+  let rest = first ? floor(delta / DAMP) : delta >> 1
+  rest += floor(rest / points)
   let k = 0
-  for (; rest > ((BASE - T_MIN) * T_MAX) >> 1; k += BASE) rest = Math.floor(rest / (BASE - T_MIN))
-  return k + Math.floor(((BASE - T_MIN + 1) * rest) / (rest + SKEW))
+  for (; rest > ((BASE - T_MIN) * T_MAX) >> 1; k += BASE) rest = floor(rest / (BASE - T_MIN))
+  return k + floor(((BASE - T_MIN + 1) * rest) / (rest + SKEW))
 }
 
 function threshold(k: number, bias: number): number {
@@ -20,26 +35,40 @@ function threshold(k: number, bias: number): number {
 }
 
 function digit(value: number): string {
-  return String.fromCharCode(value < 26 ? value + 0x61 : value - 26 + 0x30)
+  return fromCharCode(value < 26 ? value + 0x61 : value - 26 + 0x30)
+}
+
+function pointsOf(text: string): List<number> {
+  const points = new SafeList<number>()
+  for (let index = 0; index < text.length; ) {
+    const point = stringCodePointAt(text, index)!
+    points[points.length] = point
+    index += point > 0xffff ? 2 : 1
+  }
+  return points
 }
 
 /** Encodes a label as RFC 3492 says, without the "xn--". */
 export function encodePunycode(label: string): string {
-  const points = Array.from(label, (character) => character.codePointAt(0)!)
-  let output = points
-    .filter((point) => point < 0x80)
-    .map((point) => String.fromCharCode(point))
-    .join('')
+  const points = pointsOf(label)
+  let output = ''
+  for (let index = 0; index < points.length; index++) {
+    if (points[index]! < 0x80) output += fromCharCode(points[index]!)
+  }
   const basic = output.length
   if (basic > 0) output += '-'
   let n = FIRST_N
   let delta = 0
   let bias = FIRST_BIAS
   for (let handled = basic; handled < points.length; ) {
-    const next = Math.min(...points.filter((point) => point >= n))
+    let next = INT_MAX
+    for (let index = 0; index < points.length; index++) {
+      if (points[index]! >= n) next = min(next, points[index]!)
+    }
     delta += (next - n) * (handled + 1)
     n = next
-    for (const point of points) {
+    for (let index = 0; index < points.length; index++) {
+      const point = points[index]!
       if (point < n) delta++
       if (point !== n) continue
       let q = delta
@@ -47,7 +76,7 @@ export function encodePunycode(label: string): string {
         const t = threshold(k, bias)
         if (q < t) break
         output += digit(t + ((q - t) % (BASE - t)))
-        q = Math.floor((q - t) / (BASE - t))
+        q = floor((q - t) / (BASE - t))
       }
       output += digit(q)
       bias = adapt(delta, handled + 1, handled === basic)
@@ -62,8 +91,9 @@ export function encodePunycode(label: string): string {
 
 /** Decodes what follows "xn--"; undefined if it is not valid. */
 export function decodePunycode(text: string): string | undefined {
-  const split = text.lastIndexOf('-')
-  const points = split > 0 ? Array.from(text.slice(0, split), (character) => character.charCodeAt(0)) : []
+  const split = stringLastIndexOf(text, '-')
+  const points = new SafeList<number>()
+  for (let index = 0; index < split; index++) points[index] = stringCharCodeAt(text, index)
   let n = FIRST_N
   let i = 0
   let bias = FIRST_BIAS
@@ -71,9 +101,9 @@ export function decodePunycode(text: string): string | undefined {
     const old = i
     let weight = 1
     for (let k = BASE; ; k += BASE) {
-      const value = Number.parseInt(text[index] ?? '', 36)
+      const value = parseInteger(stringCharAt(text, index), 36)
       index++
-      if (Number.isNaN(value)) return undefined
+      if (numberIsNaN(value)) return undefined
       // Base 36 reads "0-9a-z" as 0 to 35; punycode has the letters first.
       const digitValue = value < 10 ? value + 26 : value - 10
       i += digitValue * weight
@@ -83,10 +113,17 @@ export function decodePunycode(text: string): string | undefined {
       weight *= BASE - t
     }
     bias = adapt(i - old, points.length + 1, old === 0)
-    n += Math.floor(i / (points.length + 1))
+    n += floor(i / (points.length + 1))
     i %= points.length + 1
     if (n > 0x10ffff || (n >= 0xd800 && n <= 0xdfff)) return undefined
-    points.splice(i++, 0, n)
+    insert(points, i++, n)
   }
-  return String.fromCodePoint(...points)
+  let decoded = ''
+  for (let index = 0; index < points.length; index++) decoded += fromCodePoint(points[index]!)
+  return decoded
+}
+
+function insert(points: List<number>, at: number, point: number): void {
+  for (let index = points.length; index > at; index--) points[index] = points[index - 1]!
+  points[at] = point
 }

@@ -1,34 +1,50 @@
 import { customInspect } from '../console/inspect.ts'
 import { pairIterator } from '../pair-iterator.ts'
-import { SafeTypeError } from '../primordials.ts'
-import { type Pair, parseForm, serializeForm } from './form-urlencoded.ts'
+import { allValues, firstValue, hasPair, type Pair, removePairs, setPair } from '../pair-list.ts'
+import {
+  apply,
+  arrayOf,
+  arraySort,
+  type List,
+  objectKeys,
+  SafeList,
+  SafeTypeError,
+  stringSlice,
+  stringStartsWith,
+} from '../primordials.ts'
+import { parseForm, serializeForm } from './form-urlencoded.ts'
 import { toScalarText } from '../to-text.ts'
+import { isIterable, valuesOf } from '../values-of.ts'
 
 export let isSearchParams: (value: unknown) => value is URLSearchParams
+/** The parameters as text; unlike `toString` it is not what user code may have put in its place. */
+export let textOfParams: (params: URLSearchParams) => string
 /** Sets what is called with the new text after each change: the URL that the parameters belong to. */
 export let linkParams: (params: URLSearchParams, onChange: (text: string) => void) => void
 /** Takes over a query that was set on the URL. */
 export let refreshParams: (params: URLSearchParams, query: string | null) => void
 
 export class URLSearchParams {
-  #pairs: Pair[] = []
+  #pairs: List<Pair> = new SafeList()
   #onChange: ((text: string) => void) | undefined
 
   static {
     isSearchParams = (value): value is URLSearchParams => typeof value === 'object' && value !== null && #pairs in value
+    textOfParams = (params) => serializeForm(params.#pairs)
     linkParams = (params, onChange) => {
       params.#onChange = onChange
     }
     refreshParams = (params, query) => {
-      params.#pairs = query === null ? [] : parseForm(query)
+      params.#pairs = query === null ? new SafeList() : parseForm(query)
     }
   }
 
   constructor(init: unknown = '') {
     if ((typeof init === 'object' && init !== null) || typeof init === 'function') {
-      this.#pairs = isSearchParams(init) ? init.#pairs.map(([name, value]) => [name, value]) : pairsOf(init)
+      this.#pairs = isSearchParams(init) ? copyPairs(init.#pairs) : pairsOf(init)
     } else {
-      this.#pairs = parseForm(toScalarText(init).replace(/^\?/, ''))
+      const text = toScalarText(init)
+      this.#pairs = parseForm(stringStartsWith(text, '?') ? stringSlice(text, 1) : text)
     }
   }
 
@@ -37,56 +53,42 @@ export class URLSearchParams {
   }
 
   append(name: unknown, value: unknown): void {
-    this.#pairs.push([toScalarText(name), toScalarText(value)])
+    this.#pairs[this.#pairs.length] = [toScalarText(name), toScalarText(value)]
     this.#changed()
   }
 
   delete(name: unknown, value?: unknown): void {
-    const key = toScalarText(name)
-    const only = value === undefined ? undefined : toScalarText(value)
-    this.#pairs = this.#pairs.filter(([other, held]) => other !== key || (only !== undefined && held !== only))
+    removePairs(this.#pairs, toScalarText(name), value === undefined ? undefined : toScalarText(value))
     this.#changed()
   }
 
   get(name: unknown): string | null {
-    const key = toScalarText(name)
-    return this.#pairs.find(([other]) => other === key)?.[1] ?? null
+    return firstValue(this.#pairs, toScalarText(name))
   }
 
   getAll(name: unknown): string[] {
-    const key = toScalarText(name)
-    return this.#pairs.filter(([other]) => other === key).map(([, value]) => value)
+    return arrayOf(allValues(this.#pairs, toScalarText(name)))
   }
 
   has(name: unknown, value?: unknown): boolean {
-    const key = toScalarText(name)
-    const only = value === undefined ? undefined : toScalarText(value)
-    return this.#pairs.some(([other, held]) => other === key && (only === undefined || held === only))
+    return hasPair(this.#pairs, toScalarText(name), value === undefined ? undefined : toScalarText(value))
   }
 
   set(name: unknown, value: unknown): void {
-    const key = toScalarText(name)
-    const text = toScalarText(value)
-    const first = this.#pairs.findIndex(([other]) => other === key)
-    if (first === -1) {
-      this.#pairs.push([key, text])
-    } else {
-      this.#pairs = this.#pairs.filter(([other], index) => index <= first || other !== key)
-      this.#pairs[first] = [key, text]
-    }
+    setPair(this.#pairs, toScalarText(name), toScalarText(value))
     this.#changed()
   }
 
   sort(): void {
-    this.#pairs.sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0))
+    arraySort(this.#pairs, (a, b) => (a[0] < b[0] ? -1 : a[0] > b[0] ? 1 : 0))
     this.#changed()
   }
 
   forEach(callback: (value: string, name: string, params: URLSearchParams) => unknown, self?: unknown): void {
     if (typeof callback !== 'function') throw new SafeTypeError('forEach needs a function.')
     for (let index = 0; index < this.#pairs.length; index++) {
-      const [name, value] = this.#pairs[index]!
-      callback.call(self, value, name, this)
+      const pair = this.#pairs[index]!
+      apply(callback, self, [pair[1], pair[0], this])
     }
   }
 
@@ -103,7 +105,7 @@ export class URLSearchParams {
   }
 
   [Symbol.iterator](): IteratorObject<Pair> {
-    return this.entries()
+    return pairIterator('URLSearchParams', () => this.#pairs, 'entries')
   }
 
   toString(): string {
@@ -111,7 +113,12 @@ export class URLSearchParams {
   }
 
   [customInspect](_depth: number, _options: object, inspect: (value: unknown) => string): string {
-    return `URLSearchParams ${inspect(new Map(this.#pairs)).replace(/^Map\(\d+\) /, '')}`
+    let shown = ''
+    for (let index = 0; index < this.#pairs.length; index++) {
+      const pair = this.#pairs[index]!
+      shown += `${index === 0 ? ' ' : ', '}${inspect(pair[0])} => ${inspect(pair[1])}`
+    }
+    return shown === '' ? 'URLSearchParams {}' : `URLSearchParams {${shown} }`
   }
 
   get [Symbol.toStringTag](): string {
@@ -119,18 +126,32 @@ export class URLSearchParams {
   }
 
   #changed(): void {
-    this.#onChange?.(this.toString())
+    const onChange = this.#onChange
+    onChange?.(serializeForm(this.#pairs))
   }
 }
 
-function pairsOf(init: object): Pair[] {
-  const iterator = (init as { [Symbol.iterator]?: unknown })[Symbol.iterator]
-  if (iterator === undefined || iterator === null) {
-    return Object.keys(init).map((name) => [toScalarText(name), toScalarText((init as Record<string, unknown>)[name])])
+function copyPairs(pairs: List<Pair>): List<Pair> {
+  const copy = new SafeList<Pair>()
+  for (let index = 0; index < pairs.length; index++) copy[index] = [pairs[index]![0], pairs[index]![1]]
+  return copy
+}
+
+function pairsOf(init: object): List<Pair> {
+  const pairs = new SafeList<Pair>()
+  if (!isIterable(init)) {
+    const names = objectKeys(init)
+    for (let index = 0; index < names.length; index++) {
+      const name = names[index]!
+      pairs[index] = [toScalarText(name), toScalarText((init as Record<string, unknown>)[name])]
+    }
+    return pairs
   }
-  return Array.from(init as Iterable<Iterable<unknown>>, (item) => {
-    const pair = [...item]
+  const items = valuesOf(init as Iterable<Iterable<unknown>>)
+  for (let index = 0; index < items.length; index++) {
+    const pair = valuesOf(items[index]!)
     if (pair.length !== 2) throw new SafeTypeError('URLSearchParams needs pairs of a name and a value.')
-    return [toScalarText(pair[0]), toScalarText(pair[1])]
-  })
+    pairs[pairs.length] = [toScalarText(pair[0]), toScalarText(pair[1])]
+  }
+  return pairs
 }

@@ -1,4 +1,6 @@
 import { customInspect } from '../console/inspect.ts'
+import { jsonStringify, regExpExec, SafeTypeError, stringSlice, stringStartsWith, stringToLowerCase } from '../primordials.ts'
+import { removeMatches } from '../text-match.ts'
 import { parseHost } from './host.ts'
 import {
   encodeQuery,
@@ -15,13 +17,20 @@ import { FRAGMENT_SET, percentEncode, USERINFO_SET } from './percent.ts'
 import { linkParams, refreshParams, URLSearchParams } from './url-search-params.ts'
 import { toScalarText, toText } from '../to-text.ts'
 
+const SCHEME = /^([a-z][a-z\d+.-]*)(?::|$)/i
+const FIRST_DIGITS = /^\d+/
+const HOST_END = /[/?#]/
+const SPECIAL_HOST_END = /[/?#\\]/
+const BREAKS = /[\t\n\r]+/g
+const SHOWN_CHARS = 200
+
 export class URL {
   #record: UrlRecord
   #href: string | undefined
   #params: URLSearchParams | undefined
 
   constructor(url: unknown, base?: unknown) {
-    if (arguments.length === 0) throw new TypeError('URL needs a text to parse.')
+    if (arguments.length === 0) throw new SafeTypeError('URL needs a text to parse.')
     const record = parseWithBase(toText(url), base)
     if (record === undefined) throw invalid(url, base)
     this.#record = record
@@ -32,11 +41,12 @@ export class URL {
   }
 
   static parse(url: unknown, base?: unknown): URL | null {
-    return URL.canParse(url, base) ? new URL(url, base) : null
+    const text = toText(url)
+    return parseWithBase(text, base) === undefined ? null : new URL(text, base)
   }
 
   get href(): string {
-    return (this.#href ??= serializeUrl(this.#record))
+    return this.#getHref()
   }
 
   set href(value: unknown) {
@@ -48,12 +58,12 @@ export class URL {
   }
 
   get origin(): string {
-    const { scheme, host, port } = this.#record
+    const { scheme } = this.#record
     if (scheme === 'blob') {
       const inner = parseUrl(serializePath(this.#record))
-      return inner?.scheme === 'http' || inner?.scheme === 'https' ? new URL(serializeUrl(inner)).origin : 'null'
+      return inner?.scheme === 'http' || inner?.scheme === 'https' ? tupleOrigin(inner) : 'null'
     }
-    return isSpecial(scheme) && scheme !== 'file' ? `${scheme}://${host}${port === '' ? '' : `:${port}`}` : 'null'
+    return isSpecial(scheme) && scheme !== 'file' ? tupleOrigin(this.#record) : 'null'
   }
 
   get protocol(): string {
@@ -62,8 +72,10 @@ export class URL {
 
   set protocol(value: unknown) {
     const record = this.#record
-    const scheme = /^([a-z][a-z\d+.-]*)(?::|$)/i.exec(stripBreaks(value))?.[1]?.toLowerCase()
-    if (scheme === undefined || isSpecial(scheme) !== isSpecial(record.scheme)) return
+    const match = regExpExec(SCHEME, stripBreaks(value))
+    if (match === null) return
+    const scheme = stringToLowerCase(match[1]!)
+    if (isSpecial(scheme) !== isSpecial(record.scheme)) return
     if (scheme === 'file' && (record.username !== '' || record.password !== '' || record.port !== '')) return
     if (record.scheme === 'file' && record.host === '') return
     record.scheme = scheme
@@ -129,10 +141,10 @@ export class URL {
     if (record.opaquePath !== null) return
     const text = stripBreaks(value)
     const special = isSpecial(record.scheme)
-    record.path = []
-    const hasSlash = text.startsWith('/') || (special && text.startsWith('\\'))
-    if (special || text !== '') parsePath(record, hasSlash ? text.slice(1) : text)
-    else if (record.host === null) record.path.push('')
+    record.path.length = 0
+    const hasSlash = stringStartsWith(text, '/') || (special && stringStartsWith(text, '\\'))
+    if (special || text !== '') parsePath(record, hasSlash ? stringSlice(text, 1) : text)
+    else if (record.host === null) record.path[0] = ''
     this.#changed()
   }
 
@@ -143,7 +155,7 @@ export class URL {
 
   set search(value: unknown) {
     const text = toText(value)
-    this.#record.query = text === '' ? null : encodeQuery(stripBreaks(text).replace(/^\?/, ''), this.#record.scheme)
+    this.#record.query = text === '' ? null : encodeQuery(without('?', stripBreaks(text)), this.#record.scheme)
     this.#changed()
     if (this.#params !== undefined) refreshParams(this.#params, this.#record.query)
   }
@@ -168,16 +180,16 @@ export class URL {
 
   set hash(value: unknown) {
     const text = toText(value)
-    this.#record.fragment = text === '' ? null : percentEncode(stripBreaks(text).replace(/^#/, ''), FRAGMENT_SET)
+    this.#record.fragment = text === '' ? null : percentEncode(without('#', stripBreaks(text)), FRAGMENT_SET)
     this.#changed()
   }
 
   toString(): string {
-    return this.href
+    return this.#getHref()
   }
 
   toJSON(): string {
-    return this.href
+    return this.#getHref()
   }
 
   [customInspect](_depth: number, _options: object, inspect: (value: unknown) => string): string {
@@ -188,6 +200,10 @@ export class URL {
 
   get [Symbol.toStringTag](): string {
     return 'URL'
+  }
+
+  #getHref(): string {
+    return (this.#href ??= serializeUrl(this.#record))
   }
 
   #changed(): void {
@@ -203,7 +219,8 @@ export class URL {
     const record = this.#record
     if (record.opaquePath !== null) return
     const special = isSpecial(record.scheme)
-    const input = text.split(special ? /[/?#\\]/ : /[/?#]/, 1)[0]!
+    const end = regExpExec(special ? SPECIAL_HOST_END : HOST_END, text)
+    const input = end === null ? text : stringSlice(text, 0, end.index)
     if (record.scheme === 'file') {
       const host = input === '' ? '' : parseHost(input, false)
       if (host !== undefined) record.host = host === 'localhost' ? '' : host
@@ -221,23 +238,35 @@ export class URL {
   }
 
   #setPort(text: string): void {
-    const digits = /^\d+/.exec(text)?.[0]
-    if (digits !== undefined && +digits <= 65_535) this.#record.port = normalizePort(digits, this.#record.scheme)
+    const match = regExpExec(FIRST_DIGITS, text)
+    if (match !== null && +match[0] <= 65_535) this.#record.port = normalizePort(match[0], this.#record.scheme)
   }
 }
 
+function tupleOrigin({ scheme, host, port }: UrlRecord): string {
+  return `${scheme}://${host}${port === '' ? '' : `:${port}`}`
+}
+
 function stripBreaks(value: unknown): string {
-  return toScalarText(value).replace(/[\t\n\r]/g, '')
+  return removeMatches(toScalarText(value), BREAKS)
+}
+
+/** A text without the mark that it may begin with. */
+function without(mark: string, text: string): string {
+  return stringStartsWith(text, mark) ? stringSlice(text, 1) : text
 }
 
 function parseWithBase(url: string, base: unknown): UrlRecord | undefined {
-  if (base === undefined) return parseUrl(url.toWellFormed())
+  if (base === undefined) return parseUrl(toScalarText(url))
   const record = parseUrl(toScalarText(base))
-  return record === undefined ? undefined : parseUrl(url.toWellFormed(), record)
+  return record === undefined ? undefined : parseUrl(toScalarText(url), record)
 }
 
 function invalid(url: unknown, base: unknown): TypeError {
-  const shown = JSON.stringify(toText(url).slice(0, 200))
-  const against = base === undefined ? '' : ` against the base ${JSON.stringify(toText(base).slice(0, 200))}`
-  return new TypeError(`Invalid URL: ${shown}${against}`)
+  const against = base === undefined ? '' : ` against the base ${shown(base)}`
+  return new SafeTypeError(`Invalid URL: ${shown(url)}${against}`)
+}
+
+function shown(url: unknown): string {
+  return jsonStringify(stringSlice(toText(url), 0, SHOWN_CHARS))
 }

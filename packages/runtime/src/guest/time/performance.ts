@@ -1,5 +1,6 @@
 import { now, timeOrigin } from './clock.ts'
 
+/** `performance` of the web, as far as it is about the time. */
 export class Performance {
   get timeOrigin(): number {
     return timeOrigin()
