@@ -1,11 +1,23 @@
-import { BlockList, isIPv4 } from 'node:net'
-import { CarpoolError } from '@carpool/core'
-import { parseIpAddress, type IpAddress } from './ip-address.ts'
+import { RangeList } from './address-range.ts'
+import { BLOCKED_PORTS } from './blocked-ports.ts'
+import { parseIpAddress } from './ip-address.ts'
+
+/** What becomes of a connection to an address. */
+export type AddressVerdict = 'permitted' | 'address-refused' | 'port-refused'
 
 /** Which addresses functions may connect to. */
 export interface AddressPolicy {
-  /** @param address as a resolver or a URL gives it, without brackets; what is no address is refused */
-  permits(address: string): boolean
+  /** @param address as a resolver, a socket or a URL gives it, without brackets; what is no address is refused */
+  judge(address: string, port: number): AddressVerdict
+}
+
+export interface AddressPolicyOptions {
+  /** Ranges or addresses that are open although they are not on the public internet, with all their ports. Default: none. */
+  readonly allow?: readonly string[]
+  /** Ranges or addresses that are closed, whatever else says that they are open. Default: none. */
+  readonly deny?: readonly string[]
+  /** The addresses of this machine, which are closed also if they are on the public internet. Default: not known. */
+  readonly isOwn?: (address: string) => boolean
 }
 
 /** IPv4 that is not on the public internet, or that gives away the machine. Sources: the IANA special-purpose registry. */
@@ -40,47 +52,21 @@ const REFUSED_IPV6 = [
 ]
 
 /**
- * Refuses every address that is not on the public internet, except in the ranges that are opened.
- * @param allow ranges in CIDR form, such as `10.1.0.0/16`
- * @throws CarpoolError `invalid-setting`, naming the range
+ * Refuses every address that is not on the public internet or is this machine's, and the ports that the fetch standard blocks; except in the
+ * ranges that are opened, unless they are closed as well.
+ * @throws CarpoolError `invalid-setting`, naming the range that is none
  */
-export function createAddressPolicy(allow: readonly string[]): AddressPolicy {
+export function createAddressPolicy({ allow = [], deny = [], isOwn = () => false }: AddressPolicyOptions = {}): AddressPolicy {
   const refused = new RangeList([...REFUSED_IPV4, ...REFUSED_IPV6])
   const allowed = new RangeList(allow)
+  const denied = new RangeList(deny)
   return {
-    permits(text) {
+    judge(text, port) {
       const address = parseIpAddress(text)
-      return address !== undefined && (!refused.has(address) || allowed.has(address))
+      if (address === undefined || denied.has(address)) return 'address-refused'
+      if (allowed.has(address)) return 'permitted'
+      if (refused.has(address) || isOwn(address.text)) return 'address-refused'
+      return BLOCKED_PORTS.has(port) ? 'port-refused' : 'permitted'
     },
   }
-}
-
-class RangeList {
-  // One list for each family: a list finds IPv4 addresses in IPv6 ranges that happen to contain their mapped form, such as ::/3.
-  readonly #lists = { ipv4: new BlockList(), ipv6: new BlockList() }
-
-  constructor(ranges: readonly string[]) {
-    for (const range of ranges) {
-      const { address, prefixLength } = parseRange(range)
-      this.#lists[address.family].addSubnet(address.text, prefixLength, address.family)
-    }
-  }
-
-  has({ family, text }: IpAddress): boolean {
-    return this.#lists[family].check(text, family)
-  }
-}
-
-function parseRange(range: string): { address: IpAddress; prefixLength: number } {
-  const [, text = '', digits = ''] = /^([0-9a-fA-F.:]+)\/(\d{1,3})$/.exec(range) ?? []
-  const address = parseIpAddress(text)
-  const prefixLength = Number(digits)
-  const widest = { ipv4: 32, ipv6: 128 }
-  // An IPv4 address in IPv6 form is compared as IPv4, so a prefix that counts the bits of IPv6 would mean something else.
-  const isPlain = address !== undefined && isIPv4(text) === (address.family === 'ipv4')
-  if (isPlain && prefixLength <= widest[address.family]) return { address, prefixLength }
-  throw new CarpoolError(
-    'invalid-setting',
-    `${JSON.stringify(range)} is no address range in CIDR form, such as "10.1.0.0/16" or "fd00::/8".`,
-  )
 }

@@ -1,161 +1,184 @@
-import type { FailedFetch, FetchedHead, FetchHead, HeaderList } from '@carpool/core'
-import { Agent } from 'undici'
+import { monotonicClock } from '@carpool/core'
 import { createAddressPolicy } from './address-policy.ts'
-import { decompress } from './decompress.ts'
-import { describeFailure, failure } from './failure.ts'
-import { fetchTarget } from './fetch-target.ts'
-import { createGuardedConnector, type Resolve } from './guarded-connector.ts'
-import { requestHeaders, responseHeaders } from './header-policy.ts'
-import { redirectedHop, redirectLocation, type Hop } from './redirect.ts'
+import { failureSentence, type FetchVerdict } from './failure.ts'
+import type { EgressLimits } from './limits.ts'
+import type { EgressReading, EgressRequest, EgressResult, FromThread, ThreadStart, ToThread } from './messages.ts'
+import { Outbox } from './outbox.ts'
+import { afterDeath, type ThreadDeaths } from './restart-delay.ts'
+import { startThread, type StartThread, type Thread } from './thread.ts'
 
 export interface EgressOptions {
-  /** Address ranges in CIDR form that are open although they are not on the public internet. Default: none. */
+  /** Address ranges in CIDR form, or addresses, that are open although they are not on the public internet, with all their ports. Default: none. */
   readonly allow?: readonly string[]
-  /** Largest request body. Default: 10 MiB. */
-  readonly maxRequestBytes?: number
-  /** Largest response body, before and after decompression. Default: 10 MiB. */
-  readonly maxResponseBytes?: number
-  /** Longest time for a fetch with all its redirects. Default: 30000. */
-  readonly totalTimeoutMs?: number
-  /** Default: 5000. */
-  readonly connectTimeoutMs?: number
-  /** Most connections to one origin; further fetches wait for one. Default: 10000, as invocations that wait for one upstream must not queue. */
-  readonly connectionsPerOrigin?: number
-  /** Default: 5. */
-  readonly maxRedirects?: number
-  /** Gives the addresses of a host name. Default: the resolver of the system. */
-  readonly resolve?: Resolve
+  /** Address ranges in CIDR form, or addresses, that are closed in any case. Default: none. */
+  readonly deny?: readonly string[]
+  readonly limits?: Partial<EgressLimits>
+  /** The thread has ended, with the fetches in it. */
+  readonly onThreadLost?: (lost: { readonly cause: unknown; readonly restartInMs: number }) => void
 }
 
-export interface EgressRequest extends FetchHead {
-  /** Empty: none. */
-  readonly body: Uint8Array
-}
+/** Ends a fetch that is not wanted any more. What it is settled with afterwards says what went over until then. */
+export type StopFetch = () => void
 
-export type EgressResult = (FetchedHead & { readonly body: Uint8Array }) | FailedFetch
-
-/** Fetches for functions, under policy. */
+/** Fetches for functions, under policy, in a thread of its own: here they are only handed over. */
 export interface Egress {
-  /** Never rejects. */
-  fetch(request: EgressRequest, signal: AbortSignal): Promise<EgressResult>
-  /** Ends all connections; fetches at work fail. */
+  /** @param settled called exactly once, later */
+  fetch(request: EgressRequest, settled: (result: EgressResult) => void): StopFetch
+  /** Fetches that have ended, by how. */
+  readonly verdicts: Readonly<Record<FetchVerdict, number>>
+  /** What the thread held a moment ago. */
+  readonly reading: EgressReading
+  /** Ends the thread with all connections; fetches at work fail. */
   close(): Promise<void>
 }
 
-interface HopResponse {
-  readonly status: number
-  readonly statusText: string
-  readonly headers: HeaderList
-  readonly body: { bytes(): Promise<Uint8Array>; dump(options: { limit: number }): Promise<unknown> }
+/** How often the thread is asked whether it is there, and after how many questions without a word it is taken for stuck. */
+const PING_MS = 2_500
+const MAX_UNANSWERED = 4
+
+/**
+ * Starts the thread.
+ * @throws CarpoolError `invalid-setting` if a range of `allow` or `deny` is none
+ */
+export function createEgress(options: EgressOptions = {}, parts: ThreadParts = { startThread, pingMs: PING_MS }): Egress {
+  const { allow = [], deny = [], limits = {}, onThreadLost = () => {} } = options
+  // The thread could only die of a range that is none.
+  createAddressPolicy({ allow, deny })
+  return new ThreadedEgress({ allow, deny, limits }, parts, onThreadLost)
 }
 
-const FORBIDDEN_METHODS: ReadonlySet<string> = new Set(['CONNECT', 'TRACE', 'TRACK'])
-const NORMALISED_METHODS: ReadonlySet<string> = new Set(['DELETE', 'GET', 'HEAD', 'OPTIONS', 'POST', 'PUT'])
-const MAX_REDIRECT_BODY_BYTES = 16 * 1024
+/** What a test may want to have in its hands. */
+interface ThreadParts {
+  readonly startThread: StartThread
+  readonly pingMs: number
+}
 
-/** @throws CarpoolError `invalid-setting` if a range of `allow` is none */
-export function createEgress(options: EgressOptions = {}): Egress {
-  const {
-    allow = [],
-    maxRequestBytes = 10 * 1024 * 1024,
-    maxResponseBytes = 10 * 1024 * 1024,
-    totalTimeoutMs = 30_000,
-    connectTimeoutMs = 5_000,
-    connectionsPerOrigin = 10_000,
-    maxRedirects = 5,
-    resolve,
-  } = options
-  const agent = new Agent({
-    connect: createGuardedConnector({ policy: createAddressPolicy(allow), connectTimeoutMs, ...(resolve && { resolve }) }),
-    connections: connectionsPerOrigin,
-    allowH2: false,
-    // The total time covers both.
-    headersTimeout: 0,
-    bodyTimeout: 0,
-    maxResponseSize: maxResponseBytes,
-  })
+class ThreadedEgress implements Egress {
+  readonly verdicts = { ok: 0, refused: 0, failed: 0, aborted: 0 }
+  readonly #start: ThreadStart
+  readonly #startThread: StartThread
+  readonly #onThreadLost: NonNullable<EgressOptions['onThreadLost']>
+  readonly #open = new Map<number, (result: EgressResult) => void>()
+  readonly #outbox = new Outbox<ToThread>((items, transfers) => this.#thread?.post(items, transfers), queueMicrotask)
+  readonly #watch: NodeJS.Timeout
+  #lastNumber = 0
+  #reading: EgressReading = NOTHING
+  #unanswered = 0
+  /** Absent while the next one waits for its start. */
+  #thread: Thread | undefined
+  #startedAtMs = 0
+  #deaths: ThreadDeaths | undefined
+  #restart: NodeJS.Timeout | undefined
+  #isClosed = false
 
-  async function send({ url, method, headers, body }: Hop, signal: AbortSignal): Promise<HopResponse> {
-    const response = await agent.request({
-      origin: url.origin,
-      path: url.pathname + url.search,
-      method,
-      headers: headers.flat(),
-      body,
-      signal,
-      responseHeaders: 'raw',
-    })
-    // With `raw`, names and values alternate; the types do not know.
-    const raw = response.headers as unknown as readonly string[]
-    const pairs = Array.from({ length: raw.length / 2 }, (_, index) => [raw[2 * index] ?? '', raw[2 * index + 1] ?? ''] as const)
-    return { status: response.statusCode, statusText: response.statusText, headers: responseHeaders(pairs), body: response.body }
+  constructor(
+    start: ThreadStart,
+    { startThread, pingMs }: ThreadParts,
+    onThreadLost: NonNullable<EgressOptions['onThreadLost']>,
+  ) {
+    this.#start = start
+    this.#startThread = startThread
+    this.#onThreadLost = onThreadLost
+    this.#launch()
+    this.#watch = setInterval(() => this.#ping(), pingMs).unref()
   }
 
-  async function follow(first: Hop, redirect: EgressRequest['redirect'], signal: AbortSignal): Promise<EgressResult> {
-    let hop = first
+  get reading(): EgressReading {
+    return this.#reading
+  }
+
+  fetch(request: EgressRequest, settled: (result: EgressResult) => void): StopFetch {
+    const number = ++this.#lastNumber
+    this.#open.set(number, settled)
+    if (this.#thread === undefined) {
+      queueMicrotask(() => this.#fail(number, this.#isClosed ? 'closed' : 'unavailable'))
+      return () => {}
+    }
+    this.#outbox.put({ kind: 'fetch', number, request }, request.body)
+    return () => {
+      if (this.#open.has(number)) this.#outbox.put({ kind: 'stop', number })
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true
+    clearInterval(this.#watch)
+    clearTimeout(this.#restart)
+    const thread = this.#thread
+    this.#thread = undefined
+    this.#failAll('closed')
+    await thread?.terminate()
+  }
+
+  #launch(): void {
+    this.#startedAtMs = monotonicClock()
+    this.#unanswered = 0
     try {
-      for (let redirects = 0; ; redirects += 1) {
-        const { status, statusText, headers, body } = await send(hop, signal)
-        const location = redirect === 'manual' ? undefined : redirectLocation(status, headers)
-        if (location === undefined) {
-          const decoded = await decompress(headers, await body.bytes(), maxResponseBytes)
-          const url = hop.url.href.slice(0, hop.url.href.length - hop.url.hash.length)
-          return { ok: true, status, statusText, url, redirected: redirects > 0, ...decoded }
-        }
-        await body.dump({ limit: MAX_REDIRECT_BODY_BYTES })
-        if (redirect === 'error') throw failure('redirect-refused')
-        if (redirects === maxRedirects) throw failure('too-many-redirects')
-        const next = redirectedHop(hop, status, location)
-        if ('refusal' in next) return { ok: false, message: next.refusal }
-        hop = next.hop
-      }
+      const thread: Thread = this.#startThread(this.#start, {
+        onMessage: (items) => {
+          this.#unanswered = 0
+          for (const item of items) this.#take(item)
+        },
+        onEnd: (cause) => {
+          if (this.#thread === thread) this.#lost(cause)
+        },
+      })
+      this.#thread = thread
     } catch (cause) {
-      return { ok: false, message: describeFailure(cause, hop.url.host, maxResponseBytes) }
+      // The system has no more threads; not even that may end the server.
+      this.#lost(cause)
     }
   }
 
-  async function fetchInTime(request: EgressRequest, signal: AbortSignal): Promise<EgressResult> {
-    const first = firstHop(request, maxRequestBytes)
-    if ('refusal' in first) return { ok: false, message: first.refusal }
-    const ending = new AbortController()
-    const onAbort = (): void => ending.abort(failure('aborted'))
-    signal.addEventListener('abort', onAbort, { once: true })
-    if (signal.aborted) onAbort()
-    const timer = setTimeout(() => ending.abort(failure('timed-out')), totalTimeoutMs)
-    try {
-      return await follow(first.hop, request.redirect, ending.signal)
-    } finally {
-      clearTimeout(timer)
-      signal.removeEventListener('abort', onAbort)
+  #take(item: FromThread): void {
+    if (item.kind === 'reading') this.#reading = item.reading
+    else this.#settle(item.number, item.settled)
+  }
+
+  #lost(cause: unknown): void {
+    this.#thread = undefined
+    this.#reading = NOTHING
+    this.#failAll('interrupted')
+    this.#deaths = afterDeath(this.#deaths, monotonicClock() - this.#startedAtMs)
+    const { delayMs } = this.#deaths
+    this.#onThreadLost({ cause, restartInMs: delayMs })
+    if (delayMs === 0) this.#launch()
+    else this.#restart = setTimeout(() => this.#launch(), delayMs).unref()
+  }
+
+  /** A thread that is stuck is as bad as one that has ended. While nobody waits for it, nobody minds. */
+  #ping(): void {
+    const thread = this.#thread
+    if (thread === undefined) return
+    if (this.#unanswered >= MAX_UNANSWERED) {
+      this.#lost(new Error('The thread does not answer.'))
+      void thread.terminate()
+      return
     }
+    // This thread's own event loop may have been late: only questions count that were asked since.
+    this.#unanswered += 1
+    this.#outbox.put({ kind: 'ping' })
   }
 
-  return {
-    // What follow does not catch is a request that is not of its type.
-    fetch: (request, signal) => fetchInTime(request, signal).catch(() => ({ ok: false, message: 'The request is not valid.' })),
-    close: () => agent.destroy(),
+  #failAll(code: 'closed' | 'interrupted'): void {
+    // Whoever is told may begin the next one.
+    const numbers = [...this.#open.keys()]
+    for (const number of numbers) this.#fail(number, code)
+  }
+
+  #fail(number: number, code: 'closed' | 'interrupted' | 'unavailable'): void {
+    const result = JSON.stringify({ ok: false, message: failureSentence(code) })
+    this.#settle(number, { result, body: NO_BODY, verdict: 'failed', bytesOut: 0, bytesIn: 0 })
+  }
+
+  #settle(number: number, result: EgressResult): void {
+    const settled = this.#open.get(number)
+    if (settled === undefined) return
+    this.#open.delete(number)
+    this.verdicts[result.verdict] += 1
+    settled(result)
   }
 }
 
-function firstHop(
-  { method, url, headers, body }: EgressRequest,
-  maxRequestBytes: number,
-): { readonly hop: Hop } | { readonly refusal: string } {
-  if (body.length > maxRequestBytes) {
-    return { refusal: `The request body has ${body.length} bytes; the limit is ${maxRequestBytes}.` }
-  }
-  const target = fetchTarget(url)
-  if ('refusal' in target) return target
-  const upper = method.toUpperCase()
-  if (FORBIDDEN_METHODS.has(upper)) return { refusal: `The method ${upper} cannot be used.` }
-  const hasBody = body.length > 0
-  if (hasBody && (upper === 'GET' || upper === 'HEAD')) return { refusal: `A ${upper} request cannot have a body.` }
-  return {
-    hop: {
-      url: target.url,
-      method: NORMALISED_METHODS.has(upper) ? upper : method,
-      headers: requestHeaders(headers),
-      body: hasBody ? body : null,
-    },
-  }
-}
+const NO_BODY = new Uint8Array()
+const NOTHING: EgressReading = { open: 0, waiting: 0, connections: 0, memoryBytes: 0 }

@@ -1,64 +1,166 @@
-import { errors } from 'undici'
+import type { EgressLimits } from './limits.ts'
 
-/** Failures that have a code of ours; the others have one of Node, of undici or of the TLS library. */
-export type FailureCode =
-  | 'address-refused'
-  | 'aborted'
-  | 'timed-out'
-  | 'too-many-redirects'
-  | 'response-too-large'
-  | 'undecodable'
-  | 'redirect-refused'
+/** How a fetch ended, for counting: `refused` is what policy forbids or a share does not hold, before or while it is carried out. */
+export type FetchVerdict = 'ok' | 'refused' | 'failed' | 'aborted'
+
+interface FailureEntry {
+  readonly verdict: Exclude<FetchVerdict, 'ok'>
+  /** What the function is told. It names the limit that was passed, and holds nothing of this machine. */
+  readonly sentence: (host: string, limits: EgressLimits) => string
+}
+
+/** Every failure that has a code of ours. */
+const OWN_FAILURES = {
+  'address-refused': refused((host) => `The address of ${host} is not open to functions.`),
+  'port-refused': refused((host) => `The port of ${host} is not open to functions.`),
+  'host-not-listed': refused(
+    (host) => `${host} is not among the hosts that this function may fetch from ("egress" in its config).`,
+  ),
+  'redirect-refused': refused((host) => `${host} answered with a redirect, and the fetch does not allow one.`),
+  'waiting-full': refused(
+    (_host, { maxWaitingPerFunction }) => `Too many fetches of this function wait; the limit is ${maxWaitingPerFunction}.`,
+  ),
+  'invocation-full': refused(
+    (_host, { maxFetchesPerInvocation }) =>
+      `Too many fetches of this invocation are open; the limit is ${maxFetchesPerInvocation} at once.`,
+  ),
+  'memory-full': refused(
+    (_host, { maxMemoryBytes }) =>
+      `The open fetches of this function take more memory than its share of the ${maxMemoryBytes} bytes for all functions.`,
+  ),
+  'aborted': { verdict: 'aborted', sentence: () => 'The fetch was aborted.' },
+  'closed': failed(() => 'The server is shutting down.'),
+  'interrupted': failed(() => 'The server lost the fetch by a fault of its own; the request may have been sent.'),
+  'unavailable': failed(() => 'The server can make no connections to the outside at the moment.'),
+  'timed-out': failed((host, { totalTimeoutMs }) => `${host} did not answer within the ${totalTimeoutMs} ms that the fetch had.`),
+  'wait-timed-out': failed(
+    (host, { totalTimeoutMs }) =>
+      `The fetch of ${host} had to wait for other fetches of this function until its ${totalTimeoutMs} ms were over.`,
+  ),
+  'connect-timed-out': failed(
+    (host, { connectTimeoutMs }) => `${host} did not accept the connection within ${connectTimeoutMs} ms.`,
+  ),
+  'head-timed-out': failed(
+    (host, { headTimeoutMs }) => `${host} took longer than ${headTimeoutMs} ms to send the headers of its response.`,
+  ),
+  'too-many-redirects': failed((_host, { maxRedirects }) => `There were too many redirects; the limit is ${maxRedirects}.`),
+  'too-many-headers': failed(
+    (host, { maxHeaders }) => `The response of ${host} has too many headers; the limit is ${maxHeaders}.`,
+  ),
+  'too-many-interim': failed(
+    (host, { maxInterimResponses }) => `${host} sent too many interim responses; the limit is ${maxInterimResponses}.`,
+  ),
+  'too-many-codings': failed(
+    (host, { maxCodings }) => `The response of ${host} is compressed too many times over; the limit is ${maxCodings}.`,
+  ),
+  'too-much-framing': failed(
+    (host, { maxFramingBytes }) => `The response of ${host} has more than ${maxFramingBytes} bytes besides its body.`,
+  ),
+  'response-too-large': failed(
+    (host, { maxResponseBytes }) => `The response of ${host} is larger than the limit of ${maxResponseBytes} bytes.`,
+  ),
+  'decompressed-too-large': failed(
+    (host, { maxResponseBytes }) =>
+      `The response of ${host}, decompressed, is larger than the limit of ${maxResponseBytes} bytes.`,
+  ),
+  'broken-off': failed(closedBy),
+  'undecodable': failed((host) => `The response of ${host} cannot be decompressed.`),
+} as const satisfies Record<string, FailureEntry>
+
+export type FailureCode = keyof typeof OWN_FAILURES
+
+/** Failures that have a code of Node, of undici or of the resolver. */
+const FOREIGN_SENTENCES: Readonly<Record<string, FailureEntry['sentence']>> = {
+  ENOTFOUND: (host) => `The host name of ${host} is not known.`,
+  EAI_AGAIN: (host) => `The host name of ${host} could not be resolved.`,
+  ECONNREFUSED: (host) => `${host} refused the connection.`,
+  ECONNRESET: closedBy,
+  EPIPE: closedBy,
+  UND_ERR_SOCKET: closedBy,
+  EHOSTUNREACH: unreachable,
+  ENETUNREACH: unreachable,
+  ETIMEDOUT: (host) => `${host} did not accept the connection in time.`,
+  EMFILE: () => 'The server has too many connections open.',
+  ENFILE: () => 'The server has too many connections open.',
+  UND_ERR_HEADERS_OVERFLOW: (host, { maxHeaderBytes }) =>
+    `The headers of the response of ${host} are larger than the limit of ${maxHeaderBytes} bytes.`,
+  UND_ERR_RES_CONTENT_LENGTH_MISMATCH: (host) => `The response of ${host} does not have the length that it announced.`,
+  UND_ERR_INVALID_ARG: () => 'The method or a header of the request is not valid.',
+}
+
+const TLS_CODE = /^(?:ERR_TLS_|ERR_SSL_|CERT_|CRL_|SELF_SIGNED_|DEPTH_ZERO_|UNABLE_TO_|HOSTNAME_MISMATCH|INVALID_CA|EPROTO)/
 
 /** An error that {@link describeFailure} knows by its code. */
 export function failure(code: FailureCode, cause?: unknown): Error {
   return Object.assign(new Error(code, { cause }), { code })
 }
 
-const SENTENCES: Readonly<Record<string, (host: string, limitBytes: number) => string>> = {
-  'address-refused': (host) => `The address of ${host} is not open to functions.`,
-  'aborted': () => 'The fetch was aborted.',
-  'timed-out': (host) => `${host} did not answer in time.`,
-  'too-many-redirects': () => 'There were too many redirects.',
-  'redirect-refused': (host) => `${host} answered with a redirect, and the fetch does not allow one.`,
-  'response-too-large': (host, limitBytes) => `The response of ${host} is larger than the limit of ${limitBytes} bytes.`,
-  'undecodable': (host) => `The response of ${host} cannot be decompressed.`,
-  'ENOTFOUND': (host) => `The host name of ${host} is not known.`,
-  'EAI_AGAIN': (host) => `The host name of ${host} could not be resolved.`,
-  'ECONNREFUSED': (host) => `${host} refused the connection.`,
-  'ECONNRESET': (host) => `${host} closed the connection.`,
-  'EPIPE': (host) => `${host} closed the connection.`,
-  'UND_ERR_SOCKET': (host) => `${host} closed the connection.`,
-  'EHOSTUNREACH': (host) => `${host} cannot be reached.`,
-  'ENETUNREACH': (host) => `${host} cannot be reached.`,
-  'ETIMEDOUT': (host) => `${host} did not accept the connection in time.`,
-  'EMFILE': () => 'The server has too many connections open.',
-  'UND_ERR_CONNECT_TIMEOUT': (host) => `${host} did not accept the connection in time.`,
-  'UND_ERR_HEADERS_TIMEOUT': (host) => `${host} did not answer in time.`,
-  'UND_ERR_BODY_TIMEOUT': (host) => `${host} did not answer in time.`,
-  'UND_ERR_HEADERS_OVERFLOW': (host) => `The response of ${host} has too many headers.`,
-  'UND_ERR_RES_EXCEEDED_MAX_SIZE': (host, limitBytes) =>
-    `The response of ${host} is larger than the limit of ${limitBytes} bytes.`,
-  'UND_ERR_RES_CONTENT_LENGTH_MISMATCH': (host) => `The response of ${host} does not have the length that it announced.`,
-  'UND_ERR_INVALID_ARG': () => 'The method or a header of the request is not valid.',
-  'UND_ERR_DESTROYED': () => 'The server is shutting down.',
-  'UND_ERR_CLOSED': () => 'The server is shutting down.',
+export function isFailure(cause: unknown): boolean {
+  return isOwn(codeOf(cause))
+}
+
+/** An error for a request that is not carried out, with what the function is told. */
+export function refusal(message: string): Error {
+  return Object.assign(new Error(message), { code: REFUSAL })
+}
+
+const REFUSAL = 'refusal'
+
+export interface FailureDescription {
+  readonly verdict: Exclude<FetchVerdict, 'ok'>
+  readonly message: string
 }
 
 /**
  * What a function may know of a failure. It is built from the code alone: the messages of Node and undici hold addresses of this machine.
  * @param host of the URL that was fetched last
+ * @param limits those of this fetch
  */
-export function describeFailure(cause: unknown, host: string, limitBytes: number): string {
+export function describeFailure(cause: unknown, host: string, limits: EgressLimits): FailureDescription {
   const code = codeOf(cause)
-  if (Object.hasOwn(SENTENCES, code)) return SENTENCES[code]?.(host, limitBytes) ?? ''
-  if (cause instanceof errors.HTTPParserError) return `${host} gave no valid HTTP response.`
-  if (/^(?:ERR_TLS_|ERR_SSL_|CERT_|CRL_|SELF_SIGNED_|DEPTH_ZERO_|UNABLE_TO_|HOSTNAME_MISMATCH|INVALID_CA|EPROTO)/.test(code)) {
-    return `The TLS connection to ${host} failed (${code}).`
+  if (code === REFUSAL && cause instanceof Error) return { verdict: 'refused', message: cause.message }
+  if (isOwn(code)) {
+    const { verdict, sentence }: FailureEntry = OWN_FAILURES[code]
+    return { verdict, message: sentence(host, limits) }
   }
+  // Its code differs by what the parser tripped over.
+  if (cause instanceof Error && cause.name === 'HTTPParserError')
+    return { verdict: 'failed', message: `${host} gave no valid HTTP response.` }
+  return { verdict: 'failed', message: foreignSentence(code, host, limits) }
+}
+
+/** What a function is told of a failure that is not about a host. */
+export function failureSentence(code: 'closed' | 'interrupted' | 'unavailable' | 'aborted'): string {
+  return OWN_FAILURES[code].sentence()
+}
+
+function foreignSentence(code: string, host: string, limits: EgressLimits): string {
+  const sentence = Object.hasOwn(FOREIGN_SENTENCES, code) ? FOREIGN_SENTENCES[code] : undefined
+  if (sentence !== undefined) return sentence(host, limits)
+  if (TLS_CODE.test(code)) return `The TLS connection to ${host} failed (${code}).`
   return `The fetch of ${host} failed.`
+}
+
+function isOwn(code: string): code is FailureCode {
+  return Object.hasOwn(OWN_FAILURES, code)
 }
 
 function codeOf(cause: unknown): string {
   return cause instanceof Error && 'code' in cause ? String(cause.code) : ''
+}
+
+function closedBy(host: string): string {
+  return `${host} closed the connection.`
+}
+
+function unreachable(host: string): string {
+  return `${host} cannot be reached.`
+}
+
+function refused<S extends FailureEntry['sentence'] | (() => string)>(sentence: S): { verdict: 'refused'; sentence: S } {
+  return { verdict: 'refused', sentence }
+}
+
+function failed<S extends FailureEntry['sentence'] | (() => string)>(sentence: S): { verdict: 'failed'; sentence: S } {
+  return { verdict: 'failed', sentence }
 }

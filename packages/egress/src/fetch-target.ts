@@ -1,22 +1,16 @@
-/** The ports that the fetch standard blocks, because what listens there could take a request for something else. */
-const BLOCKED_PORTS: ReadonlySet<number> = new Set([
-  1, 7, 9, 11, 13, 15, 17, 19, 20, 21, 22, 23, 25, 37, 42, 43, 53, 69, 77, 79, 87, 95, 101, 102, 103, 104, 109, 110, 111, 113,
-  115, 117, 119, 123, 135, 137, 139, 143, 161, 179, 389, 427, 465, 512, 513, 514, 515, 526, 530, 531, 532, 540, 548, 554, 556,
-  563, 587, 601, 636, 989, 990, 993, 995, 1719, 1720, 1723, 2049, 3659, 4045, 4190, 5060, 5061, 6000, 6566, 6665, 6666, 6667,
-  6668, 6669, 6679, 6697, 10080,
-])
+import { refusal } from './failure.ts'
 
-/** A URL that may be fetched, as far as can be told without its address; or why not. */
-export type FetchTarget = { readonly url: URL } | { readonly refusal: string }
-
-/** @param base what a relative URL is relative to, such as the URL that redirects */
-export function fetchTarget(text: string, base?: URL): FetchTarget {
+/**
+ * Reads a URL that is to be fetched, and checks what can be told without its address.
+ * @param base what a relative URL is relative to, such as the URL that redirects
+ * @throws refusal
+ */
+export function fetchTarget(text: string, base?: URL): URL {
   const url = URL.parse(text, base)
-  if (url === null) return { refusal: 'The URL is not valid.' }
+  if (url === null) throw refusal('The URL is not valid.')
   if (url.protocol !== 'http:' && url.protocol !== 'https:') {
-    return { refusal: `Only http: and https: can be fetched, not ${url.protocol.slice(0, 40)}` }
+    throw refusal(`Only http: and https: can be fetched, not ${url.protocol.slice(0, 40)}`)
   }
-  if (url.username !== '' || url.password !== '') return { refusal: 'A URL with a user name or a password cannot be fetched.' }
-  if (url.port !== '' && BLOCKED_PORTS.has(Number(url.port))) return { refusal: `Port ${url.port} cannot be fetched from.` }
-  return { url }
+  if (url.username !== '' || url.password !== '') throw refusal('A URL with a user name or a password cannot be fetched.')
+  return url
 }

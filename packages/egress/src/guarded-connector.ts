@@ -1,63 +1,118 @@
-import { lookup as systemLookup, type LookupAddress } from 'node:dns'
-import { isIP, type LookupFunction } from 'node:net'
-import { buildConnector } from 'undici'
+import type { LookupAddress } from 'node:dns'
+import { connect as connectTcp, isIP, type LookupFunction, type Socket } from 'node:net'
+import { connect as connectTls } from 'node:tls'
 import type { AddressPolicy } from './address-policy.ts'
 import { failure } from './failure.ts'
-
-/** Gives every address of a host name. */
-export type Resolve = (hostname: string, callback: (error: Error | null, addresses: LookupAddress[]) => void) => void
+import type { Resolve } from './resolver.ts'
 
 export interface ConnectorOptions {
   readonly policy: AddressPolicy
   readonly connectTimeoutMs: number
-  /** Default: the resolver of the system. */
-  readonly resolve?: Resolve
+  readonly resolve: Resolve
 }
+
+export interface ConnectTarget {
+  /** A name, or an address without brackets. */
+  readonly hostname: string
+  readonly protocol: string
+  /** Empty: that of the protocol. */
+  readonly port: string
+}
+
+export type Connected = (error: Error | null, socket: Socket | null) => void
 
 /**
- * Makes connections for undici, to permitted addresses only. It is the one place where functions' connections begin, and the address that
- * is checked is the one that is connected to: a name that resolves to something else a moment later gains nothing.
+ * Makes a connection, and says when it is there or not.
+ * @returns the socket that tries, which can be destroyed; undefined if none does
  */
-export function createGuardedConnector({
-  policy,
-  connectTimeoutMs,
-  resolve = resolveBySystem,
-}: ConnectorOptions): buildConnector.connector {
+export type Connect = (target: ConnectTarget, connected: Connected) => Socket | undefined
+
+/** Addresses of a name that are tried: a name with a thousand must not cause a thousand attempts. */
+const MAX_ADDRESSES = 8
+const KEEP_ALIVE_PROBE_MS = 60_000
+
+/**
+ * Makes connections to permitted addresses only. It is the one place where functions' connections begin, and the address that is checked is the
+ * one that is connected to: a name that resolves to something else a moment later gains nothing.
+ */
+export function createGuardedConnector({ policy, connectTimeoutMs, resolve }: ConnectorOptions): Connect {
   const resolveJoined = joinLookups(resolve)
-  const lookup: LookupFunction = (hostname, options, callback) => {
-    resolveJoined(hostname, (error, addresses) => {
-      const permitted = addresses?.filter(({ address }) => policy.permits(address)) ?? []
-      const [first] = permitted
-      if (error !== null) callback(error, [])
-      else if (first === undefined) callback(failure('address-refused'), [])
-      else if (options.all) callback(null, permitted)
-      else callback(null, first.address, first.family)
-    })
-  }
-  const connect = buildConnector({ timeout: connectTimeoutMs, allowH2: false, lookup })
-  return (options, callback) => {
-    // Node looks up names only, so a literal address comes by here.
-    if (isIP(options.hostname) !== 0 && !policy.permits(options.hostname)) {
-      queueMicrotask(() => callback(failure('address-refused'), null))
-      return
+
+  async function lookUp(port: number, ...[hostname, { all = false }, callback]: Parameters<LookupFunction>): Promise<void> {
+    let found: Sifted
+    try {
+      found = sift(policy, await resolveJoined(hostname), port)
+    } catch (cause) {
+      return callback(cause as NodeJS.ErrnoException, [])
     }
-    connect(options, callback)
+    const [first] = found.permitted
+    if (first === undefined) callback(failure(found.verdict), [])
+    else if (all) callback(null, found.permitted)
+    else callback(null, first.address, first.family)
+  }
+
+  return ({ hostname, protocol, port: portText }, connected) => {
+    const isSecure = protocol === 'https:'
+    const port = portText === '' ? (isSecure ? 443 : 80) : Number(portText)
+    // Node looks up names only, so a literal address comes by here.
+    const verdict = isIP(hostname) === 0 ? 'permitted' : policy.judge(hostname, port)
+    if (verdict !== 'permitted') {
+      queueMicrotask(() => connected(failure(verdict), null))
+      return undefined
+    }
+    const options = { host: hostname, port, lookup: (...question: Parameters<LookupFunction>) => void lookUp(port, ...question) }
+    const socket = isSecure
+      ? connectTls({
+          ...options,
+          ...(isIP(hostname) === 0 && { servername: hostname.replace(/\.$/, '') }),
+          ALPNProtocols: ['http/1.1'],
+        })
+      : connectTcp(options)
+    const timer = setTimeout(() => socket.destroy(failure('connect-timed-out')), connectTimeoutMs)
+    let isSettled = false
+    const settle: Connected = (error, result) => {
+      if (isSettled) return
+      isSettled = true
+      clearTimeout(timer)
+      connected(error, result)
+    }
+    socket
+      .setNoDelay(true)
+      .setKeepAlive(true, KEEP_ALIVE_PROBE_MS)
+      .once(isSecure ? 'secureConnect' : 'connect', () => {
+        // Once more, of what really was connected to.
+        const peer = policy.judge(socket.remoteAddress ?? '', port)
+        if (peer === 'permitted') settle(null, socket)
+        else socket.destroy(failure(peer))
+      })
+      .on('error', (error) => settle(error, null))
+      .once('close', () => settle(failure('aborted'), null))
+    return socket
   }
 }
 
-const resolveBySystem: Resolve = (hostname, callback) => systemLookup(hostname, { all: true }, callback)
+interface Sifted {
+  readonly permitted: LookupAddress[]
+  /** Why there is none: the port, if only that is in the way. */
+  readonly verdict: 'address-refused' | 'port-refused'
+}
 
-/** Joins a lookup to one of the same name that is under way: fetches of one upstream come in crowds, and the system looks up few at a time. */
+/** The addresses that may be connected to. */
+function sift(policy: AddressPolicy, addresses: readonly LookupAddress[], port: number): Sifted {
+  const judged = addresses.map((address) => ({ address, verdict: policy.judge(address.address, port) }))
+  const permitted = judged.filter(({ verdict }) => verdict === 'permitted').map(({ address }) => address)
+  const isPort = judged.some(({ verdict }) => verdict === 'port-refused')
+  return { permitted: permitted.slice(0, MAX_ADDRESSES), verdict: isPort ? 'port-refused' : 'address-refused' }
+}
+
+/** Joins a lookup to one of the same name that is under way: fetches of one upstream come in crowds. */
 function joinLookups(resolve: Resolve): Resolve {
-  const waiting = new Map<string, Parameters<Resolve>[1][]>()
-  return (hostname, callback) => {
-    const others = waiting.get(hostname)
-    if (others !== undefined) return void others.push(callback)
-    const callbacks = [callback]
-    waiting.set(hostname, callbacks)
-    resolve(hostname, (error, addresses) => {
-      waiting.delete(hostname)
-      for (const each of callbacks) each(error, addresses)
-    })
+  const underWay = new Map<string, ReturnType<Resolve>>()
+  return (hostname) => {
+    const others = underWay.get(hostname)
+    if (others !== undefined) return others
+    const lookup = resolve(hostname).finally(() => underWay.delete(hostname))
+    underWay.set(hostname, lookup)
+    return lookup
   }
 }

@@ -10,13 +10,17 @@ const CONNECTION_HEADERS: ReadonlySet<string> = new Set([
   'upgrade',
   'http2-settings',
 ])
-const REQUEST_ONLY_HEADERS: ReadonlySet<string> = new Set(['host', 'content-length', 'expect'])
+/** Made by the client, or by Carpool: a function that could set them could hide from the count of its hops (RFC 8586). */
+const REQUEST_ONLY_HEADERS: ReadonlySet<string> = new Set(['host', 'content-length', 'expect', 'cdn-loop'])
+const OWN_PREFIX = 'x-carpool-'
 const CREDENTIAL_HEADERS: ReadonlySet<string> = new Set(['authorization', 'cookie'])
 const BODY_HEADERS: ReadonlySet<string> = new Set(['content-encoding', 'content-language', 'content-location', 'content-type'])
 
 /** What of a function's headers is sent, with the defaults of a fetch. */
 export function requestHeaders(headers: HeaderList): HeaderList {
-  const kept = withoutConnectionHeaders(headers).filter(([name]) => !REQUEST_ONLY_HEADERS.has(name))
+  const kept = withoutConnectionHeaders(headers).filter(
+    ([name]) => !REQUEST_ONLY_HEADERS.has(name) && !name.startsWith(OWN_PREFIX),
+  )
   const has = (wanted: string): boolean => kept.some(([name]) => name === wanted)
   const defaults: HeaderList = [
     ['accept', '*/*'],

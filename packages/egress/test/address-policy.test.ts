@@ -1,8 +1,16 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { createAddressPolicy } from '../src/address-policy.ts'
+import { createAddressPolicy, type AddressPolicyOptions } from '../src/address-policy.ts'
+import { BLOCKED_PORTS } from '../src/blocked-ports.ts'
+import { createOwnAddresses } from '../src/own-addresses.ts'
 
-const policy = createAddressPolicy([])
+/** A policy by its port of most use. */
+function policyOf(options: AddressPolicyOptions = {}): { permits(address: string): boolean } {
+  const policy = createAddressPolicy(options)
+  return { permits: (address) => policy.judge(address, 443) === 'permitted' }
+}
+
+const policy = policyOf()
 
 const octets = fc.tuple(fc.nat(255), fc.nat(255), fc.nat(255), fc.nat(255))
 type Octets = [number, number, number, number]
@@ -142,7 +150,7 @@ t.test('every known address of cloud metadata and of the machine itself is refus
 t.test('an opened range opens its own addresses, in every form, and no others', async (t) => {
   fc.assert(
     fc.property(octets, fc.integer({ min: 1, max: 32 }), octets, (network, prefixLength, other) => {
-      const opened = createAddressPolicy([`${network.join('.')}/${prefixLength}`])
+      const opened = policyOf({ allow: [`${network.join('.')}/${prefixLength}`] })
       const bits = (address: Octets): string =>
         address
           .map((octet) => octet.toString(2).padStart(8, '0'))
@@ -155,27 +163,76 @@ t.test('an opened range opens its own addresses, in every form, and no others', 
     }),
     { numRuns: 1000 },
   )
-  const loopback = createAddressPolicy(['127.0.0.0/8', '::1/128'])
+  const loopback = policyOf({ allow: ['127.0.0.0/8', '::1/128'] })
   t.ok(loopback.permits('127.0.0.1') && loopback.permits('::1') && loopback.permits('::ffff:127.0.0.1'))
   t.notOk(loopback.permits('::2') || loopback.permits('10.0.0.1'))
-  t.notOk(createAddressPolicy(['::/0']).permits('127.0.0.1'), 'an IPv6 range opens no IPv4 address')
-  t.notOk(createAddressPolicy(['0.0.0.0/0']).permits('::1'))
+  t.notOk(policyOf({ allow: ['::/0'] }).permits('127.0.0.1'), 'an IPv6 range opens no IPv4 address')
+  t.notOk(policyOf({ allow: ['0.0.0.0/0'] }).permits('::1'))
 })
 
 t.test('a range that is none is refused by name', async (t) => {
-  for (const range of [
+  const ranges = [
     '',
     'localhost',
-    '10.0.0.0',
     '10.0.0.0/33',
     '10.0.0/8',
+    '10.0.0',
     '::/129',
     'fe80::1%eth0/64',
+    'fe80::1%eth0',
     '10.0.0.0/8 ',
-    '10.0.0.0/-1',
-    '1.2.3.4/0x8',
-  ])
-    t.throws(() => createAddressPolicy(['10.0.0.0/8', range]), { code: 'invalid-setting', message: JSON.stringify(range) }, range)
-  t.throws(() => createAddressPolicy(['::ffff:10.0.0.0/104']), { code: 'invalid-setting' })
-  t.throws(() => createAddressPolicy(['::ffff:10.0.0.0/8']), { code: 'invalid-setting' })
+  ]
+  for (const range of [...ranges, '10.0.0.0/', '10.0.0.0/-1', '1.2.3.4/0x8', '::ffff:10.0.0.0/104', '::ffff:10.0.0.0/8']) {
+    const error = { code: 'invalid-setting', message: JSON.stringify(range) }
+    t.throws(() => createAddressPolicy({ allow: ['10.0.0.0/8', range] }), error, `allow ${range}`)
+    t.throws(() => createAddressPolicy({ deny: [range] }), error, `deny ${range}`)
+  }
+})
+
+t.test('a single address can be opened and closed without a prefix', async (t) => {
+  const opened = policyOf({ allow: ['10.0.0.7', 'fd00::7'], deny: ['1.1.1.1'] })
+  t.ok(opened.permits('10.0.0.7') && opened.permits('fd00::7') && opened.permits('fd00:0::0:7') && opened.permits('1.1.1.2'))
+  t.notOk(opened.permits('10.0.0.6') || opened.permits('10.0.0.8') || opened.permits('fd00::6') || opened.permits('1.1.1.1'))
+})
+
+t.test('what is closed stays closed, in every form, whatever is open', async () => {
+  fc.assert(
+    fc.property(octets, fc.integer({ min: 0, max: 32 }), (network, prefixLength) => {
+      const closed = policyOf({ allow: ['0.0.0.0/0', '::/0'], deny: [`${network.join('.')}/${prefixLength}`] })
+      return [network.join('.'), `::ffff:${pairs(network)}`, `64:ff9b::${network.join('.')}`].every(
+        (text) => !closed.permits(text),
+      )
+    }),
+  )
+})
+
+t.test('the ports that the fetch standard blocks are open only where the operator opened the addresses', async (t) => {
+  const judge = createAddressPolicy({ allow: ['10.0.0.0/8', '9.9.9.9'] })
+  for (const port of BLOCKED_PORTS) {
+    t.equal(judge.judge('1.1.1.1', port), 'port-refused', String(port))
+    t.equal(judge.judge('192.168.0.1', port), 'address-refused', 'an address that is closed gives away nothing by its ports')
+    t.equal(judge.judge('10.0.0.1', port), 'permitted')
+    t.equal(judge.judge('9.9.9.9', port), 'permitted')
+  }
+  for (const port of [25, 465, 587, 22, 23, 53, 110, 143, 993, 995, 6000]) t.ok(BLOCKED_PORTS.has(port), String(port))
+  for (const port of [80, 443, 8080, 8443, 3000, 5432]) t.equal(judge.judge('1.1.1.1', port), 'permitted', String(port))
+})
+
+t.test('a public address of this machine is closed as well, for as long as it has it', async (t) => {
+  let nowMs = 0
+  let addresses = ['5.6.7.8', '2a00:1450:4001:0::1', '127.0.0.1']
+  const isOwn = createOwnAddresses(
+    () => nowMs,
+    () => addresses,
+  )
+  const policy = policyOf({ isOwn })
+  t.notOk(policy.permits('5.6.7.8') || policy.permits('::ffff:5.6.7.8') || policy.permits('64:ff9b::506:708'))
+  t.notOk(policy.permits('2a00:1450:4001::1') || policy.permits('2A00:1450:4001:0:0:0:0:1%eth0'))
+  t.ok(policy.permits('5.6.7.9'))
+  t.ok(policyOf({ isOwn, allow: ['5.6.7.8/32'] }).permits('5.6.7.8'), 'the operator may open it')
+  addresses = ['5.6.7.9']
+  t.notOk(policy.permits('5.6.7.8'))
+  nowMs = 10_000
+  t.ok(policy.permits('5.6.7.8'))
+  t.notOk(policy.permits('5.6.7.9'))
 })

@@ -4,79 +4,15 @@ import { readFileSync } from 'node:fs'
 import { createServer as createTlsServer } from 'node:https'
 import { createServer as createTcpServer } from 'node:net'
 import { join } from 'node:path'
-import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib'
 import t from 'tap'
-import { fetcher, header, listen, text, upstream } from './fixtures/upstream.ts'
-
-const CODERS = { gzip: gzipSync, 'x-gzip': gzipSync, deflate: deflateSync, br: brotliCompressSync, zstd: zstdCompressSync }
-const tooLarge = /^FAILED: The response of 127\.0\.0\.1:\d+ is larger than the limit of 1000 bytes\.$/
-
-t.test('a compressed response comes decompressed, and its headers do not claim otherwise', async (t) => {
-  const origin = await upstream(t, (request, response) => {
-    const codings = decodeURIComponent(request.url?.slice(1) ?? '')
-    const body = codings.split(', ').reduce<Buffer>((plain, coding) => {
-      if (coding === 'raw') return deflateRawSync(plain)
-      const coder = CODERS[coding as keyof typeof CODERS]
-      return coder === undefined ? plain : coder(plain)
-    }, Buffer.from('plain text'))
-    response
-      .writeHead(200, { 'content-encoding': codings.replace('raw', 'deflate') })
-      .end(request.method === 'HEAD' ? undefined : body)
-  })
-  const fetch = fetcher(t)
-  for (const codings of [...Object.keys(CODERS), 'raw', 'gzip, br', 'identity', 'deflate, gzip, zstd']) {
-    const result = await fetch(`${origin}/${codings}`)
-    t.equal(text(result), 'plain text', codings)
-    if (codings !== 'identity' && result.ok)
-      t.same([header(result.headers, 'content-encoding'), header(result.headers, 'content-length')], [[], []])
-  }
-  const unknown = await fetch(`${origin}/sdch`)
-  t.equal(text(unknown), 'plain text')
-  t.same(unknown.ok && header(unknown.headers, 'content-encoding'), ['sdch'])
-  t.match(await fetch(`${origin}/gzip`, { method: 'HEAD' }), { ok: true, status: 200 })
-  t.match(text(await fetch(`${origin}/${Array.from({ length: 6 }, () => 'gzip').join(', ')}`)), /cannot be decompressed/)
-})
-
-t.test('a response is limited as it is sent and as it is decompressed', async (t) => {
-  const origin = await upstream(t, (request, response) => {
-    const [, how, size] = request.url?.split('/') ?? []
-    const body = Buffer.alloc(Number(size), 'x')
-    if (how === 'announced') response.writeHead(200, { 'content-length': body.length }).end(body)
-    else if (how === 'chunked') {
-      response.write(body.subarray(0, 10))
-      response.end(body.subarray(10))
-    } else if (how === 'lying') response.writeHead(200, { 'content-encoding': 'gzip' }).end('not gzip at all')
-    else if (how === 'cut') response.writeHead(200, { 'content-encoding': 'gzip' }).end(gzipSync(body).subarray(0, -9))
-    else response.writeHead(200, { 'content-encoding': how }).end(CODERS[how as keyof typeof CODERS](body))
-  })
-  const fetch = fetcher(t, { maxResponseBytes: 1000 })
-  for (const how of ['announced', 'chunked', ...Object.keys(CODERS)]) {
-    t.equal(text(await fetch(`${origin}/${how}/1000`)).length, 1000, how)
-    t.match(text(await fetch(`${origin}/${how}/1001`)), tooLarge, how)
-  }
-  for (const how of ['gzip', 'deflate', 'br', 'zstd'])
-    t.match(text(await fetch(`${origin}/${how}/500000`)), tooLarge, `bomb of ${how}`)
-  t.match(text(await fetch(`${origin}/lying/0`)), /cannot be decompressed/)
-  t.match(text(await fetch(`${origin}/cut/100`)), /cannot be decompressed/)
-})
+import { fetcher, listen, text, upstream } from './fixtures/upstream.ts'
 
 t.test('a request body is limited', async (t) => {
   const origin = await upstream(t, (request, response) => request.pipe(response))
-  const fetch = fetcher(t, { maxRequestBytes: 1000 })
+  const fetch = fetcher(t, { limits: { maxRequestBytes: 1000 } })
   const send = (bytes: number) => fetch(origin, { method: 'POST', body: Buffer.alloc(bytes, 'x') })
   t.equal(text(await send(1000)).length, 1000)
-  t.equal(text(await send(1001)), 'FAILED: The request body has 1001 bytes; the limit is 1000.')
-})
-
-t.test('a server that does not answer, or never ends its answer, is given up', async (t) => {
-  const origin = await upstream(t, (request, response) => {
-    if (request.url === '/begun') response.write('begun')
-    if (request.url === '/early') response.writeEarlyHints({ link: '</x>; rel=preload' })
-    if (request.url === '/moved') response.writeHead(302, { location: '/' }).write('x')
-  })
-  const gone = /^FAILED: 127\.0\.0\.1:\d+ did not answer in time\.$/
-  const patient = fetcher(t, { totalTimeoutMs: 60 })
-  for (const path of ['silent', 'begun', 'early', 'moved']) t.match(text(await patient(`${origin}/${path}`)), gone, path)
+  t.match(await send(1001), { verdict: 'refused', message: 'The request body has 1001 bytes; the limit is 1000.', bytesOut: 0 })
 })
 
 t.test('an aborted fetch ends at once, and its connection with it', async (t) => {
@@ -91,9 +27,9 @@ t.test('an aborted fetch ends at once, and its connection with it', async (t) =>
   const socket = await arrived.promise
   const closed = new Promise((resolve) => socket.on('close', resolve))
   aborting.abort()
-  t.same(await result, { ok: false, message: 'The fetch was aborted.' })
+  t.match(await result, { ok: false, verdict: 'aborted', message: 'The fetch was aborted.' })
   await closed
-  t.same(await fetch(origin, {}, aborting.signal), { ok: false, message: 'The fetch was aborted.' })
+  t.match(await fetch(origin, {}, aborting.signal), { ok: false, verdict: 'aborted', message: 'The fetch was aborted.' })
 })
 
 t.test('what goes wrong on the way is told without a word of this machine', async (t) => {
@@ -117,7 +53,7 @@ t.test('what goes wrong on the way is told without a word of this machine', asyn
     '/nothing': /closed the connection\.$/,
     '/garbage': /gave no valid HTTP response\.$/,
     '/short': /(?:closed the connection|does not have the length that it announced)\.$/,
-    '/headers': /has too many headers\.$/,
+    '/headers': /The headers of the response of .* are larger than the limit of 32768 bytes\.$/,
     '/chunks': /gave no valid HTTP response\.$/,
     '/smuggled': /does not have the length that it announced\.$/,
     '/switching': /^The fetch of 127\.0\.0\.1:\d+ failed\.$/,

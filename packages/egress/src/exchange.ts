@@ -1,0 +1,214 @@
+import type { HeaderList } from '@carpool/core'
+import type { Dispatcher } from 'undici'
+import type { MemoryLease } from './body-buffer.ts'
+import type { Connection } from './connection.ts'
+import { contentCodings, decodedHeaders } from './content-coding.ts'
+import { failure } from './failure.ts'
+import { responseHeaders } from './header-policy.ts'
+import type { EgressLimits } from './limits.ts'
+import type { Hop } from './redirect.ts'
+import { decodingSink, discardingSink, plainSink, type BodyEvents, type BodySink } from './response-body.ts'
+
+/** Bytes of bodies that have gone over connections, also if the fetch fails. */
+export interface ByteTally {
+  bytesOut: number
+  /** As they came, compressed or not. */
+  bytesIn: number
+}
+
+export interface HopResponse {
+  readonly status: number
+  readonly statusText: string
+  readonly headers: HeaderList
+  readonly body: Uint8Array
+  /** Whether the connection can be used again. */
+  readonly isWhole: boolean
+}
+
+export interface ExchangeParts {
+  readonly limits: EgressLimits
+  readonly lease: MemoryLease
+  readonly tally: ByteTally
+  /** Its reason is what the exchange fails with. */
+  readonly signal: AbortSignal
+  /** Whether the body of a response is wanted. */
+  readonly wantsBody: (status: number, headers: HeaderList) => boolean
+}
+
+/**
+ * Sends one request and takes its response, under every limit that one exchange can pass. When it rejects, the connection is to be discarded.
+ * @throws failure, or an error of Node or undici
+ */
+export function exchange(connection: Connection, hop: Hop, parts: ExchangeParts): Promise<HopResponse> {
+  return new Promise((resolve, reject) => {
+    const { signal } = parts
+    const abort = (): void => running.fail(signal.reason as Error)
+    const leave = (): void => signal.removeEventListener('abort', abort)
+    const running = new Exchange(connection, parts, {
+      onDone: (response) => {
+        leave()
+        resolve(response)
+      },
+      onFailed: (cause) => {
+        leave()
+        reject(cause)
+      },
+    })
+    signal.addEventListener('abort', abort, { once: true })
+    if (signal.aborted) abort()
+    else running.begin(hop)
+  })
+}
+
+interface ExchangeEvents {
+  readonly onDone: (response: HopResponse) => void
+  readonly onFailed: (cause: Error) => void
+}
+
+/** What an exchange knows of its response so far. */
+class Exchange implements Dispatcher.DispatchHandler {
+  readonly #connection: Connection
+  readonly #parts: ExchangeParts
+  readonly #events: ExchangeEvents
+  #controller: Dispatcher.DispatchController | undefined
+  #head: Omit<HopResponse, 'body' | 'isWhole'> | undefined
+  #sink: BodySink | undefined
+  #headTimer: NodeJS.Timeout | undefined
+  #interimResponses = 0
+  #bodyBytes = 0
+  #isHead = false
+  #isAtEnd = false
+  #isOver = false
+
+  constructor(connection: Connection, parts: ExchangeParts, events: ExchangeEvents) {
+    this.#connection = connection
+    this.#parts = parts
+    this.#events = events
+  }
+
+  begin({ url, method, headers, body }: Hop): void {
+    this.#isHead = method === 'HEAD'
+    const options = { path: url.pathname + url.search, method, headers: headers.flat(), body }
+    this.#connection.begin(options, this, () => this.#checkFraming())
+  }
+
+  fail(cause: Error): void {
+    if (!this.#finish()) return
+    this.#sink?.destroy()
+    this.#controller?.abort(cause)
+    this.#events.onFailed(cause)
+  }
+
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    this.#controller = controller
+  }
+
+  onBodySent(chunk: Uint8Array): void {
+    this.#parts.tally.bytesOut += chunk.length
+  }
+
+  /** The first byte of a head has come: of the response, or of an interim one. */
+  onResponseStarted(): void {
+    this.#headTimer ??= setTimeout(() => this.fail(failure('head-timed-out')), this.#parts.limits.headTimeoutMs)
+  }
+
+  onResponseStart(controller: Dispatcher.DispatchController, status: number, _headers: unknown, statusText = ''): void {
+    clearTimeout(this.#headTimer)
+    this.#headTimer = undefined
+    if (this.#isOver) return
+    const { limits } = this.#parts
+    if (status < 200) {
+      this.#interimResponses += 1
+      if (this.#interimResponses > limits.maxInterimResponses) this.fail(failure('too-many-interim'))
+      return
+    }
+    this.#attempt(() => {
+      const raw = controller.rawHeaders as readonly Uint8Array[]
+      if (raw.length / 2 > limits.maxHeaders) throw failure('too-many-headers')
+      const headers = responseHeaders(headerPairs(raw))
+      this.#head = { status, statusText, headers }
+      this.#sink = this.#createSink(status, headers)
+    })
+  }
+
+  onResponseData(controller: Dispatcher.DispatchController, chunk: Uint8Array): void {
+    if (this.#isOver) return
+    this.#bodyBytes += chunk.length
+    this.#parts.tally.bytesIn += chunk.length
+    this.#attempt(() => {
+      if (this.#sink?.write(chunk) === false) controller.pause()
+    })
+  }
+
+  onResponseEnd(): void {
+    if (this.#isOver) return
+    // A peer that breaks off a body which only the end of the connection ends has not sent all of it.
+    if (this.#connection.isBroken) return this.fail(failure('broken-off'))
+    this.#isAtEnd = true
+    this.#attempt(() => this.#sink?.end())
+  }
+
+  onResponseError(_controller: unknown, cause: Error): void {
+    this.fail(cause)
+  }
+
+  #createSink(status: number, headers: HeaderList): BodySink {
+    const { limits, lease, wantsBody } = this.#parts
+    const events: BodyEvents = {
+      onRoom: () => this.#controller?.resume(),
+      onDone: (body) => this.#complete(body),
+      onFailed: (cause) => this.fail(cause),
+    }
+    if (!wantsBody(status, headers)) return discardingSink(events)
+    // The length that a response to HEAD has is of a body that does not come.
+    const announced = this.#isHead ? 0 : announcedBytes(headers)
+    if (announced > limits.maxResponseBytes) throw failure('response-too-large')
+    const codings = contentCodings(headers, limits.maxCodings)
+    const options = { limitBytes: limits.maxResponseBytes, lease }
+    if (codings.length === 0) return plainSink(options, announced, events)
+    return decodingSink(codings, options, events)
+  }
+
+  #complete(body: Uint8Array): void {
+    const head = this.#head
+    if (head === undefined || !this.#finish()) return
+    const isDecoded = this.#bodyBytes > 0 && contentCodings(head.headers, this.#parts.limits.maxCodings).length > 0
+    const headers = isDecoded ? decodedHeaders(head.headers) : head.headers
+    this.#events.onDone({ ...head, headers, body, isWhole: this.#isAtEnd })
+  }
+
+  #checkFraming(): void {
+    if (this.#connection.bytesRead - this.#bodyBytes > this.#parts.limits.maxFramingBytes) this.fail(failure('too-much-framing'))
+  }
+
+  #attempt(work: () => void): void {
+    try {
+      work()
+    } catch (cause) {
+      this.fail(cause as Error)
+    }
+  }
+
+  #finish(): boolean {
+    if (this.#isOver) return false
+    this.#isOver = true
+    clearTimeout(this.#headTimer)
+    return true
+  }
+}
+
+function announcedBytes(headers: HeaderList): number {
+  const bytes = Number(headers.find(([name]) => name === 'content-length')?.[1])
+  return bytes > 0 ? bytes : 0
+}
+
+/** Names and values alternate; bytes beyond ASCII are taken one by one, as the fetch standard has it. */
+function headerPairs(raw: readonly Uint8Array[]): HeaderList {
+  const pairs: [string, string][] = []
+  for (let index = 0; index + 1 < raw.length; index += 2) pairs.push([latin1(raw[index]), latin1(raw[index + 1])])
+  return pairs
+}
+
+function latin1(bytes: Uint8Array | string | undefined): string {
+  return typeof bytes === 'object' ? Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('latin1') : (bytes ?? '')
+}

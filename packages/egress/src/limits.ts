@@ -1,0 +1,60 @@
+/** What fetches of functions may take. All of it together is what the outside can cost the server. */
+export interface EgressLimits {
+  /** Largest request body. Default: 10 MiB. */
+  readonly maxRequestBytes: number
+  /** Longest head of a request, as its JSON: in UTF-16 units. Default: 65536, several times what servers take. */
+  readonly maxRequestHeadLength: number
+  /** Largest response body, as it is sent and once it is decompressed. Default: 10 MiB. */
+  readonly maxResponseBytes: number
+  /** Names and values of a response's headers together, and of its trailers. Default: 32768. */
+  readonly maxHeaderBytes: number
+  /** Headers of one response. Default: 256. */
+  readonly maxHeaders: number
+  /** Interim (1xx) responses before the real one. Default: 16. */
+  readonly maxInterimResponses: number
+  /** What a response may be besides its body: heads, sizes and extensions of chunks, trailers. Default: 1 MiB. */
+  readonly maxFramingBytes: number
+  /** Content codings that a response may have one on top of the other. Default: 5. */
+  readonly maxCodings: number
+  /** Redirects that a fetch follows. Default: 5. */
+  readonly maxRedirects: number
+  /** Longest time for a fetch with all its redirects and waits; a fetch may have less. Default: 30000. */
+  readonly totalTimeoutMs: number
+  /** Longest time for a connection: the name is looked up, and TLS agreed on. Default: 5000. */
+  readonly connectTimeoutMs: number
+  /** Longest time for the head of a response from its first byte on. Default: 10000. */
+  readonly headTimeoutMs: number
+  /**
+   * Connections at the same time. A function gets at most half of what others leave, so further fetches of it wait in a queue of its own.
+   * Default: 10000, as invocations that wait for one upstream should not queue; at most a quarter of the files that the process may have open.
+   */
+  readonly maxConnections: number
+  /** Connections to one origin at the same time, shared out in the same way. Default: 10000. */
+  readonly maxConnectionsPerOrigin: number
+  /** Fetches of one function that wait for a connection. Default: 10000. */
+  readonly maxWaitingPerFunction: number
+  /** Fetches of one invocation that are open or wait. Default: 1000. */
+  readonly maxFetchesPerInvocation: number
+  /** Memory for requests and responses of all fetches, shared out in the same way as connections. Default: 256 MiB. */
+  readonly maxMemoryBytes: number
+}
+
+export const DEFAULT_LIMITS: EgressLimits = {
+  maxRequestBytes: 10 * 1024 * 1024,
+  maxRequestHeadLength: 64 * 1024,
+  maxResponseBytes: 10 * 1024 * 1024,
+  maxHeaderBytes: 32 * 1024,
+  maxHeaders: 256,
+  maxInterimResponses: 16,
+  maxFramingBytes: 1024 * 1024,
+  maxCodings: 5,
+  maxRedirects: 5,
+  totalTimeoutMs: 30_000,
+  connectTimeoutMs: 5_000,
+  headTimeoutMs: 10_000,
+  maxConnections: 10_000,
+  maxConnectionsPerOrigin: 10_000,
+  maxWaitingPerFunction: 10_000,
+  maxFetchesPerInvocation: 1_000,
+  maxMemoryBytes: 256 * 1024 * 1024,
+}

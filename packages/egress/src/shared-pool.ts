@@ -1,0 +1,68 @@
+/** Who holds something of a pool. */
+export interface Holder {
+  readonly functionName: string
+  readonly owner: string
+}
+
+/** Of what is free, how much a function and an owner may hold at most. */
+const FUNCTION_PORTION = 1 / 2
+const OWNER_PORTION = 1
+
+/**
+ * Shares out a number of things so that whoever floods leaves room for others: a function may hold at most half as much as is free, and an
+ * owner at most as much as is free. Alone, a function gets a third and an owner half of the pool; the more hold a lot, the less each may have,
+ * and who holds nothing gets something as long as there is anything.
+ * These are the dynamic thresholds of Choudhury and Hahne, "Dynamic queue length thresholds for shared-memory packet switches" (1998).
+ */
+export class SharedPool {
+  readonly total: number
+  readonly #held = { functions: new Map<string, number>(), owners: new Map<string, number>() }
+  #used = 0
+
+  constructor(total: number) {
+    this.total = total
+  }
+
+  get used(): number {
+    return this.#used
+  }
+
+  /** Whether a holder may have so much more. */
+  permits({ functionName, owner }: Holder, amount: number): boolean {
+    const free = this.total - this.#used
+    const { functions, owners } = this.#held
+    return (
+      mayHold(functions.get(functionName) ?? 0, amount, free, FUNCTION_PORTION) &&
+      mayHold(owners.get(owner) ?? 0, amount, free, OWNER_PORTION)
+    )
+  }
+
+  /** Takes `amount` for a holder, or nothing. */
+  tryTake(holder: Holder, amount: number): boolean {
+    if (!this.permits(holder, amount)) return false
+    this.#add(holder, amount)
+    return true
+  }
+
+  give(holder: Holder, amount: number): void {
+    this.#add(holder, -amount)
+  }
+
+  #add({ functionName, owner }: Holder, amount: number): void {
+    this.#used += amount
+    change(this.#held.functions, functionName, amount)
+    change(this.#held.owners, owner, amount)
+  }
+}
+
+function mayHold(held: number, amount: number, free: number, portion: number): boolean {
+  // Else the last of an almost empty pool could be taken by nobody.
+  if (held === 0) return amount <= free
+  return held + amount <= free * portion
+}
+
+function change(amounts: Map<string, number>, key: string, by: number): void {
+  const amount = (amounts.get(key) ?? 0) + by
+  if (amount === 0) amounts.delete(key)
+  else amounts.set(key, amount)
+}
