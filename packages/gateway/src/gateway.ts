@@ -1,109 +1,105 @@
-import { randomUUIDv7 } from 'node:crypto'
-import { STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
-import { Cancellation, CarpoolError, PROBLEM_CONTENT_TYPE, problemOfError, type Invoke } from '@carpool/core'
-import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
-import { Departures } from './departures.ts'
+import { monotonicClock, CarpoolError, type ErrorCode, type Invoke } from '@carpool/core'
+import Fastify, { type FastifyInstance } from 'fastify'
+import { BodyReader } from './body-reader.ts'
+import { ByteBudget } from './byte-budget.ts'
+import { CallHandler } from './call-handler.ts'
+import { errorOfClient, refusalText } from './client-error.ts'
+import { Connections } from './connections.ts'
+import { connectionLimit } from './descriptor-limit.ts'
 import type { GatewayPhase } from './drain.ts'
-import { errorOfFastify } from './fastify-problem.ts'
+import type { GatewayLimits } from './gateway-limits.ts'
 import { GatewayServer } from './gateway-server.ts'
-import { decodeRequest } from './request-decoder.ts'
-import { INVOCATION_HEADER, writeError, writeFinished } from './response-encoder.ts'
+import { askWhoIsThere } from './half-closed.ts'
+import { Lingering } from './lingering.ts'
+import { Sweep } from './sweep.ts'
+import { UnreadAnswers } from './unread-answers.ts'
 
 export interface GatewayOptions {
   readonly invoke: Invoke
-  /** Largest request body, in bytes. */
-  readonly maxBodyBytes: number
+  readonly limits: GatewayLimits
   readonly phase: () => GatewayPhase
   /** Told of faults of ours: never of what a caller or a function did. */
   readonly onFault: (error: CarpoolError) => void
+  /** Told of what is refused before it is known which function it calls: there is no record of it. */
+  readonly onRefused?: (code: ErrorCode) => void
+  /** Whether there is a function of this name: those that call none wait in one line. Default: there is. */
+  readonly isFunction?: (name: string) => boolean
+  /** How many functions called each other before a request came, by its header `x-carpool-hops`. Default: none did. */
+  readonly hopsOf?: (header: string | string[] | undefined) => number
   /** Spreads what callers are told of when to come back; default: `Math.random`. */
   readonly random?: () => number
 }
 
-/** Requests of one connection that may wait at the same time: their answers are held in memory until the client has read them. */
-const MAX_PIPELINED = 32
+/** The data plane: HTTP in, an invocation, HTTP out. It decides what a request is, and nothing else. */
+export function createGateway(options: GatewayOptions): FastifyInstance {
+  const { onRefused = () => {}, isFunction = () => true, hopsOf = () => 0, random = Math.random } = options
+  const limits = { ...options.limits, maxConnections: connectionLimit(options.limits.maxConnections) }
+  const clock = monotonicClock
+  const sweep = new Sweep(clock)
+  const budget = new ByteBudget(limits.maxBufferedBytes)
+  const lingering = new Lingering(sweep, clock)
+  const bodies = new BodyReader({ limits, sweep, budget, clock })
+  const unread = new UnreadAnswers({ sweep, budget, clock, timeoutMs: limits.answerTimeoutMs })
 
-/** The data plane: HTTP in, an invocation, HTTP out. It decides nothing. */
-export function createGateway({ invoke, maxBodyBytes, phase, onFault, random = Math.random }: GatewayOptions): FastifyInstance {
-  const server = new GatewayServer()
+  /** Answers on the connection itself, where there is no request to answer. */
+  const refuseConnection = (socket: Socket, error: CarpoolError): void => {
+    onRefused(error.code)
+    if (socket.writable) socket.write(refusalText(error, random))
+    lingering.close(socket)
+  }
+  const connections = new Connections({ limits, clock, refuse: refuseConnection })
+  const fail = (socket: Socket, error: CarpoolError): void => {
+    connections.of(socket)?.fail(error, () => refuseConnection(socket, error))
+  }
+  const server = new GatewayServer({
+    limits,
+    isFunction,
+    opened: (socket) => {
+      const connection = connections.opened(socket)
+      if (connection !== undefined) socket.once('end', () => askWhoIsThere(connection, sweep, clock))
+    },
+    arrived: (request, response, nowMs) => {
+      const connection = connections.of(request.socket)
+      return connection !== undefined && connection.arrived(response, nowMs) && calls.check(connection, request, response)
+    },
+    connecting: (socket) => {
+      // From here on the HTTP server looks after nothing on it.
+      socket.on('error', () => socket.destroy())
+      fail(socket, new CarpoolError('bad-request', 'The method CONNECT is not supported.'))
+    },
+  })
   const gateway = Fastify({
     serverFactory: (handler) => server.create(handler),
-    bodyLimit: Math.max(maxBodyBytes, 1),
     forceCloseConnections: 'idle',
     // Refused below, in our own form.
     return503OnClosing: false,
-    clientErrorHandler: answerClientError,
-    frameworkErrors: (cause, _request, reply) => refuse(reply, cause, randomUUIDv7()),
+    clientErrorHandler: (cause, socket) => {
+      const error = errorOfClient(cause, limits)
+      if (error === undefined) socket.destroy()
+      else fail(socket, error)
+    },
     // The path belongs to the function from its name on, so the router has nothing to find in it, nor to refuse.
     rewriteUrl: () => '/',
   })
 
-  const refuse = (reply: FastifyReply, cause: unknown, id: string, isLast = phase() !== 'open'): void => {
-    const error = errorOfFastify(cause, maxBodyBytes)
-    if (error.code === 'internal') onFault(error)
+  const calls = new CallHandler({
+    ...options,
+    limits,
+    onRefused,
+    hopsOf,
+    random,
+    connections,
+    bodies,
+    unread,
+    lingering,
+    waitedMs: (request) => server.waitedMs(request),
+  })
+  // A call is taken out of the framework's hands before it has looked at anything: what a body is, is the function's to say.
+  gateway.addHook('onRequest', (request, reply, _done) => {
     reply.hijack()
-    if (reply.raw.headersSent) return void reply.raw.destroy()
-    if (!reply.raw.destroyed) writeError(reply.raw, error, id, { queueMs: reply.elapsedTime, isLast, random })
-  }
-
-  const departures = new Departures()
-  const handle = (request: FastifyRequest, reply: FastifyReply): void => {
-    reply.hijack()
-    void answer(request, reply)
-  }
-  const answer = async ({ raw: incoming, originalUrl, body }: FastifyRequest, reply: FastifyReply): Promise<void> => {
-    const { socket } = incoming
-    const id = randomUUIDv7()
-    const cancellation = new Cancellation()
-    const onConnection = departures.watch(socket, cancellation)
-    // Requests that were sent behind this one would be lost with the connection.
-    const isLast = (): boolean => phase() !== 'open' && departures.isNewest(socket, cancellation)
-    try {
-      if (onConnection > MAX_PIPELINED) {
-        throw new CarpoolError('too-many-requests', `A connection may have ${MAX_PIPELINED} requests waiting, not more.`)
-      }
-      if (phase() === 'closed') throw new CarpoolError('draining', 'The server is shutting down; another one may take its place.')
-      const { functionName, request } = decodeRequest(incoming, originalUrl, body as Buffer | undefined)
-      if (functionName === '') throw nothingHere()
-      const finished = await invoke({
-        id,
-        functionName,
-        trigger: 'http',
-        request,
-        cancellation,
-        waitedMs: reply.elapsedTime + server.waitedMs(incoming),
-      })
-      if (!socket.destroyed) writeFinished(reply.raw, finished, isLast())
-    } catch (cause) {
-      refuse(reply, cause, id, isLast())
-    } finally {
-      departures.unwatch(socket, cancellation)
-    }
-  }
-
-  // Bodies belong to the function: every type passes through as bytes.
-  gateway.removeAllContentTypeParsers()
-  gateway.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body))
-  gateway.setErrorHandler((cause, _request, reply) => refuse(reply, cause, randomUUIDv7()))
-  gateway.setNotFoundHandler((_request, reply) => refuse(reply, nothingHere(), randomUUIDv7()))
-  gateway.all('/', handle)
+    void calls.handle(request, reply)
+  })
+  gateway.all('/', () => {})
   return gateway
-}
-
-function nothingHere(): CarpoolError {
-  return new CarpoolError('route-not-found', 'Functions answer at /<name>/ and below.')
-}
-
-/** Answers what is no HTTP, or too much of it, and closes the connection: the parser cannot go on. */
-export function answerClientError(cause: Error & { code?: string }, socket: Socket): void {
-  if (cause.code === 'ECONNRESET' || !socket.writable) return void socket.destroy()
-  const error =
-    cause.code === 'HPE_HEADER_OVERFLOW'
-      ? new CarpoolError('headers-too-large', 'The limit for all request headers together is 16384 bytes.')
-      : new CarpoolError('bad-request', 'The request is not valid HTTP.')
-  const body = JSON.stringify(problemOfError(error))
-  socket.end(
-    `HTTP/1.1 ${error.status} ${STATUS_CODES[error.status]}\r\nx-carpool-error: ${error.code}\r\n${INVOCATION_HEADER}: ${randomUUIDv7()}\r\ncontent-type: ${PROBLEM_CONTENT_TYPE}\r\ncontent-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n${body}`,
-  )
 }

@@ -1,3 +1,5 @@
+export { answerClientError } from './client-error.ts'
 export { drain, type DrainOptions, type GatewayPhase } from './drain.ts'
 export { errorOfFastify } from './fastify-problem.ts'
-export { answerClientError, createGateway, type GatewayOptions } from './gateway.ts'
+export { createGateway, type GatewayOptions } from './gateway.ts'
+export type { GatewayLimits } from './gateway-limits.ts'

@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http'
-import { CarpoolError, type HeaderList, type HttpRequest } from '@carpool/core'
+import type { HeaderList, HttpRequest } from '@carpool/core'
+import { authorityIn } from './check-request.ts'
 import { isReserved } from './reserved-headers.ts'
 
 const NO_BYTES = new Uint8Array(0)
@@ -8,27 +9,25 @@ const PREFIX_HEADER = 'x-forwarded-prefix'
 
 export interface DecodedRequest {
   readonly functionName: string
+  /** Without its body. */
   readonly request: HttpRequest
 }
 
-/** A host name or an address, with or without a port. Whatever else comes as `Host` could pass for a path in the function's URL. */
-const HOST_PATTERN = /^(?:[\w.~-]+|\[[\da-f:.]+\])(?::\d{1,5})?$/i
-const ABSOLUTE_FORM = /^[a-z][a-z\d+.-]*:\/\/([^/?#]*)/i
-
 /**
  * Reads `/<name>/<rest>` and what belongs to it. The function sees `/<rest>` as its path, and `/<name>` as `x-forwarded-prefix`.
+ *
+ * Of what the function sees, `clientIp` alone is beyond doubt: it is the other end of the TCP connection, so a proxy's address if one stands
+ * in front. `Host`, `Forwarded` and `X-Forwarded-*` are passed on as they came, since a proxy in front may have set them; without one that
+ * replaces them, anybody can. `x-forwarded-prefix` and `x-carpool-*` are ours: what a caller sends under these names is dropped.
+ * @param raw a request that passed its check
  * @param target the request target as it came: a path, or a whole URL as proxies send it (RFC 9112, section 3.2)
- * @throws CarpoolError `bad-request` if the host is none
  */
-export function decodeRequest(raw: IncomingMessage, target: string, body: Uint8Array | undefined): DecodedRequest {
-  const absolute = target.startsWith('/') ? null : ABSOLUTE_FORM.exec(target)
-  const local = absolute === null ? target : target.slice(absolute[0].length)
-  const host = absolute?.[1] ?? raw.headers.host ?? 'localhost'
-  if (!HOST_PATTERN.test(host)) {
-    throw new CarpoolError('bad-request', `The host ${JSON.stringify(host.slice(0, 80))} is no name or address.`)
-  }
+export function decodeRequest(raw: IncomingMessage, target: string): DecodedRequest {
+  const authority = authorityIn(target)
+  const local = authority === undefined ? target : target.slice(authority.length)
+  const host = authority?.host ?? raw.headers.host ?? 'localhost'
   const end = endOfName(local)
-  const functionName = local.slice(1, end)
+  const functionName = local.startsWith('/') ? local.slice(1, end) : ''
   const rest = local.slice(end)
   const path = rest.startsWith('/') ? rest : `/${rest}`
   return {
@@ -38,7 +37,7 @@ export function decodeRequest(raw: IncomingMessage, target: string, body: Uint8A
       url: `http://${host}${path}`,
       headers: forwardedHeaders(raw, functionName),
       clientIp: raw.socket.remoteAddress ?? '',
-      body: body ?? NO_BYTES,
+      body: NO_BYTES,
     },
   }
 }

@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import { connect, type AddressInfo, type Socket } from 'node:net'
 import t, { type Test } from 'tap'
 import { GatewayServer } from '../src/gateway-server.ts'
+import { LIMITS } from './support/gateway.ts'
 
 const CONNECTIONS = 300
 const GET = 'GET /flood/ HTTP/1.1\r\nhost: x\r\n\r\n'
@@ -10,7 +11,13 @@ const POST = 'POST /flood/ HTTP/1.1\r\nhost: x\r\ncontent-length: 5\r\n\r\nhello
 /** A server that answers each request with its body, and counts its connections. */
 async function listen(t: Test): Promise<{ port: number; order: string[]; untilNoneIsOpen(): Promise<void> }> {
   const order: string[] = []
-  const server = new GatewayServer().create((request, response) => {
+  const server = new GatewayServer({
+    limits: LIMITS,
+    isFunction: () => true,
+    opened: () => {},
+    arrived: () => true,
+    connecting: (socket) => socket.destroy(),
+  }).create((request, response) => {
     order.push(request.url ?? '')
     let body = ''
     request.setEncoding('latin1').on('data', (text: string) => (body += text))

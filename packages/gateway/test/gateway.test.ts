@@ -1,5 +1,6 @@
+import { once } from 'node:events'
 import { connect } from 'node:net'
-import { CarpoolError, NO_USAGE, type InvocationRequest } from '@carpool/core'
+import { CarpoolError, NO_USAGE, type FinishedInvocation, type InvocationRequest } from '@carpool/core'
 import t from 'tap'
 import { gatewayWith, ok, recordOf } from './support/gateway.ts'
 
@@ -89,7 +90,7 @@ t.test('large and binary bodies come back byte for byte', async (t) => {
       record: recordOf('i'),
       result: { outcome: 'ok', start: 'warm', usage: NO_USAGE, response: { status: 200, headers: [], body: request.body } },
     }),
-    { maxBodyBytes: 100_000 },
+    { limits: { maxBodyBytes: 100_000 } },
   )
   for (const size of [256, 40_000]) {
     const body = bytes.subarray(0, size)
@@ -134,7 +135,7 @@ t.test('a fault of ours is told to the operator and not to the caller', async (t
 })
 
 t.test('a body over the limit is refused with the limit', async (t) => {
-  const { url } = await gatewayWith(t, () => ok('unreached'), { maxBodyBytes: 10 })
+  const { url } = await gatewayWith(t, () => ok('unreached'), { limits: { maxBodyBytes: 10 } })
   const response = await fetch(`${url}/f/`, { method: 'POST', body: 'x'.repeat(11) })
   t.equal(response.status, 413)
   t.match(await response.json(), { code: 'body-too-large', detail: /10 bytes/ })
@@ -201,10 +202,14 @@ t.test('a host that could pass for a path is refused', async (t) => {
   }
 })
 
-t.test('a whole URL as target, as proxies send it, reaches the function', async (t) => {
+t.test('a whole URL as target, as proxies send it, reaches the function if it names the same host', async (t) => {
   const { port } = await gatewayWith(t, ({ functionName, request }) => ok(`${functionName} ${request.url}`))
-  const answer = await raw(port, 'GET http://shop.example:81/f/x?y=1 HTTP/1.1\r\nhost: other\r\nconnection: close\r\n\r\n')
-  t.match(answer, /f http:\/\/shop\.example:81\/x\?y=1$/)
+  const ask = (host: string): Promise<string> =>
+    raw(port, `GET http://shop.example:81/f/x?y=1 HTTP/1.1\r\nhost: ${host}\r\nconnection: close\r\n\r\n`)
+  t.match(await ask('Shop.example:81'), /f http:\/\/shop\.example:81\/x\?y=1$/)
+  t.match(await ask('shop.example'), /^HTTP\/1\.1 400 [^]*different hosts/)
+  const short = 'GET HTTP://x?y HTTP/1.1\r\nhost: x:80\r\nconnection: close\r\n\r\n'
+  t.match(await raw(port, short), /^HTTP\/1\.1 404 [^]*route-not-found/)
 })
 
 t.test('a path below the name is passed on as it is', async (t) => {
@@ -214,23 +219,41 @@ t.test('a path below the name is passed on as it is', async (t) => {
 
 t.test('one connection cannot have any number of requests wait', async (t) => {
   const release: Array<() => void> = []
-  const { port } = await gatewayWith(t, () => new Promise((resolve) => release.push(() => resolve(ok('late')))))
+  let refused = 0
+  const invoke = () => new Promise<FinishedInvocation>((resolve) => release.push(() => resolve(ok('late'))))
+  const { promise: all, resolve } = Promise.withResolvers<void>()
+  const onRefused = (): void => {
+    if (++refused === 8) resolve()
+  }
+  const { port } = await gatewayWith(t, invoke, { onRefused })
   const socket = connect(port, '127.0.0.1')
   t.teardown(() => socket.destroy())
-  socket.write('GET /f/ HTTP/1.1\r\nhost: x\r\n\r\n'.repeat(40))
-  let text = ''
-  socket.on('data', (chunk) => (text += String(chunk)))
-  await new Promise<void>((resolve) => {
-    const check = setInterval(() => {
-      if (release.length < 32) return
-      clearInterval(check)
-      resolve()
-    }, 5)
-  })
+  socket.write('GET /f/ HTTP/1.1\r\nhost: x\r\n\r\n'.repeat(39) + 'GET /f/ HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n')
+  await all
   for (const go of release) go()
-  await new Promise<void>((resolve) => {
-    socket.on('data', () => (text.match(/HTTP\/1\.1 /g)?.length === 40 ? resolve() : undefined))
-  })
+  let text = ''
+  for await (const chunk of socket) text += String(chunk)
   t.equal(text.match(/HTTP\/1\.1 200/g)?.length, 32)
   t.equal(text.match(/HTTP\/1\.1 429/g)?.length, 8)
+})
+
+t.test('nothing behind a refused request is called, also when requests have to wait for their turn', async (t) => {
+  const called: string[] = []
+  const { port } = await gatewayWith(t, ({ functionName }) => {
+    called.push(functionName)
+    const untilMs = performance.now() + 1
+    while (performance.now() < untilMs);
+    return ok(functionName)
+  })
+  const busy = connect(port, '127.0.0.1')
+  const bad = connect(port, '127.0.0.1')
+  await Promise.all([once(busy, 'connect'), once(bad, 'connect')])
+  busy.write('GET /busy/ HTTP/1.1\r\nhost: x\r\n\r\n'.repeat(30))
+  bad.write('GET /bad/ HTTP/1.1\r\n\r\nGET /behind/ HTTP/1.1\r\nhost: x\r\n\r\n')
+  busy.end('GET /last/ HTTP/1.1\r\nhost: x\r\n\r\n')
+  let text = ''
+  for await (const chunk of bad) text += String(chunk)
+  t.equal(text.match(/HTTP\/1\.1 400 /g)?.length, 1)
+  for await (const chunk of busy) text += String(chunk)
+  t.strictSame(new Set(called), new Set(['busy', 'last']))
 })

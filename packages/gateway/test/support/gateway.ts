@@ -9,7 +9,7 @@ import {
 } from '@carpool/core'
 import type { FastifyInstance } from 'fastify'
 import type { Test } from 'tap'
-import { createGateway, type GatewayOptions, type GatewayPhase } from '../../src/index.ts'
+import { createGateway, type GatewayLimits, type GatewayOptions, type GatewayPhase } from '../../src/index.ts'
 
 type Answer = (request: InvocationRequest) => Promise<FinishedInvocation> | FinishedInvocation
 
@@ -22,13 +22,29 @@ interface TestGateway {
   readonly state: { phase: GatewayPhase }
 }
 
+export const LIMITS: GatewayLimits = {
+  maxBodyBytes: 1000,
+  maxHeaderBytes: 16_384,
+  maxHeaders: 100,
+  maxUrlBytes: 8192,
+  headerTimeoutMs: 60_000,
+  bodyTimeoutMs: 60_000,
+  bodyBytesPerSecond: 1000,
+  answerTimeoutMs: 60_000,
+  maxConnections: 10_000,
+  addressConnections: 0,
+  maxBufferedBytes: 64 * 1024 * 1024,
+}
+
+type Options = Partial<Omit<GatewayOptions, 'limits'>> & { readonly limits?: Partial<GatewayLimits> }
+
 /** A gateway that listens, with what `answer` says in place of hosts. */
-export async function gatewayWith(t: Test, answer: Answer, options: Partial<GatewayOptions> = {}): Promise<TestGateway> {
+export async function gatewayWith(t: Test, answer: Answer, { limits, ...options }: Options = {}): Promise<TestGateway> {
   const faults: CarpoolError[] = []
   const state: TestGateway['state'] = { phase: 'open' }
   const app = createGateway({
     invoke: async (request) => answer(request),
-    maxBodyBytes: 1000,
+    limits: { ...LIMITS, ...limits },
     phase: () => state.phase,
     onFault: (fault) => faults.push(fault),
     ...options,

@@ -1,0 +1,79 @@
+/** Ends what bytes are held for. */
+type Cut = () => void
+
+/**
+ * Limits the bytes that clients make the server hold: bodies that come slowly, and answers that are taken slowly. When there are more, those
+ * who have taken longest are cut off first: an honest client is done before an attacker, who wants to stay.
+ */
+export class ByteBudget {
+  readonly #limitBytes: number
+  /** How to cut off the clients that are waited for, the one that began first comes first. */
+  readonly #slow = new Map<Holding, Cut>()
+  #heldBytes = 0
+
+  constructor(limitBytes: number) {
+    this.#limitBytes = limitBytes
+  }
+
+  get heldBytes(): number {
+    return this.#heldBytes
+  }
+
+  /** @param cut called if the client is to be cut off; what is held counts as released before */
+  open(cut: Cut): Holding {
+    const holding = new Holding(this)
+    this.#slow.set(holding, cut)
+    return holding
+  }
+
+  /** For holdings alone. */
+  changeBy(bytes: number): void {
+    this.#heldBytes += bytes
+    if (this.#heldBytes <= this.#limitBytes) return
+    for (const [holding, cut] of this.#slow) {
+      if (this.#heldBytes <= this.#limitBytes) return
+      holding.release()
+      cut()
+    }
+  }
+
+  /** For holdings alone. */
+  spare(holding: Holding): void {
+    this.#slow.delete(holding)
+  }
+}
+
+/** Bytes in memory on behalf of one client. */
+export class Holding {
+  readonly #budget: ByteBudget
+  #heldBytes = 0
+  #isOpen = true
+
+  constructor(budget: ByteBudget) {
+    this.#budget = budget
+  }
+
+  /** Neither released nor cut off. */
+  get isOpen(): boolean {
+    return this.#isOpen
+  }
+
+  add(bytes: number): void {
+    if (!this.#isOpen) return
+    this.#heldBytes += bytes
+    this.#budget.changeBy(bytes)
+  }
+
+  /** They do not wait for the client any more, so nothing is won by cutting it off. */
+  settle(): void {
+    this.#budget.spare(this)
+  }
+
+  /** They are not in memory any more. Harmless when repeated. */
+  release(): void {
+    if (!this.#isOpen) return
+    this.#isOpen = false
+    this.#budget.spare(this)
+    this.#budget.changeBy(-this.#heldBytes)
+  }
+}

@@ -1,0 +1,57 @@
+import { randomUUIDv7 } from 'node:crypto'
+import { STATUS_CODES } from 'node:http'
+import type { Socket } from 'node:net'
+import { CarpoolError, PROBLEM_CONTENT_TYPE, problemOfError, retryAfterSeconds } from '@carpool/core'
+import { INVOCATION_HEADER } from './response-encoder.ts'
+
+/** What Node.js takes by default. */
+const MAX_HEADER_BYTES = 16 * 1024
+
+export interface ReadLimits {
+  readonly maxHeaderBytes: number
+  readonly headerTimeoutMs: number
+}
+
+/**
+ * What is wrong with a request that the parser could not read.
+ * @returns undefined if the connection itself broke, so that nobody is there to be told
+ */
+export function errorOfClient({ code }: { readonly code?: string }, limits: Partial<ReadLimits> = {}): CarpoolError | undefined {
+  const { maxHeaderBytes = MAX_HEADER_BYTES, headerTimeoutMs } = limits
+  switch (code) {
+    case 'HPE_HEADER_OVERFLOW':
+      return new CarpoolError('headers-too-large', `The limit for all request headers together is ${maxHeaderBytes} bytes.`)
+    case 'HPE_CHUNK_EXTENSIONS_OVERFLOW':
+      return new CarpoolError('bad-request', `The limit for all chunk extensions together is ${MAX_HEADER_BYTES} bytes.`)
+    case 'ERR_HTTP_REQUEST_TIMEOUT': {
+      const limit = headerTimeoutMs === undefined ? '' : ` within ${headerTimeoutMs} ms`
+      return new CarpoolError('request-timeout', `The request headers did not arrive${limit}.`)
+    }
+  }
+  return code?.startsWith('HPE_') ? new CarpoolError('bad-request', 'The request is not valid HTTP.') : undefined
+}
+
+/** A whole answer, for a connection on which no request can be answered any more. */
+export function refusalText(error: CarpoolError, random: () => number = Math.random): string {
+  const body = JSON.stringify(problemOfError(error))
+  const retryAfter = retryAfterSeconds(error.code, random)
+  const head = [
+    `HTTP/1.1 ${error.status} ${STATUS_CODES[error.status]}`,
+    `x-carpool-error: ${error.code}`,
+    `${INVOCATION_HEADER}: ${randomUUIDv7()}`,
+    ...(retryAfter === undefined ? [] : [`retry-after: ${retryAfter}`]),
+    `content-type: ${PROBLEM_CONTENT_TYPE}`,
+    `content-length: ${Buffer.byteLength(body)}`,
+    'connection: close',
+  ]
+  return `${head.join('\r\n')}\r\n\r\n${body}`
+}
+
+/** Answers what is no HTTP, or too much of it, and closes the connection: the parser cannot go on. */
+export function answerClientError(cause: Error & { code?: string }, socket: Socket): void {
+  const error = errorOfClient(cause)
+  if (error === undefined || !socket.writable) return void socket.destroy()
+  socket.write(refusalText(error))
+  // Else it would stay open for as long as its client likes.
+  socket.destroySoon()
+}

@@ -1,0 +1,25 @@
+/** What a client may ask of the gateway. Each is a setting of the server, with the same name. */
+export interface GatewayLimits {
+  /** Largest request body, in bytes. */
+  readonly maxBodyBytes: number
+  /** Most bytes of a request's first line and headers together. */
+  readonly maxHeaderBytes: number
+  /** Most headers of a request. */
+  readonly maxHeaders: number
+  /** Longest request target, in bytes. */
+  readonly maxUrlBytes: number
+  /** Longest time in which first line and headers may arrive, in ms. */
+  readonly headerTimeoutMs: number
+  /** Time in which a body must arrive, in ms; each byte that has come adds its share of a second. */
+  readonly bodyTimeoutMs: number
+  /** How many bytes of a body add a second to its time. */
+  readonly bodyBytesPerSecond: number
+  /** Longest time in which a client may take nothing of an answer that waits for it, in ms. */
+  readonly answerTimeoutMs: number
+  /** Most connections at the same time. */
+  readonly maxConnections: number
+  /** Most connections of one address at the same time; 0: no limit of its own. */
+  readonly addressConnections: number
+  /** Most bytes of request bodies, and of answers that clients have not taken, in memory at the same time. */
+  readonly maxBufferedBytes: number
+}

@@ -1,0 +1,31 @@
+import type { Clock } from '@carpool/core'
+import type { ClientConnection } from './client-connection.ts'
+import type { Sweep } from './sweep.ts'
+
+/** How long an answer may take without a question, in ms: most are there by then. */
+const PATIENCE_MS = 100
+/** From the second question on, in ms. */
+const REPEAT_MS = 1000
+
+/**
+ * A client has ended its side of the connection: it may have left, or only have nothing more to send (RFC 9112, section 9.6; `nc` does so).
+ * TCP tells the two apart only when something is sent: whoever left answers with a reset, which the next thing that is sent runs into. So
+ * the connection is asked with `100 Continue`, which a client must read past at any time (RFC 9110, section 15.2), until it is answered or
+ * found closed. A client that speaks HTTP/1.0 may not be sent that, and counts as waiting.
+ */
+export function askWhoIsThere(connection: ClientConnection, sweep: Sweep, clock: Clock): void {
+  const { socket } = connection
+  let asked = 0
+  let askAtMs = clock() + PATIENCE_MS
+  sweep.add((nowMs) => {
+    if (socket.destroyed || connection.isIdle) return true
+    if (nowMs < askAtMs) return false
+    const response = connection.nextResponse
+    if (response === undefined || response.headersSent) return false
+    if (response.req.httpVersionMinor === 0) return true
+    response.writeContinue()
+    // The second question comes soon: it is the one that fails if the first was answered with a reset.
+    askAtMs = nowMs + (++asked < 2 ? 0 : REPEAT_MS)
+    return false
+  })
+}

@@ -1,0 +1,101 @@
+/** The parts of the gateway that decide without a client. */
+import { Readable } from 'node:stream'
+import type { IncomingMessage } from 'node:http'
+import fc from 'fast-check'
+import t from 'tap'
+import { ByteBudget, type Holding } from '../src/byte-budget.ts'
+import { groupOf } from '../src/connections.ts'
+import { connectionLimit } from '../src/descriptor-limit.ts'
+import { RequestBody } from '../src/request-body.ts'
+
+const onBytes = (): void => {}
+
+t.test('a body is what came, however it was cut', async () => {
+  const chunks = fc.array(fc.uint8Array({ minLength: 1, maxLength: 5000 }), { maxLength: 40 })
+  await fc.assert(
+    fc.asyncProperty(chunks, async (parts) => {
+      const whole = Buffer.concat(parts)
+      const body = new RequestBody(Readable.from(parts.map((part) => Buffer.from(part))) as IncomingMessage, {
+        limitBytes: whole.length,
+        onBytes,
+      })
+      return whole.equals(await body.read())
+    }),
+  )
+})
+
+t.test('a body above the limit is not kept', async () => {
+  const chunks = fc.array(fc.uint8Array({ minLength: 1, maxLength: 50 }), { minLength: 1, maxLength: 40 })
+  await fc.assert(
+    fc.asyncProperty(chunks, fc.nat(), async (parts, less) => {
+      const length = Buffer.concat(parts).length
+      const limitBytes = less % length
+      const incoming = Readable.from(parts.map((part) => Buffer.from(part))) as IncomingMessage
+      const body = new RequestBody(incoming, { limitBytes, onBytes })
+      const code = await body.read().catch((error: { code: string }) => error.code)
+      return code === 'body-too-large' && body.receivedBytes <= limitBytes
+    }),
+  )
+})
+
+t.test('never more is held than the limit, unless nobody can be cut; what is cut is what began first', async () => {
+  const step = fc.record({ act: fc.constantFrom('open', 'add', 'settle', 'release'), which: fc.nat(), bytes: fc.nat(100) })
+  fc.assert(
+    fc.property(fc.array(step, { maxLength: 100 }), (steps) => {
+      const limitBytes = 250
+      const budget = new ByteBudget(limitBytes)
+      const open: Array<{ holding: Holding; held: number; isSettled: boolean }> = []
+      const wrong: string[] = []
+      for (const { act, which, bytes } of steps) {
+        if (act === 'open') {
+          const holding = budget.open(() => {
+            const first = open.find(({ isSettled }) => !isSettled)
+            if (first?.holding !== holding) wrong.push('another one began before')
+            open.splice(open.indexOf(first!), 1)
+          })
+          open.push({ holding, held: 0, isSettled: false })
+          continue
+        }
+        const one = open[which % Math.max(1, open.length)]
+        if (one === undefined) continue
+        if (act === 'add') {
+          one.held += bytes
+          one.holding.add(bytes)
+        } else if (act === 'settle') {
+          one.isSettled = true
+          one.holding.settle()
+        } else {
+          one.holding.release()
+          one.holding.release()
+          open.splice(open.indexOf(one), 1)
+        }
+        if (budget.heldBytes !== open.reduce((sum, { held }) => sum + held, 0)) wrong.push('the sum is wrong')
+        if (budget.heldBytes > limitBytes && open.some(({ isSettled }) => !isSettled)) wrong.push('too much is held')
+      }
+      return wrong.length === 0
+    }),
+  )
+})
+
+t.test('whose an address is', async (t) => {
+  const groups = {
+    '192.0.2.7': '192.0.2.7',
+    '::ffff:192.0.2.7': '192.0.2.7',
+    '2001:db8:1:2:3:4:5:6': '2001:db8:1:2',
+    '2001:db8:1:2::6': '2001:db8:1:2',
+    '2001:db8::6': '2001:db8:0:0',
+    '2001:db8:0:0:1::': '2001:db8:0:0',
+    'fe80::1%eth0': 'fe80:0:0:0',
+    '::1': '0:0:0:0',
+    '': '',
+  }
+  for (const [address, group] of Object.entries(groups)) t.equal(groupOf(address), group, address)
+})
+
+t.test('connections leave files for others', async (t) => {
+  t.equal(connectionLimit(100, 1000), 100)
+  t.equal(connectionLimit(1000, 1000), 900)
+  t.equal(connectionLimit(1000, 1), 1)
+  t.equal(connectionLimit(1000, Infinity), 1000)
+  t.ok(connectionLimit(1_000_000) > 100)
+})

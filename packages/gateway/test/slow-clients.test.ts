@@ -1,0 +1,155 @@
+/** Clients that send or read slowly, or end their side of the connection: what is held for them is bounded, and nobody else pays. */
+import { once } from 'node:events'
+import { connect, type Socket } from 'node:net'
+import type { FinishedInvocation } from '@carpool/core'
+import type { FastifyInstance } from 'fastify'
+import t, { type Test } from 'tap'
+import { gatewayWith, ok } from './support/gateway.ts'
+
+const GET = 'GET /f/ HTTP/1.1\r\nhost: x\r\n\r\n'
+const MIB = 1024 * 1024
+/** More than the system takes for one connection. */
+const LARGE = 'x'.repeat(8 * MIB)
+
+async function connectTo(t: Test, port: number): Promise<Socket> {
+  const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true }).setEncoding('latin1')
+  t.teardown(() => socket.destroy())
+  socket.on('error', () => {})
+  await once(socket, 'connect')
+  return socket
+}
+
+async function untilClosed(socket: Socket): Promise<string> {
+  let text = ''
+  socket.on('data', (chunk) => (text += String(chunk))).resume()
+  await Promise.race([once(socket, 'end'), once(socket, 'close')])
+  return text
+}
+
+async function untilNoneIsOpen({ server }: FastifyInstance): Promise<void> {
+  const open = (): Promise<number> => new Promise((resolve) => server.getConnections((_, count) => resolve(count)))
+  while ((await open()) > 0) await new Promise((resolve) => setTimeout(resolve, 5))
+}
+
+function post(length: number, body: string): string {
+  return `POST /f/ HTTP/1.1\r\nhost: x\r\ncontent-length: ${length}\r\n\r\n${body}`
+}
+
+t.test('large answers arrive whole, in order, also those to HEAD', async (t) => {
+  const body = Buffer.from(Array.from({ length: 3 * MIB + 7 }, (_, index) => index % 251)).toString('latin1')
+  const { port } = await gatewayWith(t, () => ok(body))
+  const socket = await connectTo(t, port)
+  socket.write(`${GET}${GET.replace('GET', 'HEAD')}${GET}${GET.replace('\r\n\r\n', '\r\nconnection: close\r\n\r\n')}`)
+  const text = await untilClosed(socket)
+  const utf8 = Buffer.from(body).toString('latin1')
+  t.equal(text.split(utf8).length, 4, 'three bodies')
+  t.equal(text.replaceAll(utf8, '').match(/^HTTP\/1\.1 200 OK\r$/gm)?.length, 4)
+  t.equal(text.match(new RegExp(`content-length: ${utf8.length}\r`, 'g'))?.length, 4)
+})
+
+t.test('a client that does not read its answers is cut', async (t) => {
+  const { app, port } = await gatewayWith(t, () => ok(LARGE), { limits: { answerTimeoutMs: 200 } })
+  const socket = await connectTo(t, port)
+  socket.pause()
+  socket.write(GET.repeat(4))
+  await untilNoneIsOpen(app)
+  const text = await untilClosed(socket)
+  t.ok(text.length < 4 * LARGE.length, `it got ${text.length} bytes`)
+})
+
+t.test('when too much waits to be read, those who read least are cut', async (t) => {
+  const answered: Array<() => void> = []
+  let count = 0
+  const invoke = () => {
+    count++
+    for (const check of answered) check()
+    return ok(LARGE)
+  }
+  const untilAnswered = (wanted: number): Promise<void> =>
+    new Promise((resolve) => answered.push(() => (count >= wanted ? resolve() : undefined)))
+  const { port } = await gatewayWith(t, invoke, { limits: { maxBufferedBytes: 30 * MIB } })
+  const slow = await connectTo(t, port)
+  slow.pause()
+  slow.write(GET.repeat(3))
+  await untilAnswered(3)
+  const prompt = await connectTo(t, port)
+  prompt.write(GET.repeat(2) + GET.replace('\r\n\r\n', '\r\nconnection: close\r\n\r\n'))
+  const [slowText, text] = await Promise.all([untilClosed(slow), untilClosed(prompt)])
+  t.equal(text.split(LARGE).length, 4)
+  t.ok(slowText.length < 3 * LARGE.length)
+})
+
+t.test('when too many bodies are on their way, the one that began first is refused', async (t) => {
+  const { port } = await gatewayWith(t, ({ request }) => ok(String(request.body.length)), { limits: { maxBufferedBytes: 1500 } })
+  const slow = await connectTo(t, port)
+  slow.write(post(1000, 'x'.repeat(900)))
+  const quick = await connectTo(t, port)
+  quick.write(post(1000, 'x'.repeat(700)))
+  t.match(await untilClosed(slow), /^HTTP\/1\.1 503 [^]*"code":"saturated"[^]*1500 bytes/)
+  quick.write('x'.repeat(300) + GET.replace('\r\n\r\n', '\r\nconnection: close\r\n\r\n'))
+  t.match(await untilClosed(quick), /^HTTP\/1\.1 200 [^]*\r\n\r\n1000HTTP\/1\.1 200 [^]*\r\n\r\n0$/)
+})
+
+t.test('bodies of calls that are under way are not cut: the one that comes is refused', async (t) => {
+  const { promise: entered, resolve: enter } = Promise.withResolvers<void>()
+  const { promise: answered, resolve: answer } = Promise.withResolvers<FinishedInvocation>()
+  const invoke = ({ request }: { request: { body: Uint8Array } }) => {
+    enter()
+    return request.body.length === 900 ? answered : ok('small')
+  }
+  const { port } = await gatewayWith(t, invoke, { limits: { maxBufferedBytes: 1500 } })
+  const first = await connectTo(t, port)
+  first.write(post(900, 'x'.repeat(900)))
+  await entered
+  const second = await connectTo(t, port)
+  second.write(post(700, 'x'.repeat(700)))
+  t.match(await untilClosed(second), /^HTTP\/1\.1 503 [^]*"code":"saturated"/)
+  answer(ok('large'))
+  first.write(post(700, 'x'.repeat(700)).replace('host: x', 'host: x\r\nconnection: close'))
+  t.match(await untilClosed(first), /\r\n\r\nlargeHTTP\/1\.1 200 [^]*\r\n\r\nsmall$/)
+})
+
+t.test('a client that has nothing more to send gets its answers', async (t) => {
+  const release: Array<() => void> = []
+  const { port } = await gatewayWith(t, () => new Promise((resolve) => release.push(() => resolve(ok('late')))))
+  for (const version of ['1.1', '1.0']) {
+    const socket = await connectTo(t, port)
+    const text = untilClosed(socket)
+    socket.end(GET.replace('1.1', version).repeat(version === '1.1' ? 2 : 1))
+    // It is asked, again and again, whether it is still there, before there is an answer; over HTTP/1.0 it cannot be.
+    if (version === '1.1') for (let asked = 0; asked < 2; asked++) await once(socket, 'data')
+    else while (release.length === 0) await new Promise((resolve) => setTimeout(resolve, 5))
+    for (const go of release.splice(0)) go()
+    const answers = (await text).replaceAll('HTTP/1.1 100 Continue\r\n\r\n', '')
+    t.equal(answers.match(/HTTP\/1\.1 200 OK\r/g)?.length, version === '1.1' ? 2 : 1)
+    t.match(answers, /late$/)
+  }
+})
+
+t.test('a client that leaves is missed, and so is one that ends its side before', async (t) => {
+  for (const leave of [(socket: Socket) => socket.destroy(), (socket: Socket) => socket.end(() => socket.destroy())]) {
+    const { promise: canceled, resolve } = Promise.withResolvers<void>()
+    const { promise: entered, resolve: enter } = Promise.withResolvers<void>()
+    const { app, port } = await gatewayWith(t, ({ cancellation }) => {
+      cancellation.onCancel(resolve)
+      enter()
+      return new Promise(() => {})
+    })
+    const socket = await connectTo(t, port)
+    socket.write(GET)
+    await entered
+    leave(socket)
+    await canceled
+    await untilNoneIsOpen(app)
+  }
+  t.pass()
+})
+
+t.test('a client that ends its side within a request is told', async (t) => {
+  const { port } = await gatewayWith(t, () => ok('unreached'))
+  for (const part of ['GET /f/ HTT', 'GET /f/ HTTP/1.1\r\nhost: x\r\n', post(10, 'abc')]) {
+    const socket = await connectTo(t, port)
+    socket.end(part)
+    t.match(await untilClosed(socket), /^HTTP\/1\.1 400 [^]*"code":"bad-request"/)
+  }
+})
