@@ -1,0 +1,7 @@
+export { createCage, type Cage, type CagedProcess, type ProcessEnd } from './cage.ts'
+export { cageCommand, type CageCommand } from './cage-command.ts'
+export type { CagedProgram, CagePlan, CageTools } from './cage-plan.ts'
+export type { GroupLimits } from './cgroup/host-groups.ts'
+export { detectLayers, type Sandbox, type SandboxOptions } from './detect-layers.ts'
+export { isLayerName, LAYER_NAMES, LAYERS, type LayerName, type LayerReport, type LayerState } from './layers.ts'
+export { requireLayers } from './require-layers.ts'

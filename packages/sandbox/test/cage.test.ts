@@ -1,0 +1,150 @@
+/** Processes in real cages, as far as this machine has what it takes. They are shells: tap hooks into every Node.js process that a test starts. */
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { chmodSync, closeSync, copyFileSync, existsSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Duplex } from 'node:stream'
+import t from 'tap'
+import { createCage, type Cage, type CagedProcess } from '../src/cage.ts'
+import { prepareHostGroups } from '../src/cgroup/host-groups.ts'
+import { findTools } from '../src/find-tools.ts'
+import type { LayerName } from '../src/layers.ts'
+import { planOf } from './support/plan.ts'
+
+const tools = findTools()
+
+function cageOf(wanted: readonly LayerName[]): Cage {
+  return createCage(planOf(wanted, { tools, filter: undefined }))
+}
+
+/** Runs a line of shell in the cage. */
+function run(cage: Cage, line: string): CagedProcess {
+  return cage.spawn({ nodePath: '/bin/sh', nodeArguments: ['-c', line] })
+}
+
+async function endOf(process: CagedProcess) {
+  const [code, signal] = (await once(process.child, 'exit')) as [number | null, NodeJS.Signals | null]
+  return process.endOf(code, signal)
+}
+
+const CAGES: ReadonlyArray<readonly [name: string, layers: readonly LayerName[]]> = [
+  ['alone', ['rlimits']],
+  ['behind bubblewrap', ['network-namespace']],
+  ['behind bubblewrap, with processes of its own', ['network-namespace', 'pid-namespace']],
+]
+
+for (const [name, layers] of CAGES) {
+  const cage = cageOf(layers)
+  const works = (await endOf(run(cage, 'exit 0'))).exitCode === 0
+  t.test(`a process ${name}`, { skip: !works && 'bubblewrap does not work on this machine' }, async (t) => {
+    t.test('tells how it ended', async (t) => {
+      t.strictSame(await endOf(run(cage, 'exit 3')), { exitCode: 3, signal: null })
+      for (const signal of ['SIGABRT', 'SIGSEGV', 'SIGKILL', 'SIGTERM'])
+        t.strictSame(await endOf(run(cage, `kill -${signal.slice(3)} $$`)), { exitCode: null, signal }, signal)
+    })
+
+    t.test('has the id by which the system knows it', async (t) => {
+      const caged = run(cage, 'echo up >&2; read line <&3')
+      await once(caged.child.stderr!, 'data')
+      t.match(readFileSync(`/proc/${caged.pid()}/cmdline`, 'latin1'), /^\/bin\/sh\0-c\0echo up/)
+      t.equal(caged.pid(), caged.pid())
+      caged.kill()
+      t.strictSame(await endOf(caged), { exitCode: null, signal: 'SIGKILL' })
+    })
+
+    t.test('may be ended before it is there, and more than once', async (t) => {
+      const caged = run(cage, 'read line <&3')
+      t.ok(caged.pid() > 0)
+      caged.kill()
+      caged.kill()
+      t.match(await endOf(caged), { exitCode: null, signal: 'SIGKILL' })
+      caged.kill()
+    })
+
+    t.test('is not said to have been killed when it had ended by itself', async (t) => {
+      for (let round = 0; round < 20; round++) {
+        const caged = run(cage, 'kill -ABRT $$')
+        const end = endOf(caged)
+        const socket = caged.child.stdio[3] as Duplex
+        // It breaks before whoever stands in front of the process tells of its end.
+        await once(socket.resume(), 'end')
+        caged.kill()
+        t.match(await end, { signal: 'SIGABRT' })
+      }
+    })
+  })
+}
+
+t.test('what cannot be started says so in an event, and has no id', async (t) => {
+  const caged = createCage(planOf([], { tools: {} })).spawn({ nodePath: '/nothing/here', nodeArguments: [] })
+  t.equal(caged.pid(), 0)
+  const [cause] = (await once(caged.child, 'error')) as [NodeJS.ErrnoException]
+  t.equal(cause.code, 'ENOENT')
+})
+
+const groups = prepareHostGroups({ memoryBytes: 64 * 1024 * 1024, tasks: 16 })
+const skip = groups.controllers.size === 0 && [...groups.missing.values()].join(' ')
+
+t.test('control groups hold the process and what it starts, and end with it', { skip }, async (t) => {
+  const cage = createCage(planOf([], { tools }), { groups })
+  const caged = run(cage, 'sleep 1000 & echo $! >&2; read line <&3')
+  const [left] = (await once(caged.child.stderr!, 'data')) as [Buffer]
+  const folders = [...new Set(caged.groups.values())]
+  for (const folder of folders) {
+    const members = readFileSync(join(folder, 'cgroup.procs'), 'utf8').trim().split('\n').toSorted()
+    t.strictSame(members, [String(caged.pid()), String(left).trim()].toSorted())
+  }
+  caged.kill()
+  await endOf(caged)
+  while (folders.some((folder) => existsSync(folder))) await new Promise((resolve) => setTimeout(resolve, 5))
+  t.match(stateOf(Number(left)), /^[ZX]?$/, 'what it started has ended')
+})
+
+const isRoot = process.getuid?.() === 0
+
+t.test('a program that gives its rights away gives none', { skip: !isRoot && 'only root has any to give' }, async (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'carpool-test-'))
+  t.teardown(() => rmSync(folder, { recursive: true }))
+  chmodSync(folder, 0o755)
+  const program = join(folder, 'id')
+  copyFileSync('/usr/bin/id', program)
+  chmodSync(program, 0o4755)
+  const userIn = async (layers: readonly LayerName[]): Promise<string> => {
+    const caged = run(cageOf(layers), `${program} -u >&2`)
+    return String(await caged.child.stderr!.toArray()).trim()
+  }
+  if ((await userIn(['user'])) !== '0') return t.comment('no program gives rights away in the folder for temporary files')
+  t.equal(await userIn(['user', 'no-new-privileges']), '4711')
+})
+
+/** Empty if there is no such process. */
+function stateOf(pid: number): string {
+  try {
+    return /^State:\s*(\S)/m.exec(readFileSync(`/proc/${pid}/status`, 'latin1'))?.[1] ?? ''
+  } catch {
+    return ''
+  }
+}
+
+t.test('what is left open here is not open there', async (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'carpool-test-'))
+  const fd = openSync(join(folder, 'secret'), 'w')
+  t.teardown(() => {
+    closeSync(fd)
+    rmSync(folder, { recursive: true })
+  })
+  // A descriptor of a server that was itself started with one open.
+  const server = `
+    import { createCage } from ${JSON.stringify(new URL('../src/cage.ts', import.meta.url).href)}
+    import { findTools } from ${JSON.stringify(new URL('../src/find-tools.ts', import.meta.url).href)}
+    const cage = createCage({ wanted: new Set(), tools: findTools(), folders: [], libraries: [], serverUid: 0, uid: 0, userTasks: 0, ownProc: true, filter: undefined })
+    const { child } = cage.spawn({ nodePath: '/bin/sh', nodeArguments: ['-c', 'ls -l /proc/$$/fd >&2'] })
+    child.stderr.pipe(process.stdout)`
+  const stdio = ['ignore', 'pipe', 'inherit', ...Array(197).fill('ignore'), fd]
+  const { stdout } = spawn('env', ['-i', process.execPath, '--input-type=module', '-e', server], { stdio })
+  const text = String(await stdout.toArray())
+  t.match(text, / 3 -> socket:/)
+  t.notMatch(text, 'secret')
+  t.match(text, / 200 -> \/dev\/null/)
+})

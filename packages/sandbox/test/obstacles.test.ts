@@ -1,0 +1,56 @@
+import t from 'tap'
+import { LAYER_NAMES } from '../src/layers.ts'
+import { obstacles, type Surroundings } from '../src/obstacles.ts'
+
+const GOOD: Surroundings = {
+  isOff: false,
+  platform: 'linux',
+  tools: { sh: '/bin/sh', setpriv: '/usr/bin/setpriv', bubblewrap: '/usr/bin/bwrap' },
+  hasFilter: true,
+  serverUid: 0,
+  hostUid: 60_999,
+  unreadable: undefined,
+  missingGroups: new Map(),
+}
+
+/** Layers that are not tried, by name. */
+function found(changes: Partial<Surroundings>): Record<string, string> {
+  return Object.fromEntries([...obstacles({ ...GOOD, ...changes })].map(([name, { state, why }]) => [name, `${state}: ${why}`]))
+}
+
+t.test('as root on a Linux that has everything, everything is tried', async (t) => {
+  t.strictSame(found({}), {})
+})
+
+t.test('switched off, only what needs nothing is left', async (t) => {
+  const left = LAYER_NAMES.filter((name) => !(name in found({ isOff: true })))
+  t.strictSame(left, ['permission', 'inheritance', 'rlimits'])
+})
+
+t.test('a user of its own takes root, a number, and a program that it may read', async (t) => {
+  t.match(found({ serverUid: 1000 }), { user: 'unavailable: The server is not root, so hosts run as its user.' })
+  t.match(found({ hostUid: 0 }), { user: /^off: hostUid is 0/ })
+  t.match(found({ unreadable: '/home/me' }), { user: 'unavailable: User 60999 may not read or enter /home/me.' })
+})
+
+t.test('without bubblewrap its layers are missing, and with setpriv no others', async (t) => {
+  const without = found({ tools: { sh: '/bin/sh', setpriv: '/usr/bin/setpriv' } })
+  t.strictSame(Object.keys(without), [
+    'user-namespace',
+    'network-namespace',
+    'mount-namespace',
+    'pid-namespace',
+    'ipc-namespace',
+    'seccomp',
+  ])
+  t.match(found({ tools: { sh: '/bin/sh' } }), {
+    'no-new-privileges': 'unavailable: Neither bubblewrap nor setpriv is installed.',
+  })
+})
+
+t.test('what else may be missing', async (t) => {
+  t.strictSame(Object.keys(found({ hasFilter: false })), ['seccomp'])
+  t.strictSame(Object.keys(found({ tools: { bubblewrap: '/usr/bin/bwrap' } })), ['rlimits', 'cgroup-memory', 'cgroup-tasks'])
+  t.strictSame(found({ missingGroups: new Map([['pids', 'No.']]) }), { 'cgroup-tasks': 'unavailable: No.' })
+  t.ok(Object.values(found({ platform: 'darwin' })).every((text) => text === 'unavailable: Only Linux has it.'))
+})
