@@ -21,15 +21,19 @@ export interface FunctionLogsOptions {
   readonly onProblem?: (problem: LogProblem) => void
 }
 
-export interface TailQuery {
-  /** Absent: all functions, ordered by time. */
+export interface LogSelection {
+  /** Absent: all functions. */
   readonly functionName?: string
-  /** Most lines to give. */
+  /** Of these, only those of which it says yes; asked for each line that comes. Default: all. */
+  readonly includes?: (functionName: string) => boolean
+}
+
+export interface TailQuery extends LogSelection {
+  /** Most lines to give; of several functions they are ordered by time. */
   readonly limit: number
 }
 
-interface Follower {
-  readonly functionName: string | undefined
+interface Follower extends LogSelection {
   readonly listener: (line: LogLine) => void
 }
 
@@ -67,8 +71,8 @@ export class FunctionLogs {
     const kept = cutMessage(line, this.#maxMessageLength)
     const file = this.#files.get(line.function) ?? this.#add(checkFunctionName(line.function), '')
     file.append(kept)
-    for (const { functionName, listener } of this.#followers) {
-      if (functionName === undefined || functionName === line.function) listener(kept)
+    for (const { functionName, includes, listener } of this.#followers) {
+      if ((functionName === undefined || functionName === line.function) && includes?.(line.function) !== false) listener(kept)
     }
   }
 
@@ -76,12 +80,16 @@ export class FunctionLogs {
    * The newest lines, oldest first. These are lines appended before this call and no others: who calls `follow` in the same turn of the
    * event loop misses nothing and sees nothing twice.
    */
-  async tail({ functionName, limit }: TailQuery): Promise<LogLine[]> {
+  async tail({ limit, functionName, includes }: TailQuery): Promise<LogLine[]> {
     if (limit <= 0) return []
-    if (functionName !== undefined) return (await this.#files.get(functionName)?.newest(limit, Promise.resolve())) ?? []
+    if (functionName !== undefined) {
+      if (includes?.(functionName) === false) return []
+      return (await this.#files.get(functionName)?.newest(limit, Promise.resolve())) ?? []
+    }
     let newest: LogLine[] = []
     let turn: Promise<unknown> = Promise.resolve()
-    const recentFirst = [...this.#files.values()].toSorted((a, b) => (a.newestTime > b.newestTime ? -1 : 1))
+    const selected = [...this.#files].filter(([name]) => includes?.(name) !== false).map(([, file]) => file)
+    const recentFirst = selected.toSorted((a, b) => (a.newestTime > b.newestTime ? -1 : 1))
     // Every file is told at once, so that all stop at the same line; they are read one after the other.
     for (const file of recentFirst) {
       const { newestTime } = file
@@ -96,8 +104,8 @@ export class FunctionLogs {
   }
 
   /** Calls the listener with each line as it is appended. It must not throw. Returns what stops it. */
-  follow({ functionName }: { readonly functionName?: string }, listener: (line: LogLine) => void): () => void {
-    const follower: Follower = { functionName, listener }
+  follow(selection: LogSelection, listener: (line: LogLine) => void): () => void {
+    const follower: Follower = { ...selection, listener }
     this.#followers.add(follower)
     return () => this.#followers.delete(follower)
   }

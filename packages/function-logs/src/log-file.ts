@@ -1,6 +1,6 @@
 import { appendFile, mkdir, open, rename, rm } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import type { LogLine } from '@carpool/core'
+import { jsonLine, type LogLine } from '@carpool/core'
 import type { BufferBudget } from './buffer-budget.ts'
 import type { DropReport } from './drop-report.ts'
 import { readNewest } from './read-newest.ts'
@@ -55,7 +55,7 @@ export class LogFile {
   }
 
   append(line: LogLine): void {
-    const text = `${JSON.stringify(line)}\n`
+    const text = jsonLine(line)
     const bytes = Buffer.byteLength(text)
     if (this.#bufferedBytes + bytes > this.#options.maxBufferBytes || !this.#budget.take(bytes)) {
       this.#drops.add(1, { detail: 'Functions log faster than the disk takes it.' })

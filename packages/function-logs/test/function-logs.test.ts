@@ -50,6 +50,41 @@ t.test('tail and follow in one turn miss no line and give none twice', async (t)
   await logs.close()
 })
 
+t.test('who may see some functions is given the lines of these alone', async (t) => {
+  const logs = new FunctionLogs(t.testdir())
+  const followed: LogLine[] = []
+  const includes = (name: string): boolean => name !== 'b'
+  logs.follow({ includes }, (each) => followed.push(each))
+  logs.follow({ includes, functionName: 'b' }, (each) => followed.push(each))
+  for (const [second, name] of ['a', 'b', 'c'].entries()) logs.append(line(name, second))
+  t.same(messages(followed), ['line 0', 'line 2'])
+  t.same(messages(await logs.tail({ includes, limit: 10 })), ['line 0', 'line 2'])
+  t.same(await logs.tail({ includes, functionName: 'b', limit: 10 }), [])
+  t.same(messages(await logs.tail({ includes, functionName: 'a', limit: 10 })), ['line 0'])
+  await logs.close()
+})
+
+const HOSTILE = [
+  'a\n{"level":"info","msg":"forged"}',
+  '\r\n\u000b\u000c\u001c\u001d\u001e\u0085\u2028\u2029',
+  '\u001b[2J\u001b]0;title\u0007\u009b31m\u007f\u0000',
+  '\ud800 \udc00 \ud83d',
+  '\ufeff\u202e"\\',
+]
+
+t.test('a message is one line of the file to every reader, and comes back as it was', async (t) => {
+  const folder = t.testdir()
+  const logs = new FunctionLogs(folder)
+  for (const [second, msg] of HOSTILE.entries()) logs.append(line('hello', second, msg))
+  t.same(messages(await logs.tail({ functionName: 'hello', limit: 10 })), HOSTILE)
+  const text = readFileSync(join(folder, 'logs', 'hello.ndjson'), 'utf8')
+  const lines = text.split(/[\p{Cc}\p{Zl}\p{Zp}]/u)
+  t.equal(lines.length, HOSTILE.length + 1)
+  t.equal(text.match(/\p{Cc}/gu)?.join(''), '\n'.repeat(HOSTILE.length))
+  for (const [index, msg] of HOSTILE.entries()) t.equal((JSON.parse(lines[index] ?? '') as LogLine).msg, msg)
+  await logs.close()
+})
+
 t.test('a follower of one function hears of no other', async (t) => {
   const logs = new FunctionLogs(t.testdir())
   const followed: LogLine[] = []

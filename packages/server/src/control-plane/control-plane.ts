@@ -1,8 +1,10 @@
+import { FailedAttempts, type AccessStore, type AuditLog, type SecretHolder } from '@carpool/access'
 import {
-  CarpoolError,
+  monotonicClock,
   PROBLEM_CONTENT_TYPE,
   problemOfError,
   retryAfterSeconds,
+  CarpoolError,
   type DeployRequest,
   type Invoke,
   type Revision,
@@ -10,29 +12,53 @@ import {
   type StatusInfo,
 } from '@carpool/core'
 import type { FunctionLogs } from '@carpool/function-logs'
-import type { Ledger } from '@carpool/ledger'
 import { answerClientError } from '@carpool/gateway'
+import type { Ledger } from '@carpool/ledger'
 import type { Meter } from '@carpool/metering'
 import type { ServerMetrics } from '@carpool/metrics'
 import type { Registry } from '@carpool/registry'
-import Fastify, { type FastifyInstance, type FastifyReply } from 'fastify'
-import { authorize } from './authorize.ts'
+import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
+import { createAudit } from './audit.ts'
+import { auditRoutes } from './audit-routes.ts'
+import { createAuthenticate } from './authenticate.ts'
 import { functionRoutes } from './function-routes.ts'
-import { healthRoutes, statusRoute } from './health-routes.ts'
+import { healthRoutes, statusRoutes } from './health-routes.ts'
+import { invokeRoutes } from './invoke-routes.ts'
+import { readJsonBodies } from './json-body.ts'
 import { logRoutes } from './log-routes.ts'
+import { metricsRoute } from './metrics-routes.ts'
+import { addOpenApi } from './openapi.ts'
+import { requireOperation } from './operation.ts'
 import { describeSchemaFault, errorOfRequest } from './request-problem.ts'
+import { secretRoutes } from './secret-routes.ts'
+import { tokenRoutes } from './token-routes.ts'
 import { usageRoutes } from './usage-routes.ts'
 
 export interface ControlPlaneOptions {
-  readonly token: string
+  readonly version: string
+  /** The token of the data folder, for the operator of this machine. */
+  readonly operatorToken: string
+  readonly access: AccessStore
+  readonly audit: AuditLog
   readonly registry: Registry
   readonly meter: Meter
   readonly logs: FunctionLogs
   readonly ledger: Ledger
   readonly metrics: ServerMetrics
-  readonly deploy: (functionName: string, request: DeployRequest) => Promise<Revision>
+  /** Who may read `/metrics`: everybody who reaches the control plane, or admins. */
+  readonly metricsAccess: 'open' | 'token'
+  /** @throws CarpoolError `name-taken` if the name is another owner's, and what is wrong with the code */
+  readonly deploy: (functionName: string, owner: string, request: DeployRequest) => Promise<Revision>
   /** Takes a function out of service. @throws CarpoolError `not-found` */
-  readonly remove: (functionName: string) => Promise<void>
+  readonly remove: (functionName: string, owner: string) => Promise<void>
+  /** Gives the revision that has it; undefined if the function is not deployed. @throws CarpoolError `name-taken` and what a deploy does */
+  readonly setSecret: (holder: SecretHolder, key: string, value: string) => Promise<Revision | undefined>
+  /** @throws CarpoolError `secret-not-found` and what a deploy does */
+  readonly deleteSecret: (holder: SecretHolder, key: string) => Promise<unknown>
+  /** Takes the calls of a function again that was disabled. @throws CarpoolError `not-found` */
+  readonly enable: (functionName: string) => void
+  /** Whether a function runs in a host process of its own because of what it did. */
+  readonly isQuarantined: (functionName: string) => boolean
   readonly invoke: Invoke
   readonly serverInfo: () => ServerInfo
   readonly status: () => StatusInfo
@@ -45,41 +71,68 @@ export interface ControlPlaneOptions {
 
 /** A deploy carries a source map, which is larger than the code, and both grow when they are quoted in JSON. */
 const BODY_BYTES_PER_BUNDLE_BYTE = 8
+/** How long a request may take to arrive; what is answered may take longer. */
+const REQUEST_TIMEOUT_MS = 120_000
 
-/** The control plane: what operators and the CLI call. */
+/** The control plane: what operators, owners and the CLI call. */
 export function createControlPlane(options: ControlPlaneOptions): FastifyInstance {
   const bodyLimit = Math.max(options.maxBundleBytes * BODY_BYTES_PER_BUNDLE_BYTE, options.maxBodyBytes * 2, 1024 * 1024)
-  const refuse = (cause: unknown, reply: FastifyReply): FastifyReply => {
-    const error = errorOfRequest(cause, bodyLimit)
+  const refuse = (cause: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply => {
+    const error = errorOfRequest(cause, request.routeOptions?.bodyLimit ?? bodyLimit)
     if (error.code === 'internal') options.onFault(error)
+    // Undefined for an address that is none.
+    if (request.audit !== undefined) request.audit.error = error.code
     const retryAfter = retryAfterSeconds(error.code, Math.random)
     if (retryAfter !== undefined) reply.header('retry-after', retryAfter)
     return reply.code(error.status).type(PROBLEM_CONTENT_TYPE).send(problemOfError(error))
   }
   const app = Fastify({
     bodyLimit,
+    requestTimeout: REQUEST_TIMEOUT_MS,
     forceCloseConnections: true,
     clientErrorHandler: answerClientError,
     // A key that is not known or a text for a number is a mistake, which Fastify's own options would hide.
     ajv: { customOptions: { removeAdditional: false, coerceTypes: false } },
     schemaErrorFormatter: describeSchemaFault,
-    frameworkErrors: (cause, _request, reply) => void refuse(cause, reply),
+    frameworkErrors: (cause, request, reply) => void refuse(cause, request, reply),
   })
-  app.removeContentTypeParser('text/plain')
-  app.setErrorHandler((cause, _request, reply) => refuse(cause, reply))
+  app.removeAllContentTypeParsers()
+  readJsonBodies(app)
+  app.setErrorHandler(refuse)
   app.setNotFoundHandler(() => {
     throw new CarpoolError('route-not-found', 'The control plane has nothing at this address.')
   })
-  healthRoutes(app, options)
-  app.get('/metrics', async (_request, reply) => reply.type(options.metrics.contentType).send(await options.metrics.render()))
-  app.register((guarded, _options, done) => {
-    guarded.addHook('onRequest', async (request) => authorize(request, options.token))
-    guarded.get('/v1/server', () => options.serverInfo())
-    statusRoute(guarded, options)
-    functionRoutes(guarded, options)
-    logRoutes(guarded, options)
-    usageRoutes(guarded, options)
-    done()
+  const authenticate = createAuthenticate({
+    operatorToken: options.operatorToken,
+    tokens: options.access.tokens,
+    attempts: new FailedAttempts({ clock: monotonicClock }),
+  })
+  const enter = createAudit({ log: options.audit, refusals: new FailedAttempts({ clock: monotonicClock }), now: Date.now })
+  app.decorateRequest('audit')
+  app.decorateRequest('principal')
+  app.addHook('onRequest', async (request) => {
+    request.audit = {}
+  })
+  app.addHook('onSend', async (request) => enter(request))
+
+  app.register(async (all) => {
+    await addOpenApi(all, options.version)
+    healthRoutes(all, options)
+    metricsRoute(all, options, authenticate)
+    await all.register(async (guarded) => {
+      guarded.addHook('onRequest', async (request, reply) => {
+        request.principal = authenticate(request, reply)
+        requireOperation(request)
+      })
+      statusRoutes(guarded, options)
+      functionRoutes(guarded, options)
+      secretRoutes(guarded, options)
+      invokeRoutes(guarded, options)
+      logRoutes(guarded, options)
+      usageRoutes(guarded, options)
+      tokenRoutes(guarded, options)
+      auditRoutes(guarded, options)
+    })
   })
   return app
 }

@@ -1,86 +1,128 @@
-import { randomUUIDv7 } from 'node:crypto'
-import { CarpoolError, Cancellation, checkFunctionName, problemOfOutcome } from '@carpool/core'
-import type { DeployRequest, FunctionInfo, InvokeRequest, InvokeResponse, Revision } from '@carpool/core'
-import type { FastifyInstance, FastifyReply } from 'fastify'
+import { checkFunctionName, type DeployRequest, type DisableRequest } from '@carpool/core'
+import type { FastifyInstance } from 'fastify'
 import type { ControlPlaneOptions } from './control-plane.ts'
-import { DEPLOY_BODY, INVOKE_BODY } from './schemas.ts'
+import { functionInfo } from './function-info.ts'
+import { addOperation, type Operation } from './operation.ts'
+import { actingOwner, ownerFilter, requireFunction } from './ownership.ts'
+import { readQuery } from './query-string.ts'
+import { DEPLOY_BODY, DISABLE_BODY, OWNER_PARAMETER } from './request-schemas.ts'
+import { FUNCTION_INFO, FUNCTION_LIST } from './response-schemas.ts'
 
-interface Named {
-  Params: { name: string }
+const URL = '/v1/functions/:name'
+const INFO = { status: 200, description: 'The function with its live revision.', schema: FUNCTION_INFO } as const
+const NO_CONTENT = { status: 204, description: 'It is done.' } as const
+
+const DEPLOY: Operation = {
+  id: 'deployFunction',
+  method: 'POST',
+  url: `${URL}/revisions`,
+  summary: 'Deploy new code: it is tried out, warmed up, and then it answers.',
+  scope: 'deploy',
+  isChange: true,
+  query: { owner: OWNER_PARAMETER },
+  body: DEPLOY_BODY,
+  response: { ...INFO, status: 201 },
+  errors: [
+    ...(['invalid-name', 'invalid-config', 'name-taken', 'bundle-empty', 'bundle-too-large'] as const),
+    ...(['load-failed', 'no-handler', 'no-host', 'draining', 'data-unusable'] as const),
+  ],
+}
+const LIST: Operation = {
+  id: 'listFunctions',
+  method: 'GET',
+  url: '/v1/functions',
+  summary: 'The functions of the owner, by name; for admins all.',
+  scope: 'read',
+  query: { owner: OWNER_PARAMETER },
+  response: { status: 200, description: 'The functions with their live revisions.', schema: FUNCTION_LIST },
+  errors: ['invalid-name'],
+}
+const GET: Operation = {
+  id: 'getFunction',
+  method: 'GET',
+  url: URL,
+  summary: 'One function.',
+  scope: 'read',
+  response: INFO,
+  errors: ['not-found', 'data-unusable'],
+}
+const DELETE: Operation = {
+  id: 'deleteFunction',
+  method: 'DELETE',
+  url: URL,
+  summary: 'Take a function out of service, with its revisions, its log and its secrets.',
+  scope: 'deploy',
+  isChange: true,
+  response: NO_CONTENT,
+  errors: ['not-found', 'data-unusable'],
+}
+const ENABLE: Operation = {
+  id: 'enableFunction',
+  method: 'POST',
+  url: `${URL}/enable`,
+  summary: 'Take the calls of a function again that was disabled.',
+  scope: 'admin',
+  isChange: true,
+  response: NO_CONTENT,
+  errors: ['not-found', 'data-unusable'],
+}
+const DISABLE: Operation = {
+  id: 'disableFunction',
+  method: 'POST',
+  url: `${URL}/disable`,
+  summary: 'Refuse the calls of a function until it is enabled.',
+  scope: 'admin',
+  isChange: true,
+  body: DISABLE_BODY,
+  response: NO_CONTENT,
+  errors: ['not-found', 'data-unusable'],
 }
 
-/** Deploy, list, show, delete and call functions. */
-export function functionRoutes(
-  app: FastifyInstance,
-  { registry, meter, deploy, remove, invoke, dataUrl, maxBodyBytes }: ControlPlaneOptions,
-): void {
-  const info = (revision: Revision): FunctionInfo => {
-    const { functionName, id, form, createdAt, codeBytes, limits } = revision
-    const { invocations, failures } = meter.countsOf(functionName)
-    const url = `${dataUrl()}/${functionName}/`
-    return { name: functionName, revision: id, form, url, deployedAt: createdAt, codeBytes, limits, invocations, failures }
-  }
+/** Deploy, list, show, delete, enable and disable functions. */
+export function functionRoutes(app: FastifyInstance, parts: ControlPlaneOptions): void {
+  const { registry, deploy, remove, enable } = parts
 
-  app.post<Named & { Body: DeployRequest }>(
-    '/v1/functions/:name/revisions',
-    { schema: { body: DEPLOY_BODY } },
-    async (request, reply) => {
-      const name = checkFunctionName(request.params.name)
-      return reply.code(201).send(info(await deploy(name, request.body)))
-    },
-  )
-
-  app.get('/v1/functions', () => ({ functions: registry.list().map(info) }))
-
-  app.get<Named>('/v1/functions/:name', (request) => info(registry.route(request.params.name)))
-
-  app.delete<Named>('/v1/functions/:name', async (request, reply) => {
-    await remove(request.params.name)
-    return reply.code(204).send()
+  addOperation<DeployRequest>(app, DEPLOY, async (request) => {
+    const name = checkFunctionName(request.params['name'] ?? '')
+    const owner = actingOwner(request)
+    request.audit.isForeign = isForeign(registry.ownerOf(name), owner)
+    return functionInfo(parts, await deploy(name, owner, request.body))
   })
 
-  app.post<Named & { Body: InvokeRequest }>(
-    '/v1/functions/:name/invocations',
-    { schema: { body: INVOKE_BODY } },
-    async (request, reply) => {
-      const { method, path, headers, bodyBase64 } = request.body
-      const body = Buffer.from(bodyBase64, 'base64')
-      if (body.length > maxBodyBytes)
-        throw new CarpoolError('body-too-large', `The limit for a request body is ${maxBodyBytes} bytes.`)
-      const functionName = request.params.name
-      const url = `${dataUrl()}${path}`
-      const { cancellation, release } = cancelOnLeave(reply)
-      try {
-        const finished = await invoke({
-          id: randomUUIDv7(),
-          functionName,
-          trigger: 'cli',
-          request: { method, url, headers, body, clientIp: request.ip },
-          cancellation,
-        })
-        return invokeResponse(finished)
-      } finally {
-        release()
-      }
-    },
-  )
+  addOperation(app, LIST, (request) => {
+    const owner = ownerFilter(request, readQuery(request.query, ['owner']).owner)
+    const revisions = registry.list().filter((revision) => owner === undefined || revision.owner === owner)
+    return { functions: revisions.map((revision) => functionInfo(parts, revision)) }
+  })
+
+  addOperation(app, GET, (request) => {
+    const name = request.params['name'] ?? ''
+    requireFunction(request, registry, name)
+    return functionInfo(parts, registry.route(name))
+  })
+
+  addOperation(app, DELETE, async (request) => {
+    const name = request.params['name'] ?? ''
+    await remove(name, requireFunction(request, registry, name))
+  })
+
+  addOperation(app, ENABLE, (request) => {
+    const name = request.params['name'] ?? ''
+    // Also of a function that was deleted, whose name stays disabled.
+    enable(name)
+    request.audit.owner = registry.ownerOf(name) ?? request.principal.owner
+  })
+
+  addOperation<DisableRequest>(app, DISABLE, (request) => {
+    const name = request.params['name'] ?? ''
+    requireFunction(request, registry, name)
+    const { reason = 'an operator disabled it' } = request.body
+    registry.disable(name, { reason })
+    request.audit.note = reason
+  })
 }
 
-/** A cancellation that is told when the client leaves before its answer, until it is released. */
-function cancelOnLeave({ raw }: FastifyReply): { cancellation: Cancellation; release: () => void } {
-  const cancellation = new Cancellation()
-  const leave = (): void => cancellation.cancel()
-  raw.once('close', leave)
-  // It may have left while its body was read.
-  if (raw.destroyed) leave()
-  return { cancellation, release: () => raw.off('close', leave) }
-}
-
-function invokeResponse({ record: { id }, result }: Awaited<ReturnType<ControlPlaneOptions['invoke']>>): InvokeResponse {
-  if (result.outcome === 'ok') {
-    const { status, headers, body } = result.response
-    return { invocationId: id, outcome: 'ok', status, headers, bodyBase64: Buffer.from(body).toString('base64') }
-  }
-  const problem = problemOfOutcome(result.outcome, result.detail, id)
-  return { invocationId: id, outcome: result.outcome, status: problem.status, headers: [], bodyBase64: '', problem }
+/** Whether a name belongs to somebody else. */
+function isForeign(owner: string | undefined, actingFor: string): boolean {
+  return owner !== undefined && owner !== actingFor
 }

@@ -1,15 +1,50 @@
+import { isAdmin } from '@carpool/access'
 import {
   MAX_DECISIONS,
   retryAfterSeconds,
   type ErrorCode,
   type ReadinessInfo,
+  type ServerInfo,
   type ServerState,
   type StatusInfo,
+  type StatusSummary,
 } from '@carpool/core'
 import type { FastifyInstance } from 'fastify'
 import type { ControlPlaneOptions } from './control-plane.ts'
+import { addOperation, type Operation } from './operation.ts'
+import { HEALTH, READINESS, SERVER_INFO, STATUS } from './response-schemas.ts'
 
-type StatusOptions = Pick<ControlPlaneOptions, 'status'>
+const HEALTHZ: Operation = {
+  id: 'getHealth',
+  method: 'GET',
+  url: '/healthz',
+  summary: 'Whether the server is alive.',
+  response: { status: 200, description: 'It is.', schema: HEALTH },
+}
+const READYZ: Operation = {
+  id: 'getReadiness',
+  method: 'GET',
+  url: '/readyz',
+  summary: 'Whether the server takes calls.',
+  response: { status: 200, description: 'It does.', schema: READINESS },
+  alsoAnswers: { 503: { description: 'It does not, for these reasons.', schema: READINESS } },
+}
+const GET_STATUS: Operation = {
+  id: 'getStatus',
+  method: 'GET',
+  url: '/v1/status',
+  summary: 'How the server fares: for admins with its hosts, its queue and the latest scaling decisions.',
+  scope: 'read',
+  response: { status: 200, description: 'The status.', schema: STATUS },
+}
+const GET_SERVER: Operation = {
+  id: 'getServer',
+  method: 'GET',
+  url: '/v1/server',
+  summary: 'Where the server listens; for admins with its hosts.',
+  scope: 'read',
+  response: { status: 200, description: 'The server.', schema: SERVER_INFO },
+}
 
 /** With which error the data plane would refuse a call in each state. */
 const REFUSALS: Readonly<Record<Exclude<ServerState, 'ready'>, ErrorCode>> = {
@@ -26,19 +61,28 @@ const REFUSALS: Readonly<Record<Exclude<ServerState, 'ready'>, ErrorCode>> = {
  * - `GET /readyz` is 200 if the state is `ready`, else 503, with the state and the reasons. A saturated server is not ready: every host is
  *   full and calls wait so long that some are refused, so that a load balancer does better to send the next ones elsewhere.
  */
-export function healthRoutes(app: FastifyInstance, { status }: StatusOptions): void {
-  app.get('/healthz', () => ({ status: 'ok' }))
-  app.get('/readyz', (_request, reply) => {
+export function healthRoutes(app: FastifyInstance, { status }: Pick<ControlPlaneOptions, 'status'>): void {
+  addOperation(app, HEALTHZ, () => ({ status: 'ok' }))
+  addOperation(app, READYZ, (_request, reply): ReadinessInfo => {
     const { state, reasons } = status()
     if (state !== 'ready') reply.code(503).header('retry-after', retryAfterSeconds(REFUSALS[state], Math.random))
-    return { status: state, reasons } satisfies ReadinessInfo
+    return { status: state, reasons }
   })
 }
 
-/** `GET /v1/status`: the hosts, the queue and the latest scaling decisions. */
-export function statusRoute(app: FastifyInstance, { status }: StatusOptions): void {
-  app.get('/v1/status', (): StatusInfo => {
+/** What there is to know of the server as a whole. Who is no admin is told nothing that functions of others have a part in. */
+export function statusRoutes(
+  app: FastifyInstance,
+  { status, serverInfo }: Pick<ControlPlaneOptions, 'status' | 'serverInfo'>,
+): void {
+  addOperation(app, GET_STATUS, ({ principal }): StatusInfo | StatusSummary => {
     const { decisions, ...rest } = status()
-    return { ...rest, decisions: decisions.slice(0, MAX_DECISIONS) }
+    if (isAdmin(principal)) return { ...rest, decisions: decisions.slice(0, MAX_DECISIONS) }
+    const { version, state, reasons, uptimeMs } = rest
+    return { version, state, reasons, uptimeMs }
+  })
+  addOperation(app, GET_SERVER, ({ principal }): ServerInfo => {
+    const info = serverInfo()
+    return isAdmin(principal) ? info : { ...info, hosts: [] }
   })
 }

@@ -1,59 +1,100 @@
 import { Readable } from 'node:stream'
-import type { InvocationRecord, LogLine } from '@carpool/core'
-import type { TailQuery } from '@carpool/function-logs'
+import { OPERATOR, type Principal } from '@carpool/access'
+import { jsonLine, type InvocationRecord, type LogLine } from '@carpool/core'
 import type { FastifyInstance } from 'fastify'
+import { Type } from 'typebox'
 import { reportLine } from '../report-line.ts'
 import type { ControlPlaneOptions } from './control-plane.ts'
-import { parseLogQuery } from './log-query.ts'
+import { DEFAULT_LOG_LIMIT, MAX_LOG_LIMIT, parseLogQuery, type LogQuery } from './log-query.ts'
+import { addOperation, type Operation } from './operation.ts'
+import { ownerFilter, requireFunction } from './ownership.ts'
+import { OWNER_PARAMETER } from './request-schemas.ts'
 
 /** How far a slow reader of `follow` may be behind, in bytes, before it misses lines. */
 const MAX_BEHIND_BYTES = 1024 * 1024
 /** How many lines may come while the past is read; later ones are missed. */
 const MAX_EARLY_LINES = 10_000
 
+const READ: Operation = {
+  id: 'readLogs',
+  method: 'GET',
+  url: '/v1/logs',
+  summary: 'Read and follow the logs of functions: what they wrote, and the report of each invocation.',
+  scope: 'read',
+  query: {
+    function: Type.Optional(Type.String({ description: 'Default: all of the owner, for admins all.' })),
+    owner: OWNER_PARAMETER,
+    limit: Type.Optional(Type.Integer({ minimum: 0, maximum: MAX_LOG_LIMIT, default: DEFAULT_LOG_LIMIT })),
+    follow: Type.Optional(Type.Boolean({ default: false, description: 'Go on with what is logged from now on.' })),
+  },
+  response: {
+    status: 200,
+    description: 'One JSON document for each line.',
+    schema: Type.String(),
+    contentType: 'application/x-ndjson',
+  },
+  errors: ['invalid-name', 'not-found', 'data-unusable', 'draining'],
+}
+
+/** What a reader of logs may see. */
+type Selection = Pick<LogQuery, 'functionName' | 'owner' | 'limit'>
+
 /** Read and follow the logs of functions, as NDJSON: what they wrote, and the report of each invocation from the ledger. */
 export function logRoutes(app: FastifyInstance, parts: ControlPlaneOptions): void {
-  app.get<{ Querystring: Record<string, unknown> }>('/v1/logs', async (request, reply) => {
-    const { follow, ...query } = parseLogQuery(request.query)
-    if (query.functionName !== undefined) parts.registry.route(query.functionName)
-    const answer = follow ? await followed(parts, query) : (await newest(parts, query)).map(toText).join('')
-    return reply.type('application/x-ndjson').send(answer)
+  addOperation(app, READ, async (request) => {
+    const { follow, owner: givenOwner, ...query } = parseLogQuery(request.query)
+    const owner = ownerFilter(request, givenOwner)
+    if (query.functionName !== undefined) requireFunction(request, parts.registry, query.functionName)
+    const selection = { ...query, ...(owner !== undefined && { owner }) }
+    if (follow) return await followed(parts, selection, request.principal)
+    return (await newest(parts, selection)).map(jsonLine).join('')
   })
 }
 
 /** The newest lines, by time. */
-async function newest({ registry, logs, ledger }: ControlPlaneOptions, query: TailQuery): Promise<LogLine[]> {
+async function newest({ registry, logs, ledger }: ControlPlaneOptions, selection: Selection): Promise<LogLine[]> {
+  const { limit, functionName, owner } = selection
+  const query = { limit, ...(functionName !== undefined && { functionName }) }
   // Both begin in this turn.
-  const [written, records] = await Promise.all([logs.tail(query), query.limit === 0 ? [] : ledger.invocations(query)])
-  const reports = records.filter(({ functionName }) => registry.find(functionName) !== undefined).map(reportLine)
+  const [written, records] = await Promise.all([
+    logs.tail({ ...query, ...ofOwner(registry, owner) }),
+    limit === 0 ? [] : ledger.invocations({ ...query, ...(owner !== undefined && { owner }) }),
+  ])
+  const reports = records.filter((record) => isOfLiveFunction(registry, record)).map(reportLine)
   // A line comes before the report of the same millisecond, for the sort is stable.
-  return [...written, ...reports.toReversed()]
-    .toSorted((a, b) => (a.time < b.time ? -1 : a.time > b.time ? 1 : 0))
-    .slice(-query.limit)
+  return [...written, ...reports.toReversed()].toSorted((a, b) => (a.time < b.time ? -1 : a.time > b.time ? 1 : 0)).slice(-limit)
 }
 
-/** The lines of the past and all that come after, until the stream is closed. */
-async function followed(parts: ControlPlaneOptions, query: TailQuery): Promise<Readable> {
-  const { logs, ledger } = parts
+/** The lines of the past and all that come after, until the stream is closed, or the token is not valid any more. */
+async function followed(parts: ControlPlaneOptions, selection: Selection, principal: Principal): Promise<Readable> {
+  const { registry, logs, ledger, access } = parts
+  const { functionName, owner } = selection
   const stream = new Readable({ read: () => {} })
   const push = (line: LogLine): void => {
-    if (stream.readableLength < MAX_BEHIND_BYTES) stream.push(toText(line))
+    if (!isStillValid(access, principal)) stream.destroy()
+    else if (stream.readableLength < MAX_BEHIND_BYTES) stream.push(jsonLine(line))
   }
   const early: LogLine[] = []
   let listener = (line: LogLine): void => {
     if (early.length < MAX_EARLY_LINES) early.push(line)
   }
-  const unfollowLogs = logs.follow(query, (line) => listener(line))
-  const unfollowLedger = ledger.follow((record) => {
-    if (concerns(record, query)) listener(reportLine(record))
-  })
+  const unfollowers = [
+    logs.follow({ ...(functionName !== undefined && { functionName }), ...ofOwner(registry, owner) }, (line) => listener(line)),
+    ledger.follow((record) => {
+      if (functionName !== undefined && functionName !== record.functionName) return
+      if (owner !== undefined && owner !== record.owner) return
+      if (isOfLiveFunction(registry, record)) listener(reportLine(record))
+    }),
+    access.tokens.onRevoke((id) => {
+      if (id === principal.tokenId) stream.destroy()
+    }),
+  ]
   const unfollow = (): void => {
-    unfollowLogs()
-    unfollowLedger()
+    for (const each of unfollowers) each()
   }
   stream.once('close', unfollow)
   try {
-    const past = await newest(parts, query)
+    const past = await newest(parts, selection)
     // A report that came meanwhile may have been read with the past as well.
     const seen = new Set(past.filter(isReport).map(({ invocationId }) => invocationId))
     for (const line of past) push(line)
@@ -67,14 +108,20 @@ async function followed(parts: ControlPlaneOptions, query: TailQuery): Promise<R
   }
 }
 
-function concerns(record: InvocationRecord, { functionName }: TailQuery): boolean {
-  return functionName === undefined || functionName === record.functionName
+/** Lines of functions that the owner has at the time. */
+function ofOwner(registry: ControlPlaneOptions['registry'], owner: string | undefined) {
+  return owner === undefined ? {} : { includes: (name: string) => registry.ownerOf(name) === owner }
+}
+
+/** Whether the log that a record belongs to is there: not if the function was deleted, even if the name has come to somebody else. */
+function isOfLiveFunction(registry: ControlPlaneOptions['registry'], { functionName, owner }: InvocationRecord): boolean {
+  return registry.ownerOf(functionName) === owner
+}
+
+function isStillValid({ tokens }: ControlPlaneOptions['access'], principal: Principal): boolean {
+  return principal.tokenId === OPERATOR || tokens.isValid(principal.tokenId)
 }
 
 function isReport({ stream, msg }: LogLine): boolean {
   return stream === 'carpool' && msg.startsWith('report: ')
-}
-
-function toText(line: LogLine): string {
-  return `${JSON.stringify(line)}\n`
 }

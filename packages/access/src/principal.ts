@@ -1,0 +1,23 @@
+import { CarpoolError, type TokenScope } from '@carpool/core'
+
+/** Who asks: what the control plane knows of the bearer of a token. */
+export interface Principal {
+  /** Id of the token; {@link OPERATOR} for the one in the data folder. */
+  readonly tokenId: string
+  readonly owner: string
+  readonly scopes: ReadonlySet<TokenScope>
+}
+
+/** Stands for the token of the data folder where ids of tokens do. */
+export const OPERATOR = 'operator'
+
+/** Whether the principal sees what belongs to others, too. */
+export function isAdmin({ scopes }: Principal): boolean {
+  return scopes.has('admin')
+}
+
+/** @throws CarpoolError `forbidden`, naming the scope that is missing */
+export function requireScope({ scopes }: Principal, scope: TokenScope): void {
+  if (scopes.has(scope) || scopes.has('admin')) return
+  throw new CarpoolError('forbidden', `This needs a token with the scope "${scope}"; this one has ${[...scopes].join(', ')}.`)
+}

@@ -1,0 +1,146 @@
+import { SECRET_FORMS, WHOLE_SECRET_FORMS } from './secret-forms.ts'
+
+/** Takes the values of secrets out of a text. */
+export type Redact = (text: string) => string
+
+/** Shorter values are left in: they may stand in any text. In UTF-16 units. */
+const MIN_LENGTH = 6
+/** So much of a longer value must be there for it to count, and the rest of it goes as far as it is there: a value may be cut short. */
+const HEAD_LENGTH = 256
+const MULTIPLIER = 31
+/** What the first unit of a window has been multiplied by when the window moves on. */
+const FIRST_WEIGHT = Math.imul(Math.imul(MULTIPLIER ** 3, MULTIPLIER), MULTIPLIER)
+const FILTER_MASK = 0xffff
+/**
+ * Comparisons for each unit of the text, and besides. A text that needs more looks all over like the beginnings of secrets; to search it
+ * could take seconds, so it is withheld.
+ */
+const COMPARISONS_PER_UNIT = 0.5
+const MIN_COMPARISONS = 500
+/** To make a form and compare it takes about as long as one comparison for so many units of it. */
+const UNITS_PER_COMPARISON = 64
+
+interface Sought {
+  readonly key: string
+  readonly head: string
+  /** Else only the beginning of the form is its head. */
+  readonly isWhole: boolean
+  /** Made when it is needed, and as far as that: all forms of large values take much memory. */
+  readonly upTo: (units: number) => string
+}
+
+/**
+ * Makes what replaces the values of secrets by `[secret KEY]`, in all the forms of `secret-forms.ts`. The time that it takes goes by the
+ * length of the text, not by the number of secrets: as Rabin and Karp do it, a hash of every window of six units is looked up.
+ */
+export function createRedactor(secrets: Iterable<readonly [key: string, value: string]>): Redact {
+  const buckets = new Map<number, Sought[]>()
+  const filter = new Uint8Array(FILTER_MASK + 1)
+  const heads = new Set<string>()
+  for (const sought of soughtFor(secrets)) {
+    const { head, isWhole } = sought
+    if (head.length < MIN_LENGTH || (isWhole && heads.has(head))) continue
+    heads.add(head)
+    const hash = hashOf(head, 0)
+    filter[slotOf(hash)] = 1
+    const bucket = buckets.get(hash)
+    if (bucket === undefined) buckets.set(hash, [sought])
+    else bucket.push(sought)
+  }
+  if (buckets.size === 0) return (text) => text
+  return (text) => redact(text, buckets, filter)
+}
+
+function* soughtFor(secrets: Iterable<readonly [key: string, value: string]>): Generator<Sought> {
+  for (const [key, value] of secrets) {
+    if (value.length < MIN_LENGTH) continue
+    if (value.length <= HEAD_LENGTH) {
+      for (const form of [...WHOLE_SECRET_FORMS, ...SECRET_FORMS]) {
+        const whole = form(value)
+        yield { key, head: whole, isWhole: true, upTo: () => whole }
+      }
+    } else {
+      const beginning = wellFormed(value.slice(0, HEAD_LENGTH))
+      for (const form of SECRET_FORMS) {
+        const upTo = (units: number): string => form(wellFormed(value.slice(0, Math.max(HEAD_LENGTH, units))))
+        yield { key, head: form(beginning), isWhole: false, upTo }
+      }
+    }
+  }
+}
+
+/** Without half a surrogate pair at its end. */
+function wellFormed(text: string): string {
+  return text.isWellFormed() ? text : text.slice(0, -1)
+}
+
+function redact(text: string, buckets: ReadonlyMap<number, readonly Sought[]>, filter: Uint8Array): string {
+  const last = text.length - MIN_LENGTH
+  if (last < 0) return text
+  let comparisons = MIN_COMPARISONS + text.length * COMPARISONS_PER_UNIT
+  let redacted = ''
+  let from = 0
+  let hash = hashOf(text, 0)
+  for (let at = 0; at <= last; ) {
+    const bucket = filter[slotOf(hash)] === 1 ? buckets.get(hash) : undefined
+    if (bucket !== undefined) {
+      comparisons -= bucket.length
+      const { key, length, cost } = longestOf(bucket, text, at, comparisons)
+      comparisons -= cost
+      if (comparisons < 0) return `[${text.length} characters withheld: they look like the beginnings of secrets]`
+      if (length > 0) {
+        redacted += `${text.slice(from, at)}[secret ${key}]`
+        at += length
+        from = at
+        if (at <= last) hash = hashOf(text, at)
+        continue
+      }
+    }
+    if (at < last) hash = rolled(hash, text.charCodeAt(at), text.charCodeAt(at + MIN_LENGTH))
+    at++
+  }
+  return from === 0 ? text : redacted + text.slice(from)
+}
+
+/**
+ * Which of what is sought stands there with the most of it; values may begin alike. A length of 0: none does.
+ * @param maxCost ends the search
+ */
+function longestOf(
+  bucket: readonly Sought[],
+  text: string,
+  at: number,
+  maxCost: number,
+): { key: string; length: number; cost: number } {
+  const longest = { key: '', length: 0, cost: 0 }
+  for (const { key, head, upTo } of bucket) {
+    if (longest.cost > maxCost) break
+    if (!text.startsWith(head, at)) continue
+    const form = upTo(text.length - at)
+    longest.cost += form.length / UNITS_PER_COMPARISON
+    const length = commonLength(text, at, form)
+    if (length > longest.length) Object.assign(longest, { key, length })
+  }
+  return longest
+}
+
+function hashOf(text: string, start: number): number {
+  let hash = 0
+  for (let at = start; at < start + MIN_LENGTH; at++) hash = (Math.imul(hash, MULTIPLIER) + text.charCodeAt(at)) | 0
+  return hash
+}
+
+function rolled(hash: number, leaving: number, coming: number): number {
+  return (Math.imul(hash - Math.imul(leaving, FIRST_WEIGHT), MULTIPLIER) + coming) | 0
+}
+
+function slotOf(hash: number): number {
+  return (hash ^ (hash >>> 16)) & FILTER_MASK
+}
+
+/** How many units of the form stand in the text from there. */
+function commonLength(text: string, start: number, form: string): number {
+  let length = 0
+  while (length < form.length && text.charCodeAt(start + length) === form.charCodeAt(length)) length++
+  return length
+}

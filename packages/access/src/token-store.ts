@@ -1,0 +1,140 @@
+import { timingSafeEqual } from 'node:crypto'
+import type { DatabaseSync } from 'node:sqlite'
+import { CarpoolError, MAX_TOKEN_DAYS, TOKEN_SCOPES, type CreatedToken, type TokenInfo, type TokenRequest } from '@carpool/core'
+import { checkOwnerName } from './owner-name.ts'
+import type { Principal } from './principal.ts'
+import { TokenTable, type StoredToken } from './token-table.ts'
+import { generateToken, hashToken, tokenIdOf } from './token-text.ts'
+
+export interface TokenStoreOptions {
+  /** The time of day in ms of the epoch. */
+  readonly now: () => number
+  /** Told when it cannot be written when a token was last used, which keeps nobody from using it. */
+  readonly onProblem: (cause: unknown) => void
+  /** Most tokens that there may be. Default: 10000. */
+  readonly maxTokens?: number
+}
+
+const DAY_MS = 86_400_000
+/** How often it is written when a token was last used. */
+const USED_INTERVAL_MS = 60_000
+/** Compared with where there is no token of an id, so that it takes as long as where there is one. */
+const NO_HASH = new Uint8Array(32)
+
+/** The tokens of the control plane. All are in memory; what changes is on disk before it is in force. */
+export class TokenStore {
+  readonly #options: TokenStoreOptions
+  readonly #table: TokenTable
+  readonly #tokens = new Map<string, StoredToken>()
+  readonly #listeners = new Set<(id: string) => void>()
+
+  constructor(database: DatabaseSync, options: TokenStoreOptions) {
+    this.#options = options
+    this.#table = new TokenTable(database)
+    for (const token of this.#table.all()) this.#tokens.set(token.id, token)
+  }
+
+  /**
+   * Makes a token. What is given is the only time that it can be read.
+   * @throws CarpoolError `invalid-name` of the owner; `bad-request` of scopes or days that are not valid, and of too many tokens
+   */
+  create({ owner, scopes, days }: TokenRequest): CreatedToken {
+    checkOwnerName(owner)
+    const wanted = TOKEN_SCOPES.filter((scope) => scopes.includes(scope))
+    if (wanted.length === 0 || !scopes.every((scope) => TOKEN_SCOPES.includes(scope)))
+      throw new CarpoolError('bad-request', `A token has one scope or more of ${TOKEN_SCOPES.join(', ')}.`)
+    if (days !== undefined && !(Number.isInteger(days) && days >= 1 && days <= MAX_TOKEN_DAYS))
+      throw new CarpoolError('bad-request', `A token expires after 1 to ${MAX_TOKEN_DAYS} days, not ${days}.`)
+    const { now, maxTokens = 10_000 } = this.#options
+    if (this.#tokens.size >= maxTokens)
+      throw new CarpoolError('bad-request', `There are ${maxTokens} tokens, which is the limit; revoke some.`)
+    const { id, token } = generateToken()
+    const createdAtMs = now()
+    const stored: StoredToken = {
+      id,
+      hash: hashToken(token),
+      owner,
+      scopes: wanted,
+      createdAtMs,
+      expiresAtMs: days === undefined ? undefined : createdAtMs + days * DAY_MS,
+      lastUsedAtMs: undefined,
+    }
+    this.#table.insert(stored)
+    this.#tokens.set(id, stored)
+    return { ...infoOf(stored), token }
+  }
+
+  /** All tokens, the oldest first; those that have expired are among them. */
+  list(): TokenInfo[] {
+    return [...this.#tokens.values()].map(infoOf)
+  }
+
+  find(id: string): TokenInfo | undefined {
+    const token = this.#tokens.get(id)
+    return token === undefined ? undefined : infoOf(token)
+  }
+
+  /** Makes a token worthless at once. @throws CarpoolError `token-not-found` */
+  revoke(id: string): void {
+    if (!this.#tokens.has(id)) throw new CarpoolError('token-not-found', 'There is no token of this id.')
+    this.#table.remove(id)
+    this.#tokens.delete(id)
+    for (const listener of this.#listeners) listener(id)
+  }
+
+  /** Calls the listener, which must not throw, with the id of each token that is revoked. Returns what stops it. */
+  onRevoke(listener: (id: string) => void): () => void {
+    this.#listeners.add(listener)
+    return () => this.#listeners.delete(listener)
+  }
+
+  /** Whether the token of this id is there and has not expired. */
+  isValid(id: string): boolean {
+    const token = this.#tokens.get(id)
+    return token !== undefined && !this.#isExpired(token)
+  }
+
+  /** Whom a token stands for. Takes the same time whether there is none, or another secret. @throws CarpoolError `unauthorized` */
+  authenticate(text: string): Principal {
+    const token = this.#tokens.get(tokenIdOf(text) ?? '')
+    const isRight = timingSafeEqual(hashToken(text), token?.hash ?? NO_HASH)
+    if (token === undefined || !isRight)
+      throw new CarpoolError('unauthorized', 'The token is not valid: it may have been revoked.')
+    if (this.#isExpired(token)) throw new CarpoolError('unauthorized', 'The token has expired.')
+    this.#use(token)
+    return { tokenId: token.id, owner: token.owner, scopes: new Set(token.scopes) }
+  }
+
+  #isExpired({ expiresAtMs }: StoredToken): boolean {
+    return expiresAtMs !== undefined && this.#options.now() >= expiresAtMs
+  }
+
+  #use(token: StoredToken): void {
+    const nowMs = this.#options.now()
+    const { lastUsedAtMs } = token
+    // A clock that was set back counts as well.
+    if (lastUsedAtMs !== undefined && Math.abs(nowMs - lastUsedAtMs) < USED_INTERVAL_MS) return
+    // Also if it cannot be written: then the next attempt is a minute later.
+    this.#tokens.set(token.id, { ...token, lastUsedAtMs: nowMs })
+    try {
+      this.#table.used(token.id, nowMs)
+    } catch (cause) {
+      this.#options.onProblem(cause)
+    }
+  }
+}
+
+function infoOf({ id, owner, scopes, createdAtMs, expiresAtMs, lastUsedAtMs }: StoredToken): TokenInfo {
+  return {
+    id,
+    owner,
+    scopes,
+    createdAt: isoTime(createdAtMs),
+    ...(expiresAtMs !== undefined && { expiresAt: isoTime(expiresAtMs) }),
+    ...(lastUsedAtMs !== undefined && { lastUsedAt: isoTime(lastUsedAtMs) }),
+  }
+}
+
+function isoTime(ms: number): string {
+  return new Date(ms).toISOString()
+}

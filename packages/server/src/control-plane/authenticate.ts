@@ -1,0 +1,62 @@
+import { createHash, timingSafeEqual } from 'node:crypto'
+import { DEFAULT_OWNER, OPERATOR, type FailedAttempts, type Principal, type TokenStore } from '@carpool/access'
+import { CarpoolError } from '@carpool/core'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { checkOrigin } from './check-origin.ts'
+
+export interface AuthenticationParts {
+  /** The token of the data folder, for the operator of this machine. */
+  readonly operatorToken: string
+  readonly tokens: TokenStore
+  /** Requests without a valid token, by the address they come from. */
+  readonly attempts: FailedAttempts
+}
+
+/** @throws CarpoolError `unauthorized` */
+export type Authenticate = (request: FastifyRequest, reply: FastifyReply) => Principal
+
+const OPERATOR_PRINCIPAL: Principal = { tokenId: OPERATOR, owner: DEFAULT_OWNER, scopes: new Set(['admin']) }
+/** A token that stands in a URL is in histories and in the logs of whatever is on the way. */
+const TOKEN_IN_URL = /[?&](?:access_?|api_?|auth_?)?(?:token|key|authorization)=|cpt_[0-9a-f]{16}_/i
+
+/**
+ * Makes what says who sends a request. Too many requests from one address without a valid token are told to wait, and not listed one by one. Tokens cannot be guessed, so a valid one is let in however many were
+ * not before: else one program could shut out another one of the same machine.
+ */
+export function createAuthenticate({ operatorToken, tokens, attempts }: AuthenticationParts): Authenticate {
+  const operatorDigest = digest(operatorToken)
+  return (request, reply) => {
+    try {
+      checkOrigin(request)
+      if (TOKEN_IN_URL.test(request.url)) {
+        throw new CarpoolError('unauthorized', 'A token is sent in the header "authorization", never in the URL.')
+      }
+      const token = bearerToken(request.headers.authorization)
+      // Of digests, which all have one length, in a time that tells nothing of where they differ.
+      return timingSafeEqual(digest(token), operatorDigest) ? OPERATOR_PRINCIPAL : tokens.authenticate(token)
+    } catch (cause) {
+      const { ip } = request
+      const attempt = attempts.add(ip)
+      if (attempt === 'last') request.audit.note = 'The next ones from this address are left out for a while.'
+      if (attempt !== 'too-many') throw cause
+      request.audit.isLeftOut = true
+      const waitSeconds = Math.ceil(attempts.waitMs(ip) / 1000)
+      reply.header('retry-after', waitSeconds)
+      const detail = `Too many requests without a valid token came from this address; wait ${waitSeconds} s.`
+      throw new CarpoolError('unauthorized', detail, { cause })
+    }
+  }
+}
+
+function bearerToken(authorization = ''): string {
+  const [, token] = /^Bearer +([\x21-\x7e]+)$/i.exec(authorization) ?? []
+  if (token !== undefined) return token
+  throw new CarpoolError(
+    'unauthorized',
+    'Send a token as "authorization: Bearer <token>". The operator\'s is in the file admin-token of the data folder; "carpool token create" makes others.',
+  )
+}
+
+function digest(text: string): Buffer {
+  return createHash('sha256').update(text).digest()
+}

@@ -1,0 +1,85 @@
+import { requireScope, type Principal } from '@carpool/access'
+import type { ErrorCode, TokenScope } from '@carpool/core'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { TSchema } from 'typebox'
+import type { RequestAudit } from './audit.ts'
+
+/** What is answered when all is well. */
+export interface OperationResponse {
+  readonly status: 200 | 201 | 204
+  readonly description: string
+  /** Absent: there is no body. */
+  readonly schema?: TSchema
+  /** Default: `application/json`. */
+  readonly contentType?: string
+}
+
+/** One thing that can be asked of the control plane: what the routes do with a request, and what the OpenAPI document says of it. */
+export interface Operation {
+  /** Also what the audit log calls it. */
+  readonly id: string
+  readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE'
+  /** With `:name` for a parameter. */
+  readonly url: string
+  readonly summary: string
+  /** What the token must allow. Absent: no token is needed. */
+  readonly scope?: TokenScope
+  /** Whether something is changed: then each of them is in the audit log. */
+  readonly isChange?: boolean
+  /** Parameters of the query string, by name; they are checked by what handles the request. */
+  readonly query?: Readonly<Record<string, TSchema>>
+  /** Checked before the request is handled. */
+  readonly body?: TSchema
+  /** Largest body, in bytes. Default: that of the control plane. */
+  readonly bodyLimitBytes?: number
+  readonly response: OperationResponse
+  /** Other answers that are no errors, by status. */
+  readonly alsoAnswers?: Readonly<Record<number, Omit<OperationResponse, 'status'>>>
+  /** What it can fail with, besides what every request can. */
+  readonly errors?: readonly ErrorCode[]
+}
+
+/** A request as the handlers of operations get it. */
+export type ControlRequest<Body = unknown> = FastifyRequest<{
+  Params: Record<string, string>
+  Querystring: Record<string, unknown>
+  Body: Body
+}>
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Who asks. Only of operations that need a token. */
+    principal: Principal
+    audit: RequestAudit
+  }
+  interface FastifyContextConfig {
+    operation?: Operation
+  }
+}
+
+/** Adds the route of an operation. What the handler gives is the answer; a status of 204 has none. */
+export function addOperation<Body = unknown>(
+  app: FastifyInstance,
+  operation: Operation,
+  handler: (request: ControlRequest<Body>, reply: FastifyReply) => unknown,
+): void {
+  const { method, url, body, bodyLimitBytes, response } = operation
+  app.route<{ Params: Record<string, string>; Querystring: Record<string, unknown>; Body: Body }>({
+    method,
+    url,
+    ...(body !== undefined && { schema: { body } }),
+    ...(bodyLimitBytes !== undefined && { bodyLimit: bodyLimitBytes }),
+    config: { operation },
+    handler: async (request, reply) => {
+      reply.code(response.status)
+      if (response.contentType !== undefined) reply.type(response.contentType)
+      return await handler(request, reply)
+    },
+  })
+}
+
+/** @throws CarpoolError `forbidden` if the token does not allow the operation that is asked for */
+export function requireOperation({ principal, routeOptions }: FastifyRequest): void {
+  const { operation } = routeOptions.config
+  if (operation?.scope !== undefined) requireScope(principal, operation.scope)
+}
