@@ -11,11 +11,11 @@ export interface StoredCode {
 /** The code of every revision that the server has given to this host. */
 export class CodeStore {
   readonly #stored = new Map<string, StoredCode>()
-  readonly #maxBodyBytes: number
+  readonly #forAll: Pick<GuestOptions, 'maxBodyBytes' | 'clock' | 'webAssembly'>
 
-  /** @param maxBodyBytes largest body of a response */
-  constructor(maxBodyBytes: number) {
-    this.#maxBodyBytes = maxBodyBytes
+  /** @param forAll what every guest is given */
+  constructor(forAll: Pick<GuestOptions, 'maxBodyBytes' | 'clock' | 'webAssembly'>) {
+    this.#forAll = forAll
   }
 
   put(load: Load, source: string, codeCache: Uint8Array): void {
@@ -28,7 +28,7 @@ export class CodeStore {
         revision,
         limits,
         env,
-        maxBodyBytes: this.#maxBodyBytes,
+        ...this.#forAll,
         ...(handlerExport !== undefined && { handlerExport }),
       },
     })

@@ -33,7 +33,7 @@ export class EnteredWatch {
     this.#lookedMs = performance.now()
     this.#othersMs = cpuOutsideLoopMs()
     this.#endedMs = this.#carryMs = 0
-    this.#timer = setInterval(() => this.#look(), LOOK_MS)
+    this.#timer = setInterval(() => this.look(), LOOK_MS)
   }
 
   ended(guest: Guest, stay: Stay): void {
@@ -53,6 +53,8 @@ export class EnteredWatch {
   update(): void {
     const unclocked: Stay[] = []
     for (const [guest, stay] of this.#entered) {
+      // What is left of one is nobody's any more.
+      if (stay.isEnded) continue
       if (guest.hasEntryClock) stay.measured(guest.spans)
       else unclocked.push(stay)
     }
@@ -81,7 +83,8 @@ export class EnteredWatch {
     this.#endedMs = 0
   }
 
-  #look(): void {
+  /** Brings them up to date, and has each judged. */
+  look(): void {
     if (this.#entered.size === 0) {
       clearInterval(this.#timer)
       this.#timer = undefined

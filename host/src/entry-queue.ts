@@ -11,6 +11,8 @@ export interface EnteredIsolate {
   readonly hasEntryClock: boolean
   /** CPU time of each entry of the stay so far, by that clock. */
   readonly spans: readonly number[]
+  /** A stay is about to begin. */
+  forgetSpans(): void
   atRest(waitMs: number): Promise<CpuReading>
   enter(entry: string, args: readonly Primitive[]): void
   run(entry: string, args: readonly Primitive[]): Promise<Primitive>
@@ -132,9 +134,9 @@ export class EntryQueue {
     return promise
   }
 
-  /** Calls back when what runs now is charged, all of it or as much as is known by then: at once if nothing runs. */
+  /** Calls back when what runs now is charged, all of it or as much as is known by then: at once if nothing runs, or only what is left of an isolate. */
   whenCharged(callback: () => void): void {
-    if (this.#stay === undefined) callback()
+    if (this.#stay === undefined || this.#stay.isEnded) callback()
     else this.#afterCharge.push(callback)
   }
 
@@ -142,10 +144,15 @@ export class EntryQueue {
     return this.#afterCharge.length > 0
   }
 
-  /** Charges the stay as far as it is known, and calls back those that wait for that. */
+  /** Charges the stay as far as it is known. */
+  charge(): void {
+    if (this.#stay !== undefined) this.#meter.advance(this.#stay.charge())
+  }
+
+  /** The same, and calls back those that wait for the end of the stay. */
   chargeEarly(): void {
     if (this.#stay === undefined) return
-    this.#meter.advance(this.#stay.charge())
+    this.charge()
     this.#callBack()
   }
 
@@ -214,6 +221,7 @@ export class EntryQueue {
 
   #begin(accounts: readonly Account[]): Stay {
     const stay = new Stay(accounts, performance.now())
+    this.#isolate.forgetSpans()
     this.#stay = stay
     this.#listener.stayBegan(stay)
     return stay

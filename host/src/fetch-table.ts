@@ -14,10 +14,15 @@ export interface OpenFetch<G extends FetchingGuest = Guest> {
   readonly invocation: number
   /** Whose it is. */
   readonly account: Account
+  /** When it began, on the monotonic clock, in ms. */
+  readonly beganAtMs: number
+  /** Size of its body. */
+  readonly bytes: number
 }
 
 /** The open fetches of one guest. */
 interface GuestFetches<G extends FetchingGuest> {
+  bytes: number
   readonly byGuestFetch: Map<number, OpenFetch<G>>
   readonly byInvocation: Map<number, Set<OpenFetch<G>>>
 }
@@ -26,17 +31,29 @@ interface GuestFetches<G extends FetchingGuest> {
 export class FetchTable<G extends FetchingGuest = Guest> {
   readonly #open = new Map<number, OpenFetch<G>>()
   readonly #byGuest = new Map<G, GuestFetches<G>>()
+  /** Bodies of all that are open. */
+  bytes = 0
   #last = 0
 
   get size(): number {
     return this.#open.size
   }
 
-  add(guest: G, guestFetch: number, invocation: number, account: Account): number {
-    const fetch = { number: ++this.#last, guest, guestFetch, invocation, account }
+  /** Bodies that a guest has sent by fetches that are open, in bytes. */
+  bytesOf(guest: G): number {
+    return this.#byGuest.get(guest)?.bytes ?? 0
+  }
+
+  /** @returns its number on the connection */
+  add(given: Omit<OpenFetch<G>, 'number'>): number {
+    const fetch = { ...given, number: ++this.#last }
+    const { guest, guestFetch, invocation } = fetch
+    this.bytes += fetch.bytes
     this.#open.set(fetch.number, fetch)
     let fetches = this.#byGuest.get(guest)
-    if (fetches === undefined) this.#byGuest.set(guest, (fetches = { byGuestFetch: new Map(), byInvocation: new Map() }))
+    if (fetches === undefined)
+      this.#byGuest.set(guest, (fetches = { bytes: 0, byGuestFetch: new Map(), byInvocation: new Map() }))
+    fetches.bytes += fetch.bytes
     fetches.byGuestFetch.set(guestFetch, fetch)
     const others = fetches.byInvocation.get(invocation)
     if (others === undefined) fetches.byInvocation.set(invocation, new Set([fetch]))
@@ -73,12 +90,21 @@ export class FetchTable<G extends FetchingGuest = Guest> {
     return orphans
   }
 
+  /** Takes out what passes the test. */
+  takeIf(test: (fetch: OpenFetch<G>) => boolean): OpenFetch<G>[] {
+    const found = [...this.#open.values()].filter(test)
+    for (const fetch of found) this.#remove(fetch)
+    return found
+  }
+
   #remove(fetch: OpenFetch<G>): void {
     const { number, guest, guestFetch, invocation } = fetch
     this.#open.delete(number)
     guest.openFetches--
+    this.bytes -= fetch.bytes
     const fetches = this.#byGuest.get(guest)
     if (fetches === undefined) return
+    fetches.bytes -= fetch.bytes
     fetches.byGuestFetch.delete(guestFetch)
     if (fetches.byGuestFetch.size === 0) return void this.#byGuest.delete(guest)
     const others = fetches.byInvocation.get(invocation)

@@ -1,11 +1,17 @@
 import type { BodyKind } from '@carpool/runtime/bridge'
+import type { FetchSettled } from '@carpool/wire'
 import { decodeBody, encodeBody } from './body-codec.ts'
-import { FetchTable } from './fetch-table.ts'
+import { FetchTable, type OpenFetch } from './fetch-table.ts'
 import type { Guest } from './guest.ts'
 import type { Send } from './send.ts'
 
 /** What a fetch of an ended invocation gives, as a FetchResult. */
 const INVOCATION_ENDED = JSON.stringify({ ok: false, message: 'The invocation has ended.' })
+
+/** Bodies of requests that one guest may have under way, in bytes; more where a single one may be so large, */
+const GUEST_BYTES = 32 * 1024 * 1024
+/** and all guests of the host, in multiples of that. */
+const GUESTS = 8
 
 /** Carries the fetches of guests to the server and back, and counts their bytes. */
 export class Fetches {
@@ -27,13 +33,19 @@ export class Fetches {
     body: string,
   ): void {
     const account = guest.accountOf(invocation)
+    const refuse = (message: string): void =>
+      guest.settleFetch(account, guestFetch, JSON.stringify({ ok: false, message }), 'none', '')
+    // Its length in bytes is at least that in UTF-16 units; to turn it into bytes takes the loop's time, and their memory is nobody's.
+    const guestBytes = Math.max(GUEST_BYTES, this.#maxBodyBytes)
+    if (this.#open.bytesOf(guest) + body.length > guestBytes || this.#open.bytes + body.length > guestBytes * GUESTS) {
+      return refuse(`The request bodies of open fetches may have ${guestBytes} bytes together, not more.`)
+    }
     const bytes = decodeBody(kind, body)
     if (bytes.length > this.#maxBodyBytes) {
-      const message = `The request body has ${bytes.length} bytes; the limit is ${this.#maxBodyBytes}.`
-      return guest.settleFetch(account, guestFetch, JSON.stringify({ ok: false, message }), 'none', '')
+      return refuse(`The request body has ${bytes.length} bytes; the limit is ${this.#maxBodyBytes}.`)
     }
-    account.sent(bytes.length)
-    const fetch = this.#open.add(guest, guestFetch, invocation, account)
+    const beganAtMs = performance.now()
+    const fetch = this.#open.add({ guest, guestFetch, invocation, account, beganAtMs, bytes: bytes.length })
     this.#send({ type: 'fetch', fetch, revision: guest.revision, ...(id !== undefined && { id }) }, head, bytes)
   }
 
@@ -56,10 +68,26 @@ export class Fetches {
     for (const { number } of this.#open.takeOrphans()) this.#send({ type: 'fetch-stop', fetch: number })
   }
 
-  settle(number: number, result: string, body: Uint8Array): void {
+  /** Stops what nobody waits for and has taken as long as an invocation may. */
+  stopForgotten(nowMs: number): void {
+    const isForgotten = ({ account, guest }: OpenFetch): boolean => account.open !== account || account === guest.background
+    const isOver = (fetch: OpenFetch): boolean => nowMs - fetch.beganAtMs >= fetch.guest.limits.wallMs && isForgotten(fetch)
+    for (const { number, guest, guestFetch, account } of this.#open.takeIf(isOver)) {
+      this.#send({ type: 'fetch-stop', fetch: number })
+      guest.settleFetch(account, guestFetch, INVOCATION_ENDED, 'none', '')
+    }
+  }
+
+  settle(
+    number: number,
+    result: string,
+    body: Uint8Array,
+    { bytesOut, bytesIn }: Pick<FetchSettled, 'bytesOut' | 'bytesIn'>,
+  ): void {
     const fetch = this.#open.take(number)
     if (fetch === undefined) return
-    fetch.account.received(body.length)
+    fetch.account.sent(bytesOut)
+    fetch.account.received(bytesIn)
     fetch.guest.settleFetch(fetch.account, fetch.guestFetch, result, ...encodeBody(body))
   }
 }

@@ -3,6 +3,7 @@ import { GuestIsolate, type Bootstrap, type GuestCode, type Measured, type Primi
 import type { Pooled } from '@carpool/isolate-pool'
 import { Account } from '@carpool/metering'
 import { type BodyKind, NO_INVOCATION, type GuestEntries, type GuestOptions, type LoadReport } from '@carpool/runtime/bridge'
+import { BackgroundBudget } from './background-budget.ts'
 import type { EntryGate } from './entry-gate.ts'
 import { EntryQueue, type StayListener } from './entry-queue.ts'
 import { bridgeOf, type Relay } from './guest-bridge.ts'
@@ -33,8 +34,12 @@ export interface GuestListener {
   stayDelayed(delayMs: number): void
   /** The first entry of an invocation has run. */
   entryRan(invocation: number): void
-  /** V8 gave up on the isolate: the process must end. */
+  /** V8 gave up on the isolate, and parked its thread for good. */
+  gaveUp(guest: Guest): void
+  /** The same, before there was a guest in it: the process must end. */
   catastrophe(reason: string): void
+  /** It was looked at how much memory the guest holds. */
+  memorySeen(guest: Guest): void
 }
 
 const ENTRY_NAMES = ['load', 'invoke', 'cancel', 'fireTimer', 'settleFetch', 'spans', 'measure'] as const satisfies ReadonlyArray<
@@ -45,10 +50,13 @@ const ENTRY_NAMES = ['load', 'invoke', 'cancel', 'fireTimer', 'settleFetch', 'sp
 export class Guest implements Pooled {
   /** What of its work nobody waits for. */
   readonly background = new Account()
+  readonly backgroundBudget = new BackgroundBudget()
   /** Its start, until it is loaded. */
   readonly start = new Account()
   /** Fetches that the guest waits for; the fetch table counts them. */
   openFetches = 0
+  /** Invocations that ever entered it. */
+  invocations = 0
   readonly #isolate: GuestIsolate
   readonly #timers: TimerTable
   readonly #logs: LogThrottle
@@ -60,6 +68,7 @@ export class Guest implements Pooled {
   #isLoaded = false
   #isDisposedByUs = false
   #chargedNs = 0
+  #heapBytes = 0
   readonly #bootNs: number
   #loadStay: Promise<void> | undefined
   #endLoad: ((failure: LoadFailure) => void) | undefined
@@ -100,7 +109,7 @@ export class Guest implements Pooled {
       entryNames: ENTRY_NAMES,
       callbacks: bridgeOf(relay, listener),
       memoryLimitMb,
-      onCatastrophe: (reason) => listener.catastrophe(reason),
+      onCatastrophe: (reason) => (relay.guest === undefined ? listener.catastrophe(reason) : listener.gaveUp(relay.guest)),
     })
     const guest = new Guest(isolate, relay, listener, gate)
     relay.guest = guest
@@ -167,6 +176,11 @@ export class Guest implements Pooled {
     return this.memoryPeakKb * 1024
   }
 
+  /** The heap as it was seen last, in bytes. */
+  get lastHeapBytes(): number {
+    return this.#heapBytes
+  }
+
   /** The stay that is under way. */
   get stay(): Stay | undefined {
     return this.#queue.stay
@@ -227,6 +241,7 @@ export class Guest implements Pooled {
   }
 
   invoke(account: Account, invocation: number, head: string, kind: BodyKind, body: string): void {
+    this.invocations++
     const args = [invocation, head, kind, body]
     this.#queue.push({ account, name: 'invoke', args, readyAtMs: performance.now(), invocation })
   }
@@ -260,7 +275,11 @@ export class Guest implements Pooled {
     this.#queue
       .alone(this.#memory.account, (measured) => measured(() => this.#isolate.heapBytes()))
       .then(
-        (bytes) => this.#memory.saw(bytes, performance.now()),
+        (bytes) => {
+          this.#memory.saw(bytes, performance.now())
+          this.#heapBytes = bytes
+          this.#listener.memorySeen(this)
+        },
         // The isolate is gone.
         () => {},
       )

@@ -1,3 +1,4 @@
+import { climb } from '@carpool/containment'
 import { LIMIT_RANGES, type LogLevel } from '@carpool/core'
 import { Bootstrap, compileToCache } from '@carpool/isolate'
 import { IsolatePool, Prewarmer } from '@carpool/isolate-pool'
@@ -12,6 +13,7 @@ import { Fetches } from './fetches.ts'
 import { Guest, type GuestListener } from './guest.ts'
 import { Invocations } from './invocations.ts'
 import { asLoadFailure } from './load-failure.ts'
+import { LongEntries, LONG_ENTRY_MS } from './long-entries.ts'
 import { MemoryRelief } from './memory-relief.ts'
 import type { Send } from './send.ts'
 import { Signals, SIGNALS_MS } from './signals.ts'
@@ -27,7 +29,7 @@ export interface HostOptions {
   readonly send: Send
   /** Something for the operator's log. */
   readonly onProblem: (text: string) => void
-  /** The process cannot go on: V8 gave up on an isolate. */
+  /** The process cannot go on: V8 gave up on an isolate while it was made. */
   readonly onCatastrophe: (reason: string) => void
 }
 
@@ -35,6 +37,10 @@ export interface HostOptions {
 const LINGER_MS = 30_000
 /** How often the server is told what was used, in ms. */
 const REPORT_MS = 250
+/** The next isolate of a revision may be retired after so long, in ms, */
+const RETIRE_AGAIN_MS = 10_000
+/** or after so many invocations. */
+const RETIRE_AGAIN_INVOCATIONS = 20
 /** How often the memory is looked at, and isolates that are to stay but were lost are made anew, in ms. */
 const UPKEEP_MS = 1_000
 
@@ -55,11 +61,14 @@ export class Host implements GuestListener {
   readonly #watch: EnteredWatch
   readonly #signals: Signals
   readonly #slotReturns: SlotReturns
+  readonly #longEntries: LongEntries
+  /** When an isolate of a revision was last retired for what it held or used, in ms. */
+  readonly #retiredAtMs = new Map<string, number>()
 
   constructor({ setup, runtime, send, onProblem, onCatastrophe }: HostOptions) {
     this.#send = send
     this.#maxBodyBytes = setup.maxBodyBytes
-    this.#codes = new CodeStore(setup.maxBodyBytes)
+    this.#codes = new CodeStore({ maxBodyBytes: setup.maxBodyBytes, clock: setup.guestClock, webAssembly: setup.webAssembly })
     this.#onCatastrophe = onCatastrophe
     const bootstrap = new Bootstrap(runtime)
     const gate = new EntryGate(setup.enteredIsolates)
@@ -81,7 +90,7 @@ export class Host implements GuestListener {
       codes: this.#codes,
       pool: this.#pool,
       fetches: this.#fetches,
-      endStuck: (guest) => this.#stayEnder.end(guest, 'stuck'),
+      endStuck: (guest) => this.#stayEnder.end(guest, 'wall'),
     })
     this.#stayEnder = new StayEnder({
       invocations: this.#invocations,
@@ -90,12 +99,17 @@ export class Host implements GuestListener {
         this.#usage.lost(stay)
         this.#fetches.stopOrphans()
       },
+      onRetiring: (guest) => this.#retire(guest),
+      onPoisoned: ({ revision }, why) => send({ type: 'poisoned', revision, why }),
     })
     this.#watch = new EnteredWatch((guest, stay) => {
-      if (performance.now() - stay.beganAtMs >= setup.entrySliceMs) guest.queue.stepAside()
+      const ranMs = performance.now() - stay.beganAtMs
+      if (ranMs >= setup.entrySliceMs) guest.queue.stepAside()
+      if (ranMs >= LONG_ENTRY_MS) this.#longEntries.runs(stay, guest.revision)
       this.#stayEnder.look(guest, stay)
     })
     this.#slotReturns = new SlotReturns(send)
+    this.#longEntries = new LongEntries(send)
     this.#signals = new Signals({
       send,
       gate,
@@ -111,11 +125,12 @@ export class Host implements GuestListener {
       this.#warmAgain()
     }, UPKEEP_MS).unref()
     setInterval(() => {
-      // What is under way is told with the rest.
-      this.#watch.update()
-      for (const guest of this.#watch.entered) guest.queue.chargeEarly()
-      this.#usage.tell()
+      // What is under way is told with the rest, once it is known that it is within its limits.
+      this.#watch.look()
+      for (const guest of this.#watch.entered) if (guest.stay?.isEnded === false) guest.queue.charge()
+      for (const guest of this.#usage.tell()) this.#stayEnder.endBackground(guest)
       this.#fetches.stopOrphans()
+      this.#fetches.stopForgotten(performance.now())
     }, REPORT_MS).unref()
   }
 
@@ -138,6 +153,7 @@ export class Host implements GuestListener {
       case 'retire':
         this.#pool.retire(message.revision)
         this.#hasFailed.delete(message.revision)
+        this.#retiredAtMs.delete(message.revision)
         return this.#codes.delete(message.revision)
       case 'invoke': {
         const [kind, requestBody] = encodeBody(body)
@@ -146,7 +162,7 @@ export class Host implements GuestListener {
       case 'cancel':
         return this.#invocations.cancel(message.invocation)
       case 'fetch-settled':
-        return this.#fetches.settle(message.fetch, text, body)
+        return this.#fetches.settle(message.fetch, text, body, message)
     }
   }
 
@@ -196,12 +212,14 @@ export class Host implements GuestListener {
 
   stayEnded(guest: Guest, stay: Stay): void {
     this.#watch.ended(guest, stay)
+    this.#longEntries.ended(stay, guest.revision)
     this.#invocations.endOverLimit(guest, stay)
   }
 
   stayLost(guest: Guest, stay: Stay): void {
     this.#stayEnder.lost(guest, stay)
     this.#watch.ended(guest, stay)
+    this.#longEntries.ended(stay, guest.revision)
   }
 
   entryDelayed(delayMs: number): void {
@@ -217,8 +235,18 @@ export class Host implements GuestListener {
     if (underWay !== undefined) this.#slotReturns.add(underWay)
   }
 
+  gaveUp(guest: Guest): void {
+    this.#stayEnder.gaveUp(guest)
+  }
+
   catastrophe(reason: string): void {
     this.#onCatastrophe(reason)
+  }
+
+  memorySeen(guest: Guest): void {
+    const { lastHeapBytes, limits } = guest
+    const { rung } = climb('running', { of: 'memory', heapBytes: lastHeapBytes, limitBytes: limits.memoryMb * 1024 * 1024 })
+    if (rung === 'retiring') this.#retire(guest)
   }
 
   /** The invocation showed itself outside, so it cannot be begun again in secret. @returns its public id, if the guest runs it */
@@ -244,6 +272,15 @@ export class Host implements GuestListener {
       guest.start.close(guest.background)
       throw failure
     }
+  }
+
+  /** The guest is near a limit: who comes from now on gets another isolate. What is in it goes on. */
+  #retire(guest: Guest): void {
+    const nowMs = performance.now()
+    // One that holds that much from its first calls on would get a new isolate for each look at its memory.
+    const sinceLastMs = nowMs - (this.#retiredAtMs.get(guest.revision) ?? Number.NEGATIVE_INFINITY)
+    if (sinceLastMs < RETIRE_AGAIN_MS && guest.invocations < RETIRE_AGAIN_INVOCATIONS) return
+    if (this.#pool.setAside(guest.revision, guest)) this.#retiredAtMs.set(guest.revision, nowMs)
   }
 
   /** What is to stay was ended at a limit; what does not load is left to its next call. */

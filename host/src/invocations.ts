@@ -1,3 +1,4 @@
+import { KILL_POLICY } from '@carpool/containment'
 import { NO_USAGE, type FailedOutcome } from '@carpool/core'
 import type { IsolateLease, IsolatePool } from '@carpool/isolate-pool'
 import { Account } from '@carpool/metering'
@@ -6,7 +7,6 @@ import type { CodeStore } from './code-store.ts'
 import type { Fetches } from './fetches.ts'
 import type { Guest } from './guest.ts'
 import { InvocationTable, type ActiveInvocation, type Call } from './invocation-table.ts'
-import { WALL_GRACE_MS } from './judge-stay.ts'
 import { asLoadFailure } from './load-failure.ts'
 import type { Send } from './send.ts'
 import type { Stay } from './stay.ts'
@@ -207,7 +207,7 @@ export class Invocations {
     // Most entries end by themselves, and the others of the function need not suffer for those.
     setTimeout(() => {
       if (guest.stay === stay && stay?.current === invocation.account) this.#parts.endStuck(guest)
-    }, WALL_GRACE_MS)
+    }, KILL_POLICY.wallGraceMs)
   }
 
   #cancelIn(guest: Guest, number: number): void {

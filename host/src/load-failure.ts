@@ -13,7 +13,8 @@ export class LoadFailure extends Error {
     message: string,
     options: { outcome?: FailedOutcome; code?: 'load-failed' | 'no-handler'; guestStack?: string } = {},
   ) {
-    super(message)
+    // isolated-vm says where it was when the compiler gave up, which tells an author nothing.
+    super(message.replaceAll(' [<isolated-vm>:0:0]', ''))
     this.outcome = options.outcome ?? 'load-failed'
     this.code = options.code ?? 'load-failed'
     this.guestStack = options.guestStack ?? ''

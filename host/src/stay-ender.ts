@@ -1,11 +1,13 @@
+import { climb, type Reason } from '@carpool/containment'
 import type { FailedOutcome } from '@carpool/core'
 import type { Guest } from './guest.ts'
 import type { ActiveInvocation } from './invocation-table.ts'
 import type { Invocations } from './invocations.ts'
-import { BILLED_GRACE_MS, judgeStay } from './judge-stay.ts'
 import { LoadFailure } from './load-failure.ts'
 import type { Stay } from './stay.ts'
 
+/** No more than this is billed beyond a CPU limit, in ms. */
+const BILLED_GRACE_MS = 50
 /** How long an answer may wait for the rest of its entry, in ms. Then the entry is charged so far, and what comes is nobody's. */
 const HOLD_MS = 5
 /** CPU time that a module scope may take, in ms: it often takes more than any call, and takes it once. */
@@ -17,9 +19,15 @@ export interface StayEnderParts {
   readonly updateStays: () => void
   /** A guest has lost its isolate. */
   readonly onLost: (stay: Stay) => void
+  /** A guest is near a limit: others of its function should not get into it. */
+  readonly onRetiring: (guest: Guest) => void
+  /** What ran in a guest harms the process for good. */
+  readonly onPoisoned: (guest: Guest, why: 'stuck' | 'gave-up') => void
 }
 
-/** Ends guests whose entries pass their limits, and sees to it that those who shared the isolate are told. */
+/**
+ * The watchdog of entries: takes guests up the kill ladder when their entries pass their limits, and sees to it that those who shared the isolate are told.
+ */
 export class StayEnder {
   readonly #parts: StayEnderParts
 
@@ -29,33 +37,53 @@ export class StayEnder {
 
   /** Looks at a guest that is entered. */
   look(guest: Guest, stay: Stay): void {
-    if (stay.isEnded) return
+    if (stay.endedAtMs !== undefined) return this.#lookAtRemains(guest, stay, stay.endedAtMs)
     // V8 gives an isolate up without a word; its thread may take long to notice.
     if (guest.disposed) return this.lost(guest, stay)
     const ranMs = performance.now() - stay.beganAtMs
     if (ranMs >= HOLD_MS && guest.queue.someoneWaits) guest.queue.chargeEarly()
     const { current } = stay
     const isNobodys = isLimitedByEntry(guest, stay)
-    const verdict = judgeStay({
-      spentMs: isNobodys ? 0 : current.cpuNs / 1e6,
-      usedMs: (isNobodys ? stay.turnNs : stay.unchargedNs(current)) / 1e6,
+    const { rung, reason } = climb(stay.rung, {
+      of: 'entry',
+      cpuMs: (isNobodys ? stay.turnNs : current.cpuNs + stay.unchargedNs(current)) / 1e6,
       ranMs,
       cpuLimitMs: current === guest.memoryAccount ? Number.POSITIVE_INFINITY : cpuLimitMs(guest),
       wallLimitMs: guest.limits.wallMs,
     })
-    if (verdict !== 'fine') this.end(guest, verdict)
+    stay.rung = rung
+    if (reason === undefined) return
+    if (rung === 'retiring') this.#parts.onRetiring(guest)
+    else this.end(guest, reason)
   }
 
-  end(guest: Guest, why: 'over-cpu' | 'stuck'): void {
+  end(guest: Guest, why: Reason): void {
     const { stay } = guest
     if (stay === undefined || stay.isEnded || guest.disposed) return
     const limitMs = cpuLimitMs(guest)
-    if (why === 'over-cpu') stay.cap(limitMs + BILLED_GRACE_MS, isLimitedByEntry(guest, stay))
     const [outcome, detail] =
-      why === 'over-cpu'
+      why === 'cpu'
         ? (['cpu-exceeded', `More CPU time than the limit of ${limitMs} ms.`] as const)
         : (['timeout', `No answer within the wall limit of ${guest.limits.wallMs} ms.`] as const)
     this.#lose(guest, stay, outcome, detail)
+  }
+
+  /** What nobody waits for takes too much: timers that start each other, say. */
+  endBackground(guest: Guest): void {
+    if (guest.disposed) return
+    const { stay } = guest
+    const detail = 'What the function does after its answers took too much CPU time.'
+    if (stay !== undefined && !stay.isEnded) return this.#lose(guest, stay, 'cpu-exceeded', detail)
+    guest.dispose()
+    this.#parts.invocations.lost(guest, guest.background, 'cpu-exceeded', () => detail)
+  }
+
+  /** V8 has parked the guest's thread for good, which it does when it has no memory left. */
+  gaveUp(guest: Guest): void {
+    const { stay } = guest
+    if (stay === undefined || stay.rung === 'poisoned') return
+    if (!stay.isEnded) this.#loseToMemory(guest, stay)
+    this.#climbRemains(guest, stay, { cpuMs: undefined, endedMs: 0, gaveUp: true })
   }
 
   /** The isolate is gone in the middle of a stay. If we did not end it, V8 did, and it does so for memory only. */
@@ -63,18 +91,25 @@ export class StayEnder {
     if (stay.isEnded) return
     this.#parts.updateStays()
     if (guest.isDisposedByUs) {
-      stay.isEnded = true
+      stay.endedAtMs = performance.now()
+      stay.rung = 'ended'
       guest.queue.chargeEarly()
       return this.#parts.onLost(stay)
     }
+    this.#loseToMemory(guest, stay)
+  }
+
+  #loseToMemory(guest: Guest, stay: Stay): void {
     guest.reachedMemoryLimit()
     this.#lose(guest, stay, 'memory-exceeded', `The isolate passed its memory limit of ${guest.limits.memoryMb} MiB.`)
   }
 
   #lose(guest: Guest, stay: Stay, outcome: FailedOutcome, detail: string): void {
     const { current } = stay
+    stay.cap(cpuLimitMs(guest) + BILLED_GRACE_MS, isLimitedByEntry(guest, stay))
     guest.queue.chargeEarly()
-    stay.isEnded = true
+    stay.endedAtMs = performance.now()
+    stay.rung = 'ended'
     // Before anybody is placed anew, or they would be placed here.
     guest.dispose()
     this.#parts.onLost(stay)
@@ -83,6 +118,23 @@ export class StayEnder {
       outcome === 'timeout' ? `No answer within the wall limit of ${limits.wallMs} ms.` : detail
     this.#parts.invocations.lost(guest, current, outcome, detailOf)
   }
+
+  /** The isolate was disposed, and its thread has not left it. */
+  #lookAtRemains(guest: Guest, stay: Stay, endedAtMs: number): void {
+    if (stay.rung === 'poisoned') return
+    const cpuMs = guest.hasEntryClock ? Math.max(0, sum(guest.spans) - stay.totalNs) / 1e6 : undefined
+    this.#climbRemains(guest, stay, { cpuMs, endedMs: performance.now() - endedAtMs, gaveUp: false })
+  }
+
+  #climbRemains(guest: Guest, stay: Stay, remains: { cpuMs: number | undefined; endedMs: number; gaveUp: boolean }): void {
+    const { rung, reason } = climb(stay.rung, { of: 'remains', ...remains })
+    stay.rung = rung
+    if (rung === 'poisoned') this.#parts.onPoisoned(guest, reason === 'gave-up' ? reason : 'stuck')
+  }
+}
+
+function sum(values: readonly number[]): number {
+  return values.reduce((total, value) => total + value, 0)
 }
 
 /** What nobody waits for is limited entry by entry, for it has no end at which to begin again. */

@@ -1,3 +1,4 @@
+import type { Rung } from '@carpool/containment'
 import type { Account } from '@carpool/metering'
 import type { Primitive } from '@carpool/isolate'
 
@@ -23,8 +24,12 @@ export class Stay {
   readonly usedNs: number[]
   /** What of it was charged before the end, because an answer could not wait for it. */
   readonly #chargedNs: number[]
-  /** The guest was ended for it, or lost its isolate in it, and that was dealt with. */
-  isEnded = false
+  /** How far it has climbed the kill ladder. */
+  rung: Rung = 'running'
+  /** When the guest was ended for it, or lost its isolate in it, on the monotonic clock, in ms: that was dealt with. */
+  endedAtMs: number | undefined
+  /** The server was told that it has run for a while. */
+  isLong = false
   /** The guest's thread had to wait for the host, so the time that it was off its core tells nothing. */
   wasHeld = false
   #turn = 0
@@ -35,6 +40,11 @@ export class Stay {
     this.lookedAtMs = nowMs
     this.usedNs = accounts.map(() => 0)
     this.#chargedNs = accounts.map(() => 0)
+  }
+
+  /** Its isolate is gone, so nothing more is to be done about its calls. */
+  get isEnded(): boolean {
+    return this.endedAtMs !== undefined
   }
 
   /** The clock of entries has said what each has used so far; the last of them runs. */

@@ -40,31 +40,34 @@ export class UsageReport {
     this.#goneNs += stay.totalNs
   }
 
-  /** Tells the server what is new, if anything is. */
-  tell(): void {
-    for (const guest of this.#guests) this.#tellBackground(guest)
+  /** Tells the server what is new, if anything is. @returns guests whose background work has used more than it may */
+  tell(): Guest[] {
+    const over = [...this.#guests].filter((guest) => this.#tellBackground(guest))
     const cpu = this.#cpu()
     const underWay = [...this.#parts.underWay()].filter((invocation) => this.#isNews(invocation))
-    if (cpu.processUs - this.#lastProcessUs < NEWS_US && underWay.length === 0) return
+    if (cpu.processUs - this.#lastProcessUs < NEWS_US && underWay.length === 0) return over
     this.#lastProcessUs = cpu.processUs
     this.#parts.send({
       type: 'pulse',
       cpu,
       underWay: underWay.map((invocation) => [invocation.number, usageOf(invocation)] as const),
     })
+    return over
   }
 
-  #tellBackground(guest: Guest): void {
+  #tellBackground(guest: Guest): boolean {
     const { cpuNs, egressBytesOut, egressBytesIn } = guest.background.take()
     const cpuUs = Math.floor(cpuNs / 1000)
     guest.background.charge(cpuNs - cpuUs * 1000)
     if (cpuUs + egressBytesOut + egressBytesIn > 0) {
       this.#parts.send({ type: 'background', revision: guest.revision, cpuUs, egressBytesOut, egressBytesIn })
     }
-    if (!guest.disposed || guest.stay !== undefined) return
+    if (!guest.disposed) return !guest.backgroundBudget.take(cpuUs / 1000, guest.limits.cpuMs, performance.now())
+    if (guest.stay !== undefined) return false
     this.#guests.delete(guest)
     this.#goneNs += guest.chargedNs
     this.#goneMemoryWatchNs += guest.memoryAccount.cpuNs
+    return false
   }
 
   #isNews(invocation: ActiveInvocation): boolean {

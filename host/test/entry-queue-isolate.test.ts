@@ -50,6 +50,7 @@ async function made(t: Test): Promise<{ isolate: GuestIsolate; entered: EnteredI
     // As where the addon is not built.
     hasEntryClock: false,
     spans: [],
+    forgetSpans: () => {},
     atRest: () => isolate.atRest(PATIENCE_MS),
     enter: (entry, args) => isolate.enter(entry, args),
     run: (entry, args) => isolate.run(entry, args),

@@ -6,12 +6,14 @@ import { FetchTable } from '../src/fetch-table.ts'
 const guest = () => ({ disposed: false, openFetches: 0 })
 type FakeGuest = ReturnType<typeof guest>
 const account = new Account()
+const open = (guest: FakeGuest, guestFetch: number, invocation: number, bytes = 0) =>
+  ({ guest, guestFetch, invocation, account, beganAtMs: 0, bytes }) as const
 
 t.test('a fetch is found by its number on the connection or by its guest, once', async (t) => {
   const table = new FetchTable<FakeGuest>()
   const [one, two] = [guest(), guest()]
-  const first = table.add(one, 1, 10, account)
-  const second = table.add(two, 1, 11, account)
+  const first = table.add(open(one, 1, 10))
+  const second = table.add(open(two, 1, 11))
   t.not(first, second)
   t.match(table.take(first), { number: first, guestFetch: 1, invocation: 10, account })
   t.equal(table.take(first), undefined)
@@ -24,9 +26,9 @@ t.test('a fetch is found by its number on the connection or by its guest, once',
 t.test('what an invocation waits for is taken out together, and only in the guest that runs it', async (t) => {
   const table = new FetchTable<FakeGuest>()
   const [one, two] = [guest(), guest()]
-  const mine = [table.add(one, 1, 10, account), table.add(one, 2, 10, account)]
-  table.add(one, 3, 11, account)
-  table.add(two, 1, 10, account)
+  const mine = [table.add(open(one, 1, 10)), table.add(open(one, 2, 10))]
+  table.add(open(one, 3, 11))
+  table.add(open(two, 1, 10))
   t.same(
     table.takeOf(one, 10).map(({ number }) => number),
     mine,
@@ -39,8 +41,8 @@ t.test('what an invocation waits for is taken out together, and only in the gues
 t.test('what guests that are gone wait for is taken out', async (t) => {
   const table = new FetchTable<FakeGuest>()
   const [one, two] = [guest(), guest()]
-  const orphans = [table.add(one, 1, 10, account), table.add(one, 2, 0, account)]
-  table.add(two, 1, 11, account)
+  const orphans = [table.add(open(one, 1, 10)), table.add(open(one, 2, 0))]
+  table.add(open(two, 1, 11))
   t.same(table.takeOrphans(), [])
   one.disposed = true
   t.same(
@@ -62,7 +64,7 @@ t.test('whatever is taken out in whatever order, each fetch is taken once and th
       for (const [what, who, number, invocation] of steps) {
         const one = guests[who] ?? guest()
         const taken: (number | undefined)[] = []
-        if (what === 'add') expected.set(table.add(one, ++guestFetch, invocation, account), `${who} ${invocation}`)
+        if (what === 'add') expected.set(table.add(open(one, ++guestFetch, invocation)), `${who} ${invocation}`)
         else if (what === 'take') taken.push(table.take(number)?.number)
         else if (what === 'stop') taken.push(table.stop(one, number))
         else if (what === 'of') {
@@ -77,4 +79,17 @@ t.test('whatever is taken out in whatever order, each fetch is taken once and th
       return true
     }),
   )
+})
+
+t.test('the bodies of open fetches are added up, of each guest and of all', async (t) => {
+  const table = new FetchTable<FakeGuest>()
+  const [one, two] = [guest(), guest()]
+  const first = table.add(open(one, 1, 10, 5))
+  table.add(open(one, 2, 10, 7))
+  table.add(open(two, 1, 11, 100))
+  t.same([table.bytesOf(one), table.bytesOf(two), table.bytes], [12, 100, 112])
+  table.take(first)
+  t.same([table.bytesOf(one), table.bytes], [7, 107])
+  table.takeOf(one, 10)
+  t.same([table.bytesOf(one), table.bytes], [0, 100])
 })

@@ -26,6 +26,7 @@ export function fakeIsolate(startNs = 0, hasEntryClock = false): FakeIsolate {
     clock: { ns: startNs, isExact: true },
     hasEntryClock,
     spans: [],
+    forgetSpans: () => {},
     entered: [],
     running: [],
     resting: [],

@@ -1,4 +1,5 @@
 import type { HostLimitPolicy, QueueTimeoutPolicy, ScalingPolicy } from '@carpool/admission'
+import { KILL_POLICY, Strikes, type RecyclingPolicy, type Standing, type StrikePolicy } from '@carpool/containment'
 import {
   CarpoolError,
   type Cancellation,
@@ -8,10 +9,11 @@ import {
   type ScalingDecisionInfo,
 } from '@carpool/core'
 import { HostProcess } from './host-process.ts'
-import type { HostPolicy, HostProcessListener, HostProgram, HostRevision, RevisionCode } from './host-types.ts'
+import type { HostHarm, HostPolicy, HostProcessListener, HostProgram, HostRevision, RevisionCode } from './host-types.ts'
 import { HostSupply } from './host-supply.ts'
 import type { Machine, MachineLoad } from './machine/machine.ts'
 import { Placement, type Slot } from './placement.ts'
+import { Quarantine } from './quarantine.ts'
 import { Scaler } from './scaler.ts'
 import { TryOuts, type TryOut } from './try-out.ts'
 
@@ -23,6 +25,12 @@ export interface FleetPolicy {
   readonly maxQueued: number
   readonly standbyHosts: number
   readonly hostStartTimeoutMs: number
+  readonly strikes: StrikePolicy
+  /** Most processes for functions in quarantine. */
+  readonly quarantineHosts: number
+  /** How long the other calls of a poisoned host have to end, in ms. */
+  readonly poisonedDrainMs: number
+  readonly recycling: RecyclingPolicy
 }
 
 export interface FleetOptions {
@@ -40,11 +48,14 @@ export interface FleetOptions {
   readonly listener: FleetListener
 }
 
-export interface FleetListener extends Omit<HostProcessListener, 'hasRoom' | 'stuck'> {
+export interface FleetListener extends Omit<HostProcessListener, 'hasRoom' | 'poisoned' | 'gone'> {
+  gone(host: HostProcess, how: string): void
   /** A host that was not told to has ended, or could not be started; a new one is started in so many ms. */
   hostLost(how: string, respawnInMs: number, host?: HostProcess): void
-  /** A host does not answer any more; another takes its place. */
-  hostPoisoned(host: HostProcess): void
+  /** What runs in a host harms it; another takes its place. */
+  hostPoisoned(host: HostProcess, harm: HostHarm): void
+  /** A function has harmed a host process, or may have. @param strikes how many count against it now */
+  struck(functionName: string, standing: Standing, strikes: number): void
   hostStarted(result: 'ready' | 'failed'): void
   scaled(decision: ScalingDecisionInfo): void
 }
@@ -56,6 +67,8 @@ export class Fleet {
   readonly #scaler: Scaler
   readonly #placement: Placement
   readonly #tryOuts: TryOuts
+  readonly #strikes: Strikes
+  readonly #quarantine: Quarantine
   readonly #untilReady = Promise.withResolvers<void>()
   #lastId = 0
 
@@ -66,21 +79,27 @@ export class Fleet {
       minHosts: policy.scaling.minHosts,
       maxHosts: policy.scaling.maxHosts,
       standbyHosts: policy.standbyHosts,
+      recycling: policy.recycling,
       canStartStandby: () => !this.#isMachineFull,
       start: () => this.#startHost(),
       onServing: (host) => this.#serves(host),
       onLost: (how, respawnInMs, host) => listener.hostLost(how, respawnInMs, host),
       onStart: (result) => listener.hostStarted(result),
     })
+    this.#strikes = new Strikes(policy.strikes)
+    this.#quarantine = new Quarantine({ maxHosts: policy.quarantineHosts, start: () => this.#startHost() })
     this.#scaler = new Scaler({
       policy: policy.scaling,
       supply: this.#supply,
+      quarantine: this.#quarantine,
       machine,
       onDecision: (decision) => listener.scaled(decision),
     })
     this.#placement = new Placement({
       ...policy,
-      readyHosts: () => this.#supply.ready,
+      readyHosts: (functionName) =>
+        this.isQuarantined(functionName) ? this.#quarantine.readyFor(functionName) : this.#supply.ready,
+      hasHost: () => this.#supply.ready.length > 0,
       isOverloaded: () => this.isOverloaded,
       give: (host, revision) => this.#give(host, revision),
       isLive: options.isLive,
@@ -96,7 +115,21 @@ export class Fleet {
   }
 
   get hosts(): HostInfo[] {
-    return [...this.#supply.all].map((host) => host.info)
+    const quarantined = this.#quarantine.hosts.map((host) => {
+      const quarantineOf = this.#quarantine.functionIn(host)
+      return { ...host.info, ...(quarantineOf !== undefined && { quarantineOf }) }
+    })
+    return [...[...this.#supply.all].map((host) => host.info), ...quarantined]
+  }
+
+  /** Whether a function has harmed host processes, and runs in one of its own. */
+  isQuarantined(functionName: string): boolean {
+    return this.#strikes.standing(functionName, performance.now()) !== 'free'
+  }
+
+  /** An operator takes a function for harmless again. */
+  absolve(functionName: string): void {
+    this.#strikes.clear(functionName)
   }
 
   get queued(): number {
@@ -144,7 +177,7 @@ export class Fleet {
 
   /** Brings a revision up in every host, so that its first call finds it warm. A failure shows again at the first call. */
   async warm(revision: HostRevision, code: RevisionCode): Promise<void> {
-    const { ready } = this.#supply
+    const { ready } = this.isQuarantined(revision.functionName) ? { ready: [] } : this.#supply
     const keepWarm = this.#options.isKeptWarm(revision.functionName)
     for (const host of ready) host.connection.give({ ...revision, keepWarm }, code)
     await Promise.all(ready.map((host) => host.connection.start(revision)))
@@ -152,7 +185,7 @@ export class Fleet {
 
   /** Has every host forget a revision once what it runs of it has ended. */
   retire(revision: string): void {
-    for (const host of this.#supply.all) host.connection.retire(revision)
+    for (const host of this.#all) host.connection.retire(revision)
   }
 
   /** What is known of a function is of no use any more. */
@@ -173,9 +206,14 @@ export class Fleet {
     this.#untilReady.reject(new CarpoolError('draining', 'The server is shutting down.'))
     this.#untilReady.promise.catch(() => {})
     this.#tryOuts.close()
-    const hosts = [...this.#supply.all, ...this.#tryOuts.hosts]
+    this.#quarantine.close()
+    const hosts = [...this.#all, ...this.#tryOuts.hosts]
     for (const host of hosts) host.stop()
     await Promise.all(hosts.map(({ ended }) => ended))
+  }
+
+  get #all(): HostProcess[] {
+    return [...this.#supply.all, ...this.#quarantine.hosts]
   }
 
   get #isMachineFull(): boolean {
@@ -193,15 +231,26 @@ export class Fleet {
     return new HostProcess(++this.#lastId, program, this.#hostPolicy, {
       ...listener,
       hasRoom: () => this.#placement.dispatch(),
-      stuck: (host) => {
-        listener.hostPoisoned(host)
-        this.#supply.poison(host)
+      poisoned: (host, harm) => {
+        listener.hostPoisoned(host, harm)
+        this.#blame(harm.suspects, harm.isCertain)
+        if (this.#quarantine.hosts.includes(host)) host.drain('poisoned')
+        else this.#supply.poison(host, harm.isCertain)
+        this.#placement.dispatch()
       },
-      gone: (host, how) => {
+      gone: (host, how, suspects) => {
         listener.gone(host, how)
-        this.#supply.gone(host, how)
+        this.#blame(suspects, true)
+        if (!this.#quarantine.gone(host)) this.#supply.gone(host, how)
       },
     })
+  }
+
+  #blame(suspects: readonly string[], isCertain: boolean): void {
+    const nowMs = performance.now()
+    for (const [functionName, standing] of this.#strikes.add(suspects, nowMs, isCertain)) {
+      this.#options.listener.struck(functionName, standing, this.#strikes.count(functionName, nowMs))
+    }
   }
 
   #startTryOut(): HostProcess {
@@ -213,20 +262,22 @@ export class Fleet {
       this.#hostPolicy,
       // What the module scope logs while it is tried out comes again at the first call, which somebody asked for. A deploy is not the
       // function's work.
-      { ...listener, logged: ignore, usedInBackground: ignore, usedCpu: ignore, hasRoom: ignore, stuck: ignore },
+      { ...listener, logged: ignore, usedInBackground: ignore, usedCpu: ignore, hasRoom: ignore, poisoned: ignore },
     )
   }
 
   get #hostPolicy(): HostPolicy {
-    const { limit, scaling, hostStartTimeoutMs } = this.#options.policy
+    const { limit, scaling, hostStartTimeoutMs, poisonedDrainMs } = this.#options.policy
     const { saturationPercent, saturationWindowMs, panicWindowMs, shrinkWindowMs } = scaling
     const historyMs = Math.max(shrinkWindowMs, saturationWindowMs, panicWindowMs)
-    return { limit, historyMs, saturationPercent, startTimeoutMs: hostStartTimeoutMs }
+    const kill = { ...KILL_POLICY, drainMs: poisonedDrainMs }
+    return { limit, historyMs, saturationPercent, startTimeoutMs: hostStartTimeoutMs, kill }
   }
 
   #serves(host: HostProcess): void {
     if (this.#supply.ready.length >= this.#options.policy.scaling.minHosts) this.#untilReady.resolve()
-    for (const revision of this.#options.keptWarm()) void this.#bringUp(host, revision)
+    for (const revision of this.#options.keptWarm())
+      if (!this.isQuarantined(revision.functionName)) void this.#bringUp(host, revision)
     this.#placement.dispatch()
   }
 

@@ -28,6 +28,10 @@ export interface HostEvents {
   fetchStopped(fetch: number): void
   usedInBackground(background: Background): void
   usedCpu(cpu: HostCpu): void
+  /** What a function did harms the process for good. */
+  poisoned(functionName: string, why: 'stuck' | 'gave-up'): void
+  /** An entry of a function has run for a while, or one that had has ended. */
+  longEntry(functionName: string, change: 1 | -1): void
   /** The socket has ended or broken, or the host broke the protocol (then with the reason). Called once. */
   closed(reason: Error | undefined): void
 }
@@ -43,14 +47,18 @@ export class HostConnection {
   readonly #wire: Connection<ToServer, ToHost>
   readonly #pending: PendingReplies
   readonly #given = new Set<string>()
+  /** The function of each revision that it was ever given: one that was retired may still do harm. */
+  readonly #functionOf = new Map<string, string>()
   /** Revisions that invocations of were sent. */
   readonly #ran = new Set<string>()
   readonly #heads = new ResponseHeadReader()
+  readonly #maxBodyBytes: number
 
   /** @param readyBy when the host should have told that it is ready, on the monotonic clock, in ms */
   constructor(stream: Duplex, { setup, runtime }: HostProgram, readyBy: number, events: HostEvents) {
     this.#events = events
     this.#pending = new PendingReplies(readyBy)
+    this.#maxBodyBytes = setup.maxBodyBytes
     this.#wire = new Connection<ToServer, ToHost>(stream, {
       onFrame: (frame) => this.#receive(frame),
       onClose: (reason) => events.closed(reason),
@@ -67,6 +75,11 @@ export class HostConnection {
     return this.#pending.invocations
   }
 
+  /** Invocations that were ever sent there. */
+  get invocationsSent(): number {
+    return this.#pending.invocationsSent
+  }
+
   /** Whether everything was answered in its place, because the host is gone. */
   get isLost(): boolean {
     return this.#pending.lost
@@ -77,9 +90,9 @@ export class HostConnection {
     return this.#pending.isOverdue(nowMs)
   }
 
-  /** The host is gone: answers all that waits. */
-  lose(): void {
-    this.#pending.lose()
+  /** The host is gone: answers all that waits. @param crash see {@link PendingReplies.lose} */
+  lose(crash: (functionName: string) => Promise<boolean> | undefined): void {
+    this.#pending.lose(crash)
   }
 
   close(): void {
@@ -91,16 +104,17 @@ export class HostConnection {
   }
 
   /** Gives a revision's code to the host, unless it has it. */
-  give(revision: HostRevision, { source, codeCache }: RevisionCode): void {
+  give(revision: HostRevision, { source, codeCache, secrets }: RevisionCode): void {
     if (this.#given.has(revision.id)) return
     this.#given.add(revision.id)
+    this.#functionOf.set(revision.id, revision.functionName)
     const { id, functionName, handlerExport, limits, env, keepWarm = false } = revision
     const load = {
       type: 'load',
       revision: id,
       functionName,
       limits,
-      env,
+      env: { ...env, ...secrets },
       keepWarm,
       ...(handlerExport !== undefined && { handlerExport }),
     } as const
@@ -129,11 +143,15 @@ export class HostConnection {
    * @param slot given back when the invocation waits or ends, whichever comes first
    */
   invoke(
-    { id, revision: { id: revision, limits }, slot }: { id: string; revision: HostRevision; slot: SlotLease },
+    { id, revision: { id: revision, functionName, limits }, slot }: { id: string; revision: HostRevision; slot: SlotLease },
     { body, ...head }: HttpRequest,
     cancellation: Cancellation,
   ): Promise<InvocationResult> {
-    const [invocation, result] = this.#pending.expectAnswer(performance.now() + limits.wallMs + OVERDUE_GRACE_MS, slot)
+    const [invocation, result] = this.#pending.expectAnswer(
+      performance.now() + limits.wallMs + OVERDUE_GRACE_MS,
+      slot,
+      functionName,
+    )
     this.#wire.send({ type: 'invoke', invocation, id, revision }, JSON.stringify({ invocationId: id, ...head }), body)
     cancellation.onCancel(() => this.#wire.send({ type: 'cancel', invocation }))
     if (this.#ran.has(revision)) return result
@@ -141,14 +159,18 @@ export class HostConnection {
     return result.then((first) => (first.start === 'isolate-cold' ? { ...first, start: 'host-cold' } : first))
   }
 
-  settleFetch(fetch: number, result: string, body: Uint8Array): void {
-    this.#wire.send({ type: 'fetch-settled', fetch }, result, body)
+  settleFetch(fetch: number, result: string, body: Uint8Array, bytes: { bytesOut: number; bytesIn: number }): void {
+    this.#wire.send({ type: 'fetch-settled', fetch, bytesOut: bytes.bytesOut, bytesIn: bytes.bytesIn }, result, body)
   }
 
   #receive({ message, text, body }: Frame<ToServer>): void {
     switch (message.type) {
       case 'answer': {
-        const head = this.#heads.read(text)
+        // The host has looked at its size, but who says so runs user code.
+        const head =
+          body.length > this.#maxBodyBytes
+            ? `The response body has ${body.length} bytes; the limit is ${this.#maxBodyBytes}.`
+            : this.#heads.read(text)
         const { invocation } = message
         const start = startOf(message.start)
         const usage = unpackUsage(message.usage)
@@ -177,6 +199,16 @@ export class HostConnection {
         return
       case 'signals':
         return this.#events.told(message)
+      case 'poisoned': {
+        const functionName = this.#functionOf.get(message.revision)
+        if (functionName !== undefined) this.#events.poisoned(functionName, message.why === 'gave-up' ? 'gave-up' : 'stuck')
+        return
+      }
+      case 'long-entry': {
+        const functionName = this.#functionOf.get(message.revision)
+        if (functionName !== undefined) this.#events.longEntry(functionName, message.change === 1 ? 1 : -1)
+        return
+      }
       case 'log':
         return this.#events.logged(message, text)
       case 'fetch':

@@ -1,30 +1,41 @@
 import type { ChildProcess } from 'node:child_process'
 import { createInterface } from 'node:readline'
-import type { Duplex } from 'node:stream'
 import { initialHostLimit, nextHostLimit, type HostLimitPolicy } from '@carpool/admission'
+import { isCrash, suspectsOf, type Reason } from '@carpool/containment'
 import type { HostInfo, HostState } from '@carpool/core'
 import { whole, type Signals } from '@carpool/wire'
 import { HostConnection } from './host-connection.ts'
 import { HostSignals } from './host-signals.ts'
 import { HostSlots } from './host-slots.ts'
-import type { HostPolicy, HostProcessListener, HostProgram } from './host-types.ts'
+import type { HostHarm, HostPolicy, HostProcessListener, HostProgram } from './host-types.ts'
+import { HostWatchdog } from './host-watchdog.ts'
 import { processUsage } from './machine/process-usage.ts'
-import { spawnHost } from './spawn-host.ts'
+import { spawnHost, type SpawnedHost } from './spawn-host.ts'
 
-const OVERDUE_CHECK_MS = 500
-/** A host that has work and says nothing for so long is stuck, in ms, */
-const STUCK_MS = 5_000
-/** and after so much more it is ended, with the calls in it. */
-const STUCK_GRACE_MS = 5_000
+/** A host that has work and says nothing for so long gets no more if there is another, in ms. */
+const QUIET_MS = 1_000
 /** Evidence that entries wait too long holds for so long, in ms. */
 const DELAYED_MS = 1_000
 /** How long it gets to end by itself, in ms. */
 const STOP_MS = 1_000
 
+/** What a host process is there for. */
+export type HostRole = 'standby' | 'serving' | 'quarantine' | 'draining' | 'poisoned'
+
+/** Spreads consecutive numbers evenly. */
+const GOLDEN_RATIO = 0.618_033_988_75
+const HOW_KILLED: Readonly<Partial<Record<Reason, string>>> = {
+  'overdue': 'it did not answer in time',
+  'silent': 'it did not answer any more',
+  'drained': 'it was poisoned, and its other calls have ended',
+  'drain-over': 'it was poisoned, and its other calls did not end in time',
+}
+
 /** One host process: what it is there for, how it fares, and its end. */
 export class HostProcess {
   readonly id: number
   readonly startedAt = new Date()
+  readonly #host: SpawnedHost
   readonly #child: ChildProcess
   readonly connection: HostConnection
   readonly #listener: HostProcessListener
@@ -33,32 +44,32 @@ export class HostProcess {
   readonly #limitPolicy: HostLimitPolicy
   readonly #saturationPercent: number
   #limit: ReturnType<typeof initialHostLimit>
-  /** What it is there for; a host in none of these serves. */
-  #role: 'standby' | 'serving' | 'draining' | 'poisoned' = 'standby'
+  #role: HostRole = 'standby'
   #readyAtMs: number | undefined
   #promotedAtMs = 0
   #idleSinceMs: number | undefined
   readonly #bornAtMs = performance.now()
   readonly #ended = Promise.withResolvers<void>()
-  readonly #overdueCheck: NodeJS.Timeout
+  readonly #watchdog: HostWatchdog
   #stopLimit: NodeJS.Timeout | undefined
   #how = 'it closed its socket'
-  #isLate = false
-  #isStuck = false
+  readonly #longEntries = new Map<string, number>()
 
   /** @throws CarpoolError `no-host` if the process cannot be started, as when the system has no descriptors or memory left */
   constructor(id: number, program: HostProgram, policy: HostPolicy, listener: HostProcessListener) {
     this.id = id
     this.#listener = listener
-    const { startTimeoutMs, limit, historyMs, saturationPercent } = policy
+    const { startTimeoutMs, limit, historyMs, saturationPercent, kill } = policy
+    const { memoryBudgetBytes } = program.setup
     this.#saturationPercent = saturationPercent
     this.#limitPolicy = limit
     this.#limit = initialHostLimit(limit)
     const { initial, targetMs } = limit
     this.slots = new HostSlots({ limit: initial, targetMs }, () => listener.hasRoom(this))
     this.signals = new HostSignals({ targetMs: limit.targetMs, keptMs: historyMs, nowMs: this.#bornAtMs })
-    this.#child = spawnHost(program)
-    this.connection = new HostConnection(this.#child.stdio[3] as Duplex, program, this.#bornAtMs + startTimeoutMs, {
+    this.#host = spawnHost(program, program.cage)
+    this.#child = this.#host.child
+    this.connection = new HostConnection(this.#host.socket, program, this.#bornAtMs + startTimeoutMs, {
       ready: () => {
         this.#readyAtMs = performance.now()
         listener.hasRoom(this)
@@ -69,17 +80,36 @@ export class HostProcess {
       fetchStopped: (fetch) => listener.fetchStopped(this, fetch),
       usedInBackground: (background) => listener.usedInBackground(this, background),
       usedCpu: (cpu) => listener.usedCpu(this, cpu),
+      poisoned: (functionName, why) => this.#poison({ reason: why, suspects: [functionName], isCertain: true }),
+      longEntry: (functionName, change) => {
+        const count = (this.#longEntries.get(functionName) ?? 0) + change
+        if (count > 0) this.#longEntries.set(functionName, count)
+        else this.#longEntries.delete(functionName)
+      },
       closed: (reason) => this.#lose(reason),
     })
     this.#child.once('error', (cause) => this.#lose(cause))
-    this.#child.once('exit', (code, signal) => {
-      this.#how = signal === null ? `exit code ${code}` : signal
+    this.#child.once('exit', (code, childSignal) => {
+      const { exitCode, signal } = this.#host.endOf(code, childSignal)
+      this.#how = signal ?? `exit code ${exitCode}`
       this.#lose(undefined)
     })
     if (this.#child.stderr !== null) {
       createInterface({ input: this.#child.stderr }).on('line', (line) => listener.complained(this, line))
     }
-    this.#overdueCheck = setInterval(() => this.#endIfOverdue(), OVERDUE_CHECK_MS).unref()
+    this.#watchdog = new HostWatchdog({
+      policy: kill,
+      look: (nowMs) => ({
+        inFlight: this.inFlight,
+        silentMs: this.signals.silentMs(nowMs),
+        isOverdue: this.connection.isOverdue(nowMs),
+        memoryBytes: this.signals.memoryBytes,
+        memoryBudgetBytes,
+      }),
+      // What keeps its loop from turning, or takes the memory, may be one of these, or something else.
+      onPoisoned: (reason) => this.#poison({ reason, suspects: [...this.#longEntries.keys()], isCertain: false }),
+      onKilled: (reason) => this.#lose(new Error(HOW_KILLED[reason] ?? reason)),
+    })
   }
 
   /** Resolves when the host takes invocations; rejects if it is gone before. */
@@ -97,7 +127,7 @@ export class HostProcess {
     const { cpuCores, loopUtilization } = this.signals.lately
     return {
       id: this.id,
-      pid: this.#child.pid ?? 0,
+      pid: this.#host.pid(),
       state: this.state,
       startedAt: this.startedAt.toISOString(),
       inFlight: this.inFlight,
@@ -116,7 +146,7 @@ export class HostProcess {
 
   get state(): HostState {
     if (this.connection.isLost) return 'gone'
-    if (this.#role !== 'serving') return this.#role
+    if (this.#role !== 'serving' && this.#role !== 'quarantine') return this.#role
     if (this.#readyAtMs === undefined) return 'starting'
     return this.slots.isFull || (this.isDelayed && this.isBusy) ? 'saturated' : 'ready'
   }
@@ -146,21 +176,31 @@ export class HostProcess {
     return this.#role === 'standby' && !this.connection.isLost
   }
 
+  /** From the start to the end of the age at which it is replaced, 0 to 1: hosts that were started together do not leave together. */
+  get lot(): number {
+    return (this.id * GOLDEN_RATIO) % 1
+  }
+
+  /** Invocations that were ever sent there. */
+  get invocationsSent(): number {
+    return this.connection.invocationsSent
+  }
+
   /** Since when it takes invocations, on the monotonic clock, in ms; undefined if it does not yet. */
   get servesSinceMs(): number | undefined {
     return this.#readyAtMs === undefined ? undefined : Math.max(this.#readyAtMs, this.#promotedAtMs)
   }
 
-  /** From now on it takes invocations. */
-  promote(): void {
-    this.#role = 'serving'
+  /** From now on it takes invocations; for `quarantine` those of functions that have to be by themselves. */
+  promote(role: 'serving' | 'quarantine' = 'serving'): void {
+    this.#role = role
     this.#promotedAtMs = performance.now()
     if (this.takesInvocations) this.#listener.hasRoom(this)
   }
 
   /** From now on it takes none; what it has is finished. */
   drain(role: 'draining' | 'poisoned' = 'draining'): void {
-    if (!this.serves) return
+    if (this.connection.isLost || this.#role === 'poisoned') return
     this.#role = role
   }
 
@@ -169,7 +209,8 @@ export class HostProcess {
    * once, for what a last answer left behind is told a little later.
    */
   isDrained(nowMs: number, { settledMs, lingerMs }: { settledMs: number; lingerMs: number }): boolean {
-    if (!this.isToEnd) return false
+    // The kill ladder ends those that are poisoned.
+    if (this.#role !== 'draining') return false
     if (this.inFlight > 0) this.#idleSinceMs = undefined
     else this.#idleSinceMs ??= nowMs
     if (this.#idleSinceMs === undefined) return false
@@ -179,7 +220,7 @@ export class HostProcess {
 
   /** Adds what the system has the process at to its history. */
   sample(nowMs: number): void {
-    this.signals.sample(processUsage(this.#child.pid ?? 0), this.inFlight > 0, nowMs)
+    this.signals.sample(processUsage(this.#host.pid()), this.inFlight > 0, nowMs)
   }
 
   get livedMs(): number {
@@ -195,11 +236,16 @@ export class HostProcess {
   }
 
   get takesInvocations(): boolean {
-    return this.serves && this.#readyAtMs !== undefined
+    return (this.serves || (this.#role === 'quarantine' && !this.connection.isLost)) && this.#readyAtMs !== undefined
   }
 
-  settleFetch(fetch: number, result: string, body: Uint8Array): void {
-    this.connection.settleFetch(fetch, result, body)
+  /** Whether it has work and says nothing: it may be stuck. */
+  get isQuiet(): boolean {
+    return this.inFlight > 0 && this.signals.silentMs(performance.now()) > QUIET_MS
+  }
+
+  settleFetch(fetch: number, result: string, body: Uint8Array, bytes: { bytesOut: number; bytesIn: number }): void {
+    this.connection.settleFetch(fetch, result, body, bytes)
   }
 
   /** Takes no more invocations from here on; ends when its socket is closed. */
@@ -210,7 +256,7 @@ export class HostProcess {
   }
 
   kill(): void {
-    this.#child.kill('SIGKILL')
+    this.#host.kill()
   }
 
   #told(signals: Signals): void {
@@ -224,35 +270,32 @@ export class HostProcess {
     this.#listener.hasRoom(this)
   }
 
-  /**
-   * Two looks in a row must find the host late: when the server itself was held up, answers may lie unread in the socket, and between two
-   * looks they are read.
-   */
-  #endIfOverdue(): void {
-    const nowMs = performance.now()
-    const wasLate = this.#isLate
-    this.#isLate = this.connection.isOverdue(nowMs)
-    if (wasLate && this.#isLate) this.#lose(new Error('it did not answer in time'))
-    const wasStuck = this.#isStuck
-    this.#isStuck = this.inFlight > 0 && this.signals.silentMs(nowMs) > STUCK_MS
-    if (!wasStuck || !this.#isStuck) return
-    if (this.serves) this.#listener.stuck(this)
-    else if (this.signals.silentMs(nowMs) > STUCK_MS + STUCK_GRACE_MS) this.#lose(new Error('it did not answer any more'))
+  /** Another function's code may have harmed it too, so each time is told. */
+  #poison(harm: HostHarm): void {
+    if (this.connection.isLost) return
+    this.#watchdog.poisoned()
+    this.#listener.poisoned(this, harm)
   }
 
   /** Whichever is noticed first, the socket's end or the process's: answers all that waits, once. */
   #lose(reason: Error | undefined): void {
     if (this.connection.isLost) return
-    clearInterval(this.#overdueCheck)
+    this.#watchdog.stop()
     // A host whose socket is gone or garbled is of no use any more.
     this.kill()
-    this.connection.lose()
+    const [inLongEntries, running] = [new Set(this.#longEntries.keys()), [...this.slots.runningFunctions]]
+    // How it ended may not be known yet.
+    const crash = Promise.withResolvers<boolean>()
+    this.connection.lose((functionName) => (inLongEntries.has(functionName) ? crash.promise : undefined))
     const told = (): void => {
       clearTimeout(this.#stopLimit)
       this.#ended.resolve()
       // A process that exits breaks its socket, which may be noticed first.
       const how = reason === undefined || this.#child.exitCode !== null ? this.#how : reason.message
-      this.#listener.gone(this, how)
+      const end = this.#host.endOf(this.#child.exitCode, this.#child.signalCode)
+      const suspects = suspectsOf(end, { inLongEntries, running })
+      crash.resolve(isCrash(end))
+      this.#listener.gone(this, how, suspects)
     }
     if (this.#child.exitCode !== null || this.#child.signalCode !== null || this.#child.pid === undefined) told()
     else this.#child.once('exit', told)

@@ -52,6 +52,11 @@ export class HostSlots {
     return !this.#hasRoom(SHORTEST, Number.POSITIVE_INFINITY)
   }
 
+  /** Functions of which something runs. */
+  get runningFunctions(): Iterable<string> {
+    return this.#runningOf.keys()
+  }
+
   runningOf(functionName: string): number {
     return this.#runningOf.get(functionName) ?? 0
   }

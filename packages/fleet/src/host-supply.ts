@@ -1,3 +1,4 @@
+import { isDueForRecycling, type RecyclingPolicy } from '@carpool/containment'
 import { CarpoolError, type FailedStartsInfo } from '@carpool/core'
 import type { HostProcess } from './host-process.ts'
 import { HEALTHY_AFTER_MS, respawnDelayMs } from './respawn-delay.ts'
@@ -9,6 +10,7 @@ export interface HostSupplyOptions {
   readonly maxHosts: number
   /** Processes kept started, to take over at once. */
   readonly standbyHosts: number
+  readonly recycling: RecyclingPolicy
   /** Whether a process that nobody waits for may be started now: it takes half a second of a core. */
   readonly canStartStandby: () => boolean
   /** Starts a process, whose end is told by {@link HostSupply.gone}. @throws CarpoolError `no-host` */
@@ -26,6 +28,9 @@ const SETTLED_MS = 1_500
 /** What nobody waits for gets so long to end, in ms; as in an isolate that is retired. */
 const LINGER_MS = 30_000
 
+/** Most poisoned hosts that wait for the end of their other calls. */
+const MAX_POISONED = 2
+
 /** Keeps as many hosts serving as are wanted, and some more started, replaces those that die, and ends those that have drained. */
 export class HostSupply {
   readonly #options: HostSupplyOptions
@@ -37,6 +42,8 @@ export class HostSupply {
   #retryAtMs = 0
   #retry: NodeJS.Timeout | undefined
   #isClosed = false
+  /** A host that has had its time, and the one that takes its place. */
+  #replaced: { readonly old: HostProcess; readonly fresh: HostProcess } | undefined
 
   constructor(options: HostSupplyOptions) {
     this.#options = options
@@ -82,10 +89,17 @@ export class HostSupply {
     host.drain()
   }
 
-  /** What runs in it harms the process: it gets nothing more, and another takes its place. */
-  poison(host: HostProcess): void {
+  /**
+   * What runs in it harms the process: it gets nothing more, and another takes its place.
+   * @param isBlamed whether it is known whose code it was: that function is contained, so the next start need not be put off
+   */
+  poison(host: HostProcess, isBlamed: boolean): void {
+    if (!this.#hosts.has(host) || host.state === 'poisoned') return
     host.drain('poisoned')
-    this.#fail('it did not answer', host)
+    if (!isBlamed) this.#fail('it did not answer', host)
+    // What is stuck there takes up to a core and a good deal of memory, so the calls of the oldest get no more time when there are several.
+    const poisoned = [...this.#hosts].filter(({ state }) => state === 'poisoned')
+    for (const oldest of poisoned.slice(0, -MAX_POISONED)) oldest.kill()
     this.fill()
   }
 
@@ -108,7 +122,34 @@ export class HostSupply {
   upkeep(nowMs: number): void {
     this.#forgive(nowMs)
     this.fill()
+    this.#recycle(nowMs)
     for (const host of this.#hosts) if (host.isDrained(nowMs, { settledMs: SETTLED_MS, lingerMs: LINGER_MS })) host.stop()
+  }
+
+  /** Replaces a host that has had its time, one after the other: the new one takes invocations before the old one gets no more. */
+  #recycle(nowMs: number): void {
+    if (this.#isClosed) return
+    const aging = this.#replaced
+    if (aging !== undefined) {
+      const isOver = !aging.old.serves || !aging.fresh.serves
+      if (!isOver && !aging.fresh.takesInvocations) return
+      this.#replaced = undefined
+      if (!isOver) aging.old.drain()
+      return
+    }
+    const old = this.ready.find((host) => this.#isDue(host, nowMs)) ?? this.#standbys.find((host) => this.#isDue(host, nowMs))
+    if (old === undefined) return
+    if (old.isStandby) return old.stop()
+    const fresh = this.#bestStandby() ?? this.#start()
+    if (fresh === undefined) return
+    this.#replaced = { old, fresh }
+    fresh.promote()
+  }
+
+  #isDue(host: HostProcess, nowMs: number): boolean {
+    const { livedMs, invocationsSent: invocations, lot } = host
+    const ageMs = host.servesSinceMs === undefined || host.isStandby ? livedMs : nowMs - host.servesSinceMs
+    return isDueForRecycling({ ageMs, invocations, lot }, this.#options.recycling)
   }
 
   /** A process has ended. */

@@ -1,12 +1,16 @@
 import type { HostLimitPolicy } from '@carpool/admission'
+import type { KillPolicy, Reason } from '@carpool/containment'
 import type { Revision } from '@carpool/core'
 import type { Background, Fetch, HostCpu, Log, Setup } from '@carpool/wire'
 import type { HostProcess } from './host-process.ts'
+import type { HostCage } from './spawn-host.ts'
 
 /** The code of a revision as a host needs it. */
 export interface RevisionCode {
   readonly source: string
   readonly codeCache?: Uint8Array
+  /** Given to the function besides its `env`, and read only when it is loaded. */
+  readonly secrets?: Readonly<Record<string, string>>
 }
 
 /** How to start a host process. */
@@ -14,6 +18,8 @@ export interface HostProgram {
   /** Path of the Node.js binary. */
   readonly nodePath: string
   readonly nodeArguments: readonly string[]
+  /** What starts it with less than the server may do; absent: it is started as it is. */
+  readonly cage?: HostCage
   readonly setup: Setup
   /** The guest runtime's script. */
   readonly runtime: string
@@ -28,6 +34,7 @@ export interface HostPolicy {
   readonly saturationPercent: number
   /** How long its load is remembered, in ms. */
   readonly historyMs: number
+  readonly kill: KillPolicy
 }
 
 export interface HostProcessListener {
@@ -41,12 +48,23 @@ export interface HostProcessListener {
   usedCpu(host: HostProcess, cpu: HostCpu): void
   /** The process wrote to its own standard error: never user output. */
   complained(host: HostProcess, line: string): void
-  /** It has work and has said nothing for long. */
-  stuck(host: HostProcess): void
+  /** It is to get nothing more, because what runs there harms it. */
+  poisoned(host: HostProcess, harm: HostHarm): void
   /** A slot was given back, or there are more of them. */
   hasRoom(host: HostProcess): void
-  /** The process is gone and every call in it has been answered. Called once. */
-  gone(host: HostProcess, how: string): void
+  /**
+   * The process is gone and every call in it has been answered. Called once.
+   * @param suspects functions whose code may have brought it down; none if somebody ended it
+   */
+  gone(host: HostProcess, how: string, suspects: readonly string[]): void
+}
+
+/** What harmed a host process. */
+export interface HostHarm {
+  readonly reason: Reason
+  /** Functions that may have done it; not `isCertain`: or nobody. */
+  readonly suspects: readonly string[]
+  readonly isCertain: boolean
 }
 
 /** What a host needs to know of a revision. */

@@ -13,6 +13,7 @@ interface WaitingForAnswer extends Waiting<InvocationResult> {
   /** As last told. */
   usage: InvocationUsage
   readonly slot: SlotLease
+  readonly functionName: string
 }
 
 interface Waiting<Reply> {
@@ -43,6 +44,10 @@ export class PendingReplies {
     return this.#answers.size
   }
 
+  get invocationsSent(): number {
+    return this.#lastInvocation
+  }
+
   get lost(): boolean {
     return this.#lost
   }
@@ -68,12 +73,16 @@ export class PendingReplies {
   }
 
   /** Numbers a new invocation and waits for how it ends. @param slot given back when it ends, if not before */
-  expectAnswer(overdueAtMs: number, slot: SlotLease): [invocation: number, result: Promise<InvocationResult>] {
+  expectAnswer(
+    overdueAtMs: number,
+    slot: SlotLease,
+    functionName: string,
+  ): [invocation: number, result: Promise<InvocationResult>] {
     const invocation = ++this.#lastInvocation
     const result = new Promise<InvocationResult>((resolve) => {
-      if (!this.#lost) return void this.#answers.set(invocation, { resolve, overdueAtMs, usage: NO_USAGE, slot })
+      if (!this.#lost) return void this.#answers.set(invocation, { resolve, overdueAtMs, usage: NO_USAGE, slot, functionName })
       slot.end()
-      resolve(hostLost(NO_USAGE))
+      resolve(hostLost(NO_USAGE, false))
     })
     return [invocation, result]
   }
@@ -126,12 +135,18 @@ export class PendingReplies {
     this.#compiles.delete(revision)
   }
 
-  lose(): void {
+  /**
+   * @param crash of a function that may have brought the host down: resolves with whether somebody's code did; undefined for the others, which are
+   *   answered at once
+   */
+  lose(crash: (functionName: string) => Promise<boolean> | undefined): void {
     this.#lost = true
     this.#ready.reject(new CarpoolError('no-host', 'The host process died before it was ready.'))
-    for (const { resolve, usage, slot } of this.#answers.values()) {
+    for (const { resolve, usage, slot, functionName } of this.#answers.values()) {
       slot.end()
-      resolve(hostLost(usage))
+      const untilKnown = crash(functionName)
+      if (untilKnown === undefined) resolve(hostLost(usage, false))
+      else void untilKnown.then((isSuspect) => resolve(hostLost(usage, isSuspect)))
     }
     for (const { resolve } of [...this.#starts.values()].flat()) resolve(LOST_START)
     for (const { resolve } of this.#compiles.values()) resolve(undefined)
@@ -141,6 +156,6 @@ export class PendingReplies {
   }
 }
 
-function hostLost(usage: InvocationUsage): InvocationResult {
-  return { outcome: 'host-lost', start: 'warm', usage, detail: 'The host process died while it ran the invocation.' }
+function hostLost(usage: InvocationUsage, isSuspect: boolean): InvocationResult {
+  return { outcome: 'host-lost', start: 'warm', usage, detail: 'The host process died while it ran the invocation.', isSuspect }
 }

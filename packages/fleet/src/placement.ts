@@ -27,8 +27,10 @@ export interface PlacementOptions {
   readonly queue: QueueTimeoutPolicy
   /** Most calls that may wait for a place. */
   readonly maxQueued: number
-  /** Hosts that take invocations. */
-  readonly readyHosts: () => readonly HostProcess[]
+  /** Hosts that take invocations of a function. */
+  readonly readyHosts: (functionName: string) => readonly HostProcess[]
+  /** Whether any host takes invocations. */
+  readonly hasHost: () => boolean
   /** Whether there is evidence that the CPU is full. */
   readonly isOverloaded: () => boolean
   /** Gives a revision's code to a host. */
@@ -66,13 +68,13 @@ export class Placement {
 
   constructor(options: PlacementOptions) {
     this.#options = options
-    const { maxQueued, queue: timeouts, isOverloaded, readyHosts } = options
+    const { maxQueued, queue: timeouts, isOverloaded, hasHost } = options
     this.#queue = new PlaceQueue({
       maxQueued,
       timeouts,
       clock: monotonicClock,
       isOverloaded,
-      hasHost: () => readyHosts().length > 0,
+      hasHost,
       costMs: (functionName) => this.#costMs(functionName),
     })
   }
@@ -98,7 +100,7 @@ export class Placement {
   dispatch(): void {
     const hasPlace = (functionName: string): boolean => {
       const lane = this.#laneOf({ functionName, limits: { wallMs: this.#wallMs.get(functionName) ?? 0 } })
-      return this.#options.readyHosts().some(({ slots }) => slots.hasRoom(lane))
+      return this.#hostsFor(functionName).some(({ slots }) => slots.hasRoom(lane))
     }
     this.#queue.dispatch(hasPlace, (revision) => this.#take(revision))
   }
@@ -118,7 +120,7 @@ export class Placement {
     const { functionName } = revision
     const nowMs = performance.now()
     const lane = this.#laneOf(revision)
-    const candidates = this.#options.readyHosts().map((host) => ({
+    const candidates = this.#hostsFor(functionName).map((host) => ({
       host,
       hasRoom: host.slots.hasRoom(lane),
       isWarm: host.connection.has(revision.id),
@@ -128,6 +130,14 @@ export class Placement {
     }))
     const host = chooseHost(candidates, this.#costMs(functionName))?.host
     return host && { host, lease: host.slots.take(lane) }
+  }
+
+  /** One that says nothing may be stuck: nobody is sent there if there is another. */
+  #hostsFor(functionName: string): readonly HostProcess[] {
+    const hosts = this.#options.readyHosts(functionName)
+    if (!hosts.some(({ isQuiet }) => isQuiet)) return hosts
+    const lively = hosts.filter(({ isQuiet }) => !isQuiet)
+    return lively.length > 0 ? lively : hosts
   }
 
   async #waitForSlot(revision: Revision, cancellation: Cancellation): Promise<Slot> {

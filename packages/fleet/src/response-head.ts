@@ -1,7 +1,10 @@
 import { validateHeaderName, validateHeaderValue } from 'node:http'
-import type { ResponseHead } from '@carpool/core'
+import { RESPONSE_HEADER_LIMITS, type ResponseHead } from '@carpool/core'
 
-const MAX_HEADERS = 200
+const { count: MAX_HEADERS, bytes: MAX_HEADER_BYTES } = RESPONSE_HEADER_LIMITS
+/** Longest head as JSON, in UTF-16 units: with every character of the largest one escaped. Whatever is longer is not even read. */
+const MAX_LENGTH = MAX_HEADER_BYTES * 6 + MAX_HEADERS * 8 + 100
+const TOO_LARGE = `The response headers are too large; the limit is ${MAX_HEADER_BYTES} bytes.`
 
 /** Heads kept read; those of one function mostly differ in nothing. */
 const MAX_CACHED = 500
@@ -25,10 +28,12 @@ export class ResponseHeadReader {
 }
 
 /**
- * Reads the response head that a host sent. It comes from where user code ran, so nothing in it is taken on trust.
+ * Reads the response head that a host sent. It comes from where user code ran, so nothing in it is taken on trust: whatever passes can be
+ * written as it is, without moving the end of the response or beginning another one.
  * @returns the head, or what is wrong with it
  */
 export function parseResponseHead(text: string): ResponseHead | string {
+  if (text.length > MAX_LENGTH) return TOO_LARGE
   let head: Partial<ResponseHead> | null
   try {
     head = JSON.parse(text)
@@ -39,17 +44,29 @@ export function parseResponseHead(text: string): ResponseHead | string {
   if (!Number.isInteger(status) || status === undefined || status < 200 || status > 599) {
     return `The status of a response must be from 200 to 599, not ${JSON.stringify(status)?.slice(0, 40)}.`
   }
-  if (!Array.isArray(headers) || headers.length > MAX_HEADERS) return `A response may have up to ${MAX_HEADERS} headers.`
-  for (const header of headers) {
-    if (!Array.isArray(header)) return 'A header must be a pair of name and value.'
-    const [name, value] = header
+  if (!Array.isArray(headers)) return 'The headers of a response must be a list.'
+  if (headers.length > MAX_HEADERS) return `The response has ${headers.length} headers; the limit is ${MAX_HEADERS}.`
+  const read: Array<readonly [string, string]> = []
+  let bytes = 0
+  for (const header of headers as readonly unknown[]) {
+    if (!Array.isArray(header) || header.length !== 2) return 'A header must be a pair of name and value.'
+    const [name, value] = header as readonly unknown[]
     if (typeof name !== 'string' || typeof value !== 'string') return 'The name and the value of a header must be texts.'
-    try {
-      validateHeaderName(name)
-      validateHeaderValue(name, value)
-    } catch {
-      return `The response header ${JSON.stringify(name.slice(0, 80))} is not valid.`
-    }
+    bytes += name.length + value.length
+    if (bytes > MAX_HEADER_BYTES) return TOO_LARGE
+    if (!isValid(name, value)) return `The response header ${JSON.stringify(name.slice(0, 80))} is not valid.`
+    read.push([name.toLowerCase(), value])
   }
-  return { status, headers: headers.map(([name, value]) => [name.toLowerCase(), value]) }
+  return { status, headers: read }
+}
+
+/** No line breaks, no control characters, and nothing that is no byte (RFC 9110, section 5). */
+function isValid(name: string, value: string): boolean {
+  try {
+    validateHeaderName(name)
+    validateHeaderValue(name, value)
+    return true
+  } catch {
+    return false
+  }
 }

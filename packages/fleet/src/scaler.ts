@@ -9,11 +9,13 @@ import {
 import { MAX_DECISIONS, type ScalingDecisionInfo } from '@carpool/core'
 import type { HostProcess } from './host-process.ts'
 import type { HostSupply } from './host-supply.ts'
+import type { Quarantine } from './quarantine.ts'
 import type { Machine, MachineLoad } from './machine/machine.ts'
 
 export interface ScalerOptions {
   readonly policy: ScalingPolicy
   readonly supply: HostSupply
+  readonly quarantine: Quarantine
   readonly machine: Machine
   /** A decision to change the number of hosts, or why a saturated fleet does not grow when that changes. */
   readonly onDecision: (decision: ScalingDecisionInfo) => void
@@ -62,11 +64,12 @@ export class Scaler {
   }
 
   #look(): void {
-    const { supply, machine, policy } = this.#options
+    const { supply, quarantine, machine, policy } = this.#options
     const atMs = performance.now()
     this.#load = machine.load(atMs)
-    for (const host of supply.all) host.sample(atMs)
+    for (const host of [...supply.all, ...quarantine.hosts]) host.sample(atMs)
     supply.upkeep(atMs)
+    quarantine.upkeep(atMs)
     const { decision, memory } = decideScaling(this.#view(atMs), this.#memory, policy)
     this.#memory = memory
     if (decision.action !== 'none' || this.#isWorthTelling(decision.reason, atMs)) this.#tell(decision)

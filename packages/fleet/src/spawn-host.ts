@@ -1,22 +1,61 @@
 import { spawn, type ChildProcess } from 'node:child_process'
+import type { Duplex } from 'node:stream'
+import type { ProcessEnd } from '@carpool/containment'
 import { CarpoolError } from '@carpool/core'
 
-/** @throws CarpoolError `no-host` if the process cannot be started, as when the system has no descriptors or memory left */
-export function spawnHost({
-  nodePath,
-  nodeArguments,
-}: {
+/** A host process that was started. Others may stand between it and the server, as the programs of a sandbox do. */
+export interface HostHandle {
+  /** The process that was started: it ends when the host does. */
+  readonly child: ChildProcess
+  /** The host process itself, as the server sees it; while it is on its way, the one that is becoming it. 0 if nothing was started. */
+  pid(): number
+  /** How the host ended, by how the child did. */
+  endOf(exitCode: number | null, signal: NodeJS.Signals | null): ProcessEnd
+  /** Ends it at once. */
+  kill(): void
+}
+
+/** What starts host processes with less than the server may do. */
+export interface HostCage {
+  /** The child has the socket as descriptor 3. @throws Error of the system if the process cannot be started */
+  spawn(program: HostCommand): HostHandle
+}
+
+export interface HostCommand {
+  /** Path of the Node.js binary. */
   readonly nodePath: string
   readonly nodeArguments: readonly string[]
-}): ChildProcess {
-  let child: ChildProcess | undefined
+}
+
+/** A host with the socket to it. */
+export interface SpawnedHost extends HostHandle {
+  readonly socket: Duplex
+}
+
+/** @throws CarpoolError `no-host` if the process cannot be started, as when the system has no descriptors or memory left */
+export function spawnHost(command: HostCommand, cage: HostCage = NO_CAGE): SpawnedHost {
+  let handle: HostHandle
   try {
-    child = spawn(nodePath, nodeArguments, { stdio: ['ignore', 'ignore', 'pipe', 'pipe'], env: {} })
-    if (child.stdio?.[3] !== undefined && child.stdio[3] !== null) return child
+    handle = cage.spawn(command)
   } catch (cause) {
     throw new CarpoolError('no-host', 'A host process could not be started.', { cause })
   }
+  const socket = handle.child.stdio?.[3]
+  if (socket !== undefined && socket !== null) return { ...handle, socket: socket as Duplex }
   // Without descriptors left, Node.js gives a child without streams, and tells why in an event of its own.
-  child.once('error', () => {})
+  handle.child.once('error', () => {})
   throw new CarpoolError('no-host', 'A host process could not be started.')
+}
+
+/** Starts the program as it is. */
+const NO_CAGE: HostCage = {
+  spawn: ({ nodePath, nodeArguments }) => {
+    const child = spawn(nodePath, nodeArguments, { stdio: ['ignore', 'ignore', 'pipe', 'pipe'], env: {} })
+    return {
+      child,
+      pid: () => child.pid ?? 0,
+      endOf: (exitCode, signal) => ({ exitCode, signal }),
+      kill: () => void child.kill('SIGKILL'),
+    }
+  },
 }

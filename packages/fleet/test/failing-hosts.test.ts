@@ -31,6 +31,7 @@ function fleetOf(script: string, { hostStartTimeoutMs = 60_000 } = {}) {
     complained: ignore,
     gone: ignore,
     hostPoisoned: ignore,
+    struck: ignore,
     hostStarted: ignore,
     scaled: ignore,
     hostLost: (how, respawnInMs) => {
@@ -51,6 +52,8 @@ function fleetOf(script: string, { hostStartTimeoutMs = 60_000 } = {}) {
         enteredIsolates: 1,
         entrySliceMs: 1,
         memoryBudgetBytes: 0,
+        guestClock: 'frozen',
+        webAssembly: false,
       },
     },
     policy: {
@@ -72,6 +75,10 @@ function fleetOf(script: string, { hostStartTimeoutMs = 60_000 } = {}) {
       maxQueued: 10,
       standbyHosts: 1,
       hostStartTimeoutMs,
+      strikes: { windowMs: 60_000, quarantineAfter: 2, disableAfter: 4 },
+      quarantineHosts: 1,
+      poisonedDrainMs: 10_000,
+      recycling: { maxAgeMs: 0, maxInvocations: 0 },
     },
     machine: new Machine(),
     codeOf: async () => ({ source: '' }),

@@ -18,7 +18,7 @@ function slot(): { released: number; release(): void; end(): void } {
 t.test('a slot is given back by the wait or by the end, and by the loss of the host', async (t) => {
   const pending = new PendingReplies(1000)
   const slots = [slot(), slot(), slot(), slot()] as const
-  const [answered, waiting] = slots.slice(0, 3).map((one) => pending.expectAnswer(50, one)[0]) as [number, number]
+  const [answered, waiting] = slots.slice(0, 3).map((one) => pending.expectAnswer(50, one, 'f')[0]) as [number, number]
   pending.answer(answered, ok)
   pending.waits(waiting)
   pending.waits(999)
@@ -26,15 +26,15 @@ t.test('a slot is given back by the wait or by the end, and by the loss of the h
     slots.map(({ released }) => released),
     [1, 1, 0, 0],
   )
-  pending.lose()
-  void pending.expectAnswer(50, slots[3])
+  pending.lose(() => undefined)
+  void pending.expectAnswer(50, slots[3], 'f')
   t.ok(slots.every(({ released }) => released >= 1))
 })
 
 t.test('an answer goes to the call with its number, once; others are dropped', async (t) => {
   const pending = new PendingReplies(1000)
-  const [first, firstResult] = pending.expectAnswer(50, slot())
-  const [second] = pending.expectAnswer(50, slot())
+  const [first, firstResult] = pending.expectAnswer(50, slot(), 'f')
+  const [second] = pending.expectAnswer(50, slot(), 'f')
   pending.answer(999, ok)
   pending.answer(first, ok)
   pending.answer(first, { outcome: 'timeout', start: 'warm', usage: NO_USAGE, detail: 'late' })
@@ -45,14 +45,14 @@ t.test('an answer goes to the call with its number, once; others are dropped', a
 
 t.test('a lost host answers everything at once, and whatever comes later', async (t) => {
   const pending = new PendingReplies(1000)
-  const [, result] = pending.expectAnswer(50, slot())
+  const [, result] = pending.expectAnswer(50, slot(), 'f')
   const started = pending.expectStarted('r', 50)
   const compiled = pending.expectCompiled('r', 50)
-  pending.lose()
+  pending.lose(() => undefined)
   t.equal((await result).outcome, 'host-lost')
   t.match(await started, { ok: false })
   t.equal(await compiled, undefined)
-  t.equal((await pending.expectAnswer(50, slot())[1]).outcome, 'host-lost')
+  t.equal((await pending.expectAnswer(50, slot(), 'f')[1]).outcome, 'host-lost')
   await t.rejects(pending.untilReady, { code: 'no-host' })
 })
 
@@ -62,7 +62,7 @@ t.test('a reply that is due makes the host overdue, and its coming makes up for 
   t.ok(pending.isOverdue(100), 'it should be ready by now')
   pending.ready()
   t.notOk(pending.isOverdue(100))
-  const [number] = pending.expectAnswer(200, slot())
+  const [number] = pending.expectAnswer(200, slot(), 'f')
   void pending.expectStarted('r', 300)
   t.notOk(pending.isOverdue(199))
   t.ok(pending.isOverdue(200))
@@ -83,4 +83,15 @@ t.test('starts of one revision are answered in order', async (t) => {
     { ok: true, form: 'fetch' },
     { ok: true, form: 'lambda' },
   ])
+})
+
+t.test('who may have brought the host down is answered when it is known how it ended, the others at once', async (t) => {
+  const pending = new PendingReplies(1000)
+  const [, near] = pending.expectAnswer(50, slot(), 'near')
+  const [, evil] = pending.expectAnswer(50, slot(), 'evil')
+  const crash = Promise.withResolvers<boolean>()
+  pending.lose((functionName) => (functionName === 'evil' ? crash.promise : undefined))
+  t.match(await near, { outcome: 'host-lost', isSuspect: false })
+  crash.resolve(true)
+  t.match(await evil, { outcome: 'host-lost', isSuspect: true })
 })

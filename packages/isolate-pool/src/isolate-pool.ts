@@ -122,6 +122,20 @@ export class IsolatePool<P extends Pooled> {
   }
 
   /**
+   * Takes an isolate out while its revision stays: the next lease is on a new one. It is disposed when its last lease and its background work have ended.
+   * @returns false if it is not the isolate of its revision any more
+   */
+  setAside(revision: string, isolate: P): boolean {
+    const slot = this.#slots.get(revision)
+    if (slot?.isolate !== isolate) return false
+    slot.isPinned = false
+    this.#slots.delete(revision)
+    this.#retired.add(slot)
+    this.#settle(slot)
+    return true
+  }
+
+  /**
    * Ends idle isolates that hold so many bytes together, or all that may leave: the least recently used first; then those with background
    * work, retired ones before others. Those in use or pinned stay.
    */

@@ -23,6 +23,8 @@ constexpr uint32_t kSlots = 1 << 15;
 struct Slot {
 	// Written by the isolate's thread, read by the host's.
 	std::atomic<uint32_t> begun{0};
+	// All entries have run: what they took can be read until the next begins.
+	std::atomic<bool> ended{false};
 	std::atomic<int32_t> clocks[kEntries];
 	std::atomic<int64_t> starts_ns[kEntries];
 	// When the entry's thread turned to another isolate; 0 if it did not.
@@ -83,6 +85,7 @@ void Begin(const v8::FunctionCallbackInfo<v8::Value>& info) {
 	clockid_t clock = OwnClock();
 	int64_t now = Read(clock);
 	TurnTo(slot, now);
+	if (slot->ended.exchange(false, std::memory_order_relaxed)) slot->begun.store(0, std::memory_order_release);
 	uint32_t index = slot->begun.load(std::memory_order_relaxed);
 	if (index < kEntries) {
 		slot->ends_ns[index].store(0, std::memory_order_relaxed);
@@ -108,16 +111,18 @@ int64_t Took(const Slot* slot, uint32_t index, uint32_t begun) {
 void End(const v8::FunctionCallbackInfo<v8::Value>& info) {
 	Slot* slot = SlotOf(info);
 	TurnTo(slot, Read(OwnClock()));
-	uint32_t begun = slot->begun.load(std::memory_order_relaxed);
+	uint32_t begun = slot->ended.load(std::memory_order_relaxed) ? 0 : slot->begun.load(std::memory_order_relaxed);
 	bool is_known = begun <= kEntries;
 	char text[kEntries * 21];
 	size_t length = 0;
 	for (uint32_t index = 0; is_known && index < begun; index++) {
 		long long took = Took(slot, index, begun);
+		// Its thread goes on with something else.
+		slot->ends_ns[index].store(slot->starts_ns[index].load(std::memory_order_relaxed) + took, std::memory_order_relaxed);
 		length += snprintf(text + length, sizeof(text) - length, index == 0 ? "%lld" : ",%lld", took);
 	}
 	slot->stays.fetch_add(1, std::memory_order_relaxed);
-	slot->begun.store(0, std::memory_order_release);
+	slot->ended.store(true, std::memory_order_release);
 	v8::Local<v8::String> result;
 	if (v8::String::NewFromUtf8(info.GetIsolate(), text, v8::NewStringType::kNormal, is_known ? static_cast<int>(length) : 0).ToLocal(&result)) {
 		info.GetReturnValue().Set(result);
@@ -142,6 +147,7 @@ uint32_t TakeSlot() {
 		return kSlots;
 	}
 	slots[number].load()->begun.store(0);
+	slots[number].load()->ended.store(false);
 	slots[number].load()->stays.fetch_add(1);
 	return number;
 }
@@ -154,7 +160,8 @@ Slot* SlotArgument(napi_env env, napi_callback_info info, uint32_t* number) {
 	return slots[*number].load();
 }
 
-// spans(slot): CPU time of each entry of the stay that is under way, the last one so far, in ns; empty if there is none.
+// spans(slot): CPU time of each entry of the stay that is under way, the last one so far, or of the one that has ended, in ns; empty if there is
+// none since it was forgotten.
 napi_value Spans(napi_env env, napi_callback_info info) {
 	uint32_t number;
 	napi_value result;
@@ -173,6 +180,16 @@ napi_value Spans(napi_env env, napi_callback_info info) {
 		napi_set_element(env, result, index, value);
 	}
 	return result;
+}
+
+// forget(slot): a stay is about to begin. No thread is in the isolate.
+napi_value Forget(napi_env env, napi_callback_info info) {
+	uint32_t number;
+	Slot* slot = SlotArgument(env, info, &number);
+	if (slot == nullptr) return nullptr;
+	slot->ended.store(false, std::memory_order_relaxed);
+	slot->begun.store(0, std::memory_order_release);
+	return nullptr;
 }
 
 napi_value Release(napi_env env, napi_callback_info info) {
@@ -207,8 +224,9 @@ extern "C" __attribute__((visibility("default"))) void InitForContext(
 extern "C" __attribute__((visibility("default"))) napi_value napi_register_module_v1(napi_env env, napi_value exports) {
 	napi_property_descriptor properties[] = {
 		{"spans", nullptr, Spans, nullptr, nullptr, nullptr, napi_enumerable, nullptr},
+		{"forget", nullptr, Forget, nullptr, nullptr, nullptr, napi_enumerable, nullptr},
 		{"release", nullptr, Release, nullptr, nullptr, nullptr, napi_enumerable, nullptr},
 	};
-	napi_define_properties(env, exports, 2, properties);
+	napi_define_properties(env, exports, 3, properties);
 	return exports;
 }

@@ -6,6 +6,7 @@ import ivm from 'isolated-vm'
 /** What the addon gives to the host. */
 interface Addon {
   spans(slot: number): number[]
+  forget(slot: number): void
   release(slot: number): void
 }
 

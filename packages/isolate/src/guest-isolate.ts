@@ -141,7 +141,12 @@ export class GuestIsolate {
     return this.#slot !== undefined
   }
 
-  /** CPU time of the entries of the stay that is under way, in ns; the last one runs. Empty if none does, or there is no such clock. */
+  /** A stay is about to begin: {@link spans} are those of its entries from here on. */
+  forgetSpans(): void {
+    if (this.#slot !== undefined) entryClock?.addon.forget(this.#slot)
+  }
+
+  /** CPU time of the entries of the stay that is under way, in ns; the last one runs. Empty if none has begun, or there is no such clock. */
   get spans(): readonly number[] {
     return this.#slot === undefined ? [] : (entryClock?.addon.spans(this.#slot) ?? [])
   }

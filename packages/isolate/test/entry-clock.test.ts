@@ -58,6 +58,8 @@ t.test('the guest is told what each entry took, once', { skip }, async (t) => {
   t.ok(told.every((ns) => Number.isInteger(ns) && ns >= 0))
   t.ok(told[1]! > told[0]! && told[1]! > told[2]!, told.join())
   t.equal(await isolate.run('spans', []), '')
+  t.same(isolate.spans, told, 'whoever looks before the answer is here sees the same')
+  isolate.forgetSpans()
   t.same(isolate.spans, [])
 })
 

@@ -64,19 +64,24 @@ export class Meter {
     return new Metering(this.#options, this.#instances, call, (record) => this.#count(record))
   }
 
-  countsOf(functionName: string): FunctionCounts {
-    return { invocations: 0, failures: 0, ...this.#counts.get(functionName) }
+  /** Counts of a function while this owner had it: a name may have come to another one. */
+  countsOf(called: Pick<Revision, 'functionName' | 'owner'>): FunctionCounts {
+    return { invocations: 0, failures: 0, ...this.#counts.get(countKey(called)) }
   }
 
   #count(record: InvocationRecord | undefined): void {
     this.#underWay--
     if (record === undefined || record.outcome === 'refused') return
-    const { functionName, outcome } = record
-    const counts = this.#counts.get(functionName) ?? { invocations: 0, failures: 0 }
+    const key = countKey(record)
+    const counts = this.#counts.get(key) ?? { invocations: 0, failures: 0 }
     counts.invocations++
-    if (outcome !== 'ok') counts.failures++
-    this.#counts.set(functionName, counts)
+    if (record.outcome !== 'ok') counts.failures++
+    this.#counts.set(key, counts)
   }
+}
+
+function countKey({ functionName, owner }: Pick<Revision, 'functionName' | 'owner'>): string {
+  return `${owner}/${functionName}`
 }
 
 /** One call on its way to its record. */
@@ -101,9 +106,10 @@ export class Metering {
     this.#beganMs = options.clock() - waitedMs
   }
 
-  /** A host takes it. */
+  /** A host takes it. Called again if that host is lost and another takes it. */
   placed(host: number): void {
     this.#host = host
+    if (this.#placedMs !== undefined) return
     this.#placedMs = this.#options.clock()
     this.#instances.began(this.#call.revision.functionName)
   }

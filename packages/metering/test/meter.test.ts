@@ -140,8 +140,10 @@ t.test('every outcome counts as an invocation, all but ok as a failure, and what
     await metering.finish(result)
   }
   await begin('one').refuse(new CarpoolError('saturated', 'Full.'))
-  t.strictSame(meter.countsOf('sample'), { invocations: 4, failures: 2 })
-  t.strictSame(meter.countsOf('other'), { invocations: 0, failures: 0 })
+  const { functionName, owner } = REVISION
+  t.strictSame(meter.countsOf({ functionName, owner }), { invocations: 4, failures: 2 })
+  t.strictSame(meter.countsOf({ functionName: 'other', owner }), { invocations: 0, failures: 0 })
+  t.strictSame(meter.countsOf({ functionName, owner: 'another' }), { invocations: 0, failures: 0 })
 })
 
 t.test('whatever ends a call, and however often it ends, it has one record', async () => {

@@ -1,7 +1,9 @@
 import type { ErrorCode, InvocationRecord } from '@carpool/core'
 import { Counter, Registry, type Metric } from 'prom-client'
+import { ContainmentMetrics } from './containment-metrics.ts'
 import { CpuAccount, type HostCpuTime } from './cpu-account.ts'
 import { cpuMetrics } from './cpu-metrics.ts'
+import { egressMetrics, type EgressReading } from './egress-metrics.ts'
 import { fleetMetrics } from './fleet-metrics.ts'
 import type { FleetReading } from './fleet-reading.ts'
 import { FunctionMetrics } from './function-metrics.ts'
@@ -12,6 +14,8 @@ import { QueueMetrics } from './queue-metrics.ts'
 export interface ServerMetricsOptions {
   /** Called once for each scrape. Absent: nothing is told of hosts and the machine. */
   readonly readFleet?: () => FleetReading
+  /** Called a few times for each scrape. Absent: nothing is told of fetches. */
+  readonly readEgress?: () => EgressReading
 }
 
 /** How an attempt to start a host process ended. */
@@ -29,6 +33,8 @@ export class ServerMetrics {
   readonly #functions = new FunctionMetrics()
   readonly #queue = new QueueMetrics()
   readonly #hosts = new HostCounts()
+  /** What was done about functions that harm hosts. */
+  readonly containment = new ContainmentMetrics()
   readonly #decisions = new Counter({
     name: 'carpool_scaling_decisions_total',
     help: 'Decisions about the number of hosts.',
@@ -44,15 +50,17 @@ export class ServerMetrics {
   readonly #readFleet: () => FleetReading
   #fleet: FleetReading = NO_FLEET
 
-  constructor({ readFleet }: ServerMetricsOptions = {}) {
+  constructor({ readFleet, readEgress }: ServerMetricsOptions = {}) {
     this.#readFleet = readFleet ?? (() => NO_FLEET)
     for (const result of START_RESULTS) this.#starts.inc({ result }, 0)
     const all: readonly Metric[] = [
       ...this.#functions.metrics,
       ...this.#queue.metrics,
       ...(readFleet === undefined ? [] : fleetMetrics(() => this.#fleet, this.#hosts)),
+      ...(readEgress === undefined ? [] : egressMetrics(readEgress)),
       this.#decisions,
       this.#starts,
+      ...this.containment.metrics,
       ...cpuMetrics(this.#cpu),
       ...processMetrics(),
     ]

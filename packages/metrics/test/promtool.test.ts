@@ -2,6 +2,7 @@ import { spawnSync } from 'node:child_process'
 import { OUTCOMES, START_KINDS, type Outcome } from '@carpool/core'
 import t from 'tap'
 import { ServerMetrics, type HostReading } from '../src/index.ts'
+import { EGRESS } from './support/egress.ts'
 import { FLEET, HOST } from './support/host.ts'
 import { RECORD } from './support/record.ts'
 
@@ -24,7 +25,7 @@ function busyMetrics(): ServerMetrics {
   const states = ['ready', 'saturated', 'draining', 'poisoned', 'standby', 'starting', 'gone'] as const
   const hosts = states.map((state, index): HostReading => ({ ...HOST, id: index + 1, state }))
   const unknown: HostReading = { ...HOST, id: 8, state: 'starting', cpuCores: Number.NaN, saturation: Number.NaN }
-  const metrics = new ServerMetrics({ readFleet: () => ({ ...FLEET, hosts: [...hosts, unknown] }) })
+  const metrics = new ServerMetrics({ readFleet: () => ({ ...FLEET, hosts: [...hosts, unknown] }), readEgress: () => EGRESS })
   for (const [index, outcome] of (Object.keys(OUTCOMES) as Outcome[]).entries()) {
     for (const functionName of ['sample', 'quote"', 'back\\slash', 'new\nline', 'grüße']) {
       metrics.recorded({

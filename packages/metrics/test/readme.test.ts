@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs'
 import t from 'tap'
 import { ServerMetrics } from '../src/index.ts'
+import { EGRESS } from './support/egress.ts'
 import { FLEET } from './support/host.ts'
 import { RECORD } from './support/record.ts'
 import { render } from './support/rendered.ts'
@@ -12,9 +13,11 @@ t.test('the tables of the docs and what is told are the same', async (t) => {
     name,
     { type, labels: [...labels.matchAll(/`(\w+)`/g)].map(([, label = '']) => label).toSorted() },
   ])
-  const metrics = new ServerMetrics({ readFleet: () => FLEET })
+  const metrics = new ServerMetrics({ readFleet: () => FLEET, readEgress: () => EGRESS })
   metrics.recorded({ ...RECORD, start: 'host-cold' })
   metrics.scaled('grow', 'saturated')
+  metrics.containment.hostPoisoned('stuck')
+  metrics.containment.struck('free')
   const told = Object.entries(await render(metrics)).map(([name, { type, samples }]) => {
     const labels = new Set(samples.flatMap((sample) => Object.keys(sample.labels)))
     labels.delete('le')

@@ -16,6 +16,9 @@ export interface Setup {
   readonly entrySliceMs: number
   /** What the process should stay below, by giving up idle isolates. */
   readonly memoryBudgetBytes: number
+  /** Whether the time that functions read stands still during an entry. */
+  readonly guestClock: 'frozen' | 'running'
+  readonly webAssembly: boolean
 }
 
 /** Gives a revision's code to the host, once, before any other message names the revision. text: source; body: code cache, if any. */
@@ -68,6 +71,10 @@ export interface Cancel {
 export interface FetchSettled {
   readonly type: 'fetch-settled'
   readonly fetch: number
+  /** Bodies of requests that went over connections for it, in bytes. */
+  readonly bytesOut: number
+  /** Bodies of responses as they came, compressed or not. */
+  readonly bytesIn: number
 }
 
 export type ToHost = Setup | Load | Compile | Start | Retire | Invoke | Cancel | FetchSettled
@@ -206,6 +213,20 @@ export interface Signals {
   readonly memoryBytes: number
 }
 
+/** What a revision did harms the process for good: its entry goes on although its isolate was disposed, or V8 gave up on the isolate. */
+export interface Poisoned {
+  readonly type: 'poisoned'
+  readonly revision: string
+  readonly why: 'stuck' | 'gave-up'
+}
+
+/** An entry of a revision has run for a while, or one that had has ended: what the process may die of. */
+export interface LongEntry {
+  readonly type: 'long-entry'
+  readonly revision: string
+  readonly change: 1 | -1
+}
+
 export type ToServer =
   | Ready
   | Compiled
@@ -219,3 +240,5 @@ export type ToServer =
   | Pulse
   | Waiting
   | Signals
+  | Poisoned
+  | LongEntry
