@@ -1,17 +1,33 @@
-import { CarpoolError, resolveLimits, type DeployRequest, type Revision } from '@carpool/core'
+import {
+  createRedactor,
+  type FunctionSecrets,
+  type Redact,
+  type SecretChange,
+  type SecretHolder,
+  type SecretSet,
+} from '@carpool/access'
+import { CarpoolError, resolveLimits, type DeployRequest, type Revision, type RevisionConfig } from '@carpool/core'
+import { checkHostList } from '@carpool/egress'
 import { concurrencyLimit, type Fleet, type Limited } from '@carpool/fleet'
-import type { Registry } from '@carpool/registry'
+import { functionNotFound, type Registry, type StageInput } from '@carpool/registry'
 import { mapStack, parseSourceMap } from './source-mapper.ts'
 
 export interface DeployParts {
   readonly registry: Registry
   readonly fleet: Fleet
+  readonly secrets: FunctionSecrets
+  /** Holds the revisions that are tried out and warmed up, by id: hosts speak of them already. */
+  readonly staged: Map<string, Pick<Revision, 'functionName' | 'owner' | 'limits' | 'egress'>>
 }
+
+/** Functions for which one owner may have secrets before they are deployed. */
+const MAX_UNDEPLOYED = 100
 
 /** Changes what names stand for, one change at a time for each name: of two deploys at once, the one that came last stays. */
 export class Deployer {
   readonly #parts: DeployParts
-  readonly #turns = new Map<string, Limited>()
+  /** Of the names of which something changes at this moment. */
+  readonly #turns = new Map<string, { readonly take: Limited; waiting: number }>()
 
   constructor(parts: DeployParts) {
     this.#parts = parts
@@ -20,54 +36,171 @@ export class Deployer {
   /**
    * Makes new code answer to a name: stage, try out, warm up, publish. Until the last step the revision that was live goes on serving, and
    * when this resolves the next call is answered by the new one.
-   * @throws CarpoolError of what is wrong with the code
+   * @throws CarpoolError `name-taken`, and what is wrong with the code
    */
-  deploy(functionName: string, owner: string, request: DeployRequest): Promise<Revision> {
-    return this.#inTurn(functionName, () => deploy(this.#parts, functionName, owner, request))
+  deploy(functionName: string, owner: string, request: DeployRequest & Pick<RevisionConfig, 'egress'>): Promise<Revision> {
+    return this.#inTurn(functionName, async () => {
+      this.#requireFree(functionName, owner)
+      const { code, sourceMap, handlerExport, limits = {}, env = {}, egress } = request
+      const secrets = this.#parts.secrets.current({ owner, functionName })
+      const config = {
+        limits: resolveLimits(limits),
+        env,
+        ...(handlerExport !== undefined && { handlerExport }),
+        ...(egress !== undefined && { egress: checkHostList(egress) }),
+      }
+      return bringUp(this.#parts, { functionName, owner, code, sourceMap, config }, secrets)
+    })
   }
 
-  /** Takes a function out of service, with all its revisions. @throws CarpoolError `not-found` */
-  remove(functionName: string): Promise<void> {
-    return this.#inTurn(functionName, async () => this.#parts.registry.remove(functionName))
+  /** Takes a function of an owner out of service, with its revisions and secrets. @throws CarpoolError `not-found` */
+  remove(functionName: string, owner: string): Promise<void> {
+    return this.#inTurn(functionName, async () => {
+      const { registry, secrets } = this.#parts
+      if (registry.ownerOf(functionName) !== owner) throw functionNotFound(functionName)
+      // First: what is deployed next under the name must not find them.
+      secrets.forget({ owner, functionName })
+      registry.remove(functionName)
+    })
+  }
+
+  /**
+   * Sets a secret. A live function is deployed anew with it, so that calls under way keep the old value and the next one gets the new one.
+   * @returns the revision that has it; undefined if the function is not deployed: then the first deploy of its owner finds it
+   * @throws CarpoolError `name-taken`; `bad-request` of the key and the value; and what a deploy does
+   */
+  setSecret(holder: SecretHolder, key: string, value: string): Promise<Revision | undefined> {
+    return this.#inTurn(holder.functionName, async () => {
+      const { secrets, registry } = this.#parts
+      this.#requireFree(holder.functionName, holder.owner)
+      const change = secrets.setting(holder, key, value)
+      const current = secrets.current(holder)
+      if (Object.hasOwn(current.values, key) && current.values[key] === value) return registry.find(holder.functionName)
+      if (current.version === 0) this.#requireRoom(holder)
+      return this.#changeSecrets(change)
+    })
+  }
+
+  /** Deletes a secret; else as {@link Deployer.setSecret}. @throws CarpoolError `secret-not-found`, and what a deploy does */
+  deleteSecret(holder: SecretHolder, key: string): Promise<Revision | undefined> {
+    return this.#inTurn(holder.functionName, async () => {
+      const change = this.#parts.secrets.deleting(holder, key)
+      return this.#changeSecrets(change)
+    })
+  }
+
+  async #changeSecrets(change: SecretChange): Promise<Revision | undefined> {
+    const { registry, secrets } = this.#parts
+    const { holder, next } = change
+    const revision = registry.find(holder.functionName)
+    if (revision?.owner !== holder.owner) {
+      secrets.commit(change)
+      const isLeftOver = registry.ownerOf(holder.functionName) !== holder.owner && Object.keys(next.values).length === 0
+      if (isLeftOver) secrets.forget(holder)
+      return undefined
+    }
+    const { source } = await registry.code(revision)
+    const { functionName, owner, limits, env, handlerExport, egress } = revision
+    const config = {
+      limits,
+      env,
+      ...(handlerExport !== undefined && { handlerExport }),
+      ...(egress !== undefined && { egress }),
+    }
+    const input = { functionName, owner, code: source, sourceMap: await registry.sourceMap(revision), config }
+    return bringUp(this.#parts, input, next, () => secrets.commit(change))
+  }
+
+  #requireFree(functionName: string, owner: string): void {
+    if ((this.#parts.registry.ownerOf(functionName) ?? owner) === owner) return
+    throw new CarpoolError('name-taken', `The name ${functionName} is taken by another owner; choose another name.`)
+  }
+
+  #requireRoom({ owner, functionName }: SecretHolder): void {
+    const { registry, secrets } = this.#parts
+    if (registry.ownerOf(functionName) === owner) return
+    const undeployed = secrets.functionsOf(owner).filter((name) => registry.ownerOf(name) !== owner)
+    if (undeployed.length < MAX_UNDEPLOYED) return
+    throw new CarpoolError(
+      'bad-request',
+      `${owner} has secrets of ${MAX_UNDEPLOYED} functions that are not deployed, which is the limit; deploy some, or delete their secrets.`,
+    )
   }
 
   async #inTurn<T>(functionName: string, change: () => Promise<T>): Promise<T> {
-    const turn = this.#turns.get(functionName) ?? concurrencyLimit(1)
-    this.#turns.set(functionName, turn)
-    return turn(change)
+    const turns = this.#turns.get(functionName) ?? { take: concurrencyLimit(1), waiting: 0 }
+    this.#turns.set(functionName, turns)
+    turns.waiting++
+    try {
+      return await turns.take(change)
+    } finally {
+      turns.waiting--
+      if (turns.waiting === 0) this.#turns.delete(functionName)
+    }
   }
 }
 
-async function deploy(
-  { registry, fleet }: DeployParts,
-  functionName: string,
-  owner: string,
-  request: DeployRequest,
+/**
+ * Stages, tries out, warms up and publishes.
+ * @param onLoaded called when nothing but publishing is left; what it gives is called if that fails
+ */
+async function bringUp(
+  { registry, fleet, staged: tried }: DeployParts,
+  input: Omit<StageInput, 'config'> & { readonly config: Omit<RevisionConfig, 'secretsVersion'> },
+  { version, values }: SecretSet,
+  onLoaded?: () => () => void,
 ): Promise<Revision> {
-  const { code, sourceMap, handlerExport, limits = {}, env = {} } = request
-  const config = { limits: resolveLimits(limits), env, ...(handlerExport !== undefined && { handlerExport }) }
-  const staged = await registry.stage({ functionName, owner, code, sourceMap, config })
+  const { functionName, code, sourceMap, config } = input
+  refuseConflict(functionName, config.env, values)
+  const staged = await registry.stage({ ...input, config: { ...config, ...(version > 0 && { secretsVersion: version }) } })
+  tried.set(staged.id, staged)
+  let takeBack: (() => void) | undefined
   try {
-    const { result, codeCache } = await fleet.tryOut(staged, code)
-    if (!result.ok) throw refusal(functionName, result, sourceMap)
-    await fleet.warm(staged, { source: code, ...(codeCache !== undefined && { codeCache }) })
+    const { result, codeCache } = await fleet.tryOut({ ...staged, env: { ...staged.env, ...values } }, code)
+    if (!result.ok) throw refusal(functionName, result, sourceMap, createRedactor(Object.entries(values)))
+    await fleet.warm(staged, { source: code, secrets: values, ...(codeCache !== undefined && { codeCache }) })
+    takeBack = onLoaded?.()
     return await registry.publish(staged, { form: result.form, ...(codeCache !== undefined && { codeCache }) })
   } catch (cause) {
-    if (registry.find(functionName)?.id !== staged.id) fleet.retire(staged.id)
+    if (registry.find(functionName)?.id !== staged.id) {
+      fleet.retire(staged.id)
+      takenBack(takeBack)
+    }
     throw cause
   } finally {
+    tried.delete(staged.id)
     // Without effect once it is published.
     registry.discard(staged)
   }
+}
+
+/** What failed first is what to tell, and a full disk may be why both do. Calls that come get the old value in any case. */
+function takenBack(takeBack: (() => void) | undefined): void {
+  try {
+    takeBack?.()
+  } catch {
+    // Until a restart, for which the new value is on the disk.
+  }
+}
+
+/** A function would get one of the two, and its author might take it for the other. @throws CarpoolError `invalid-config` */
+function refuseConflict(functionName: string, env: RevisionConfig['env'], secrets: SecretSet['values']): void {
+  const name = Object.keys(secrets).find((key) => Object.hasOwn(env, key))
+  if (name === undefined) return
+  throw new CarpoolError(
+    'invalid-config',
+    `${name} is a secret of ${functionName} and in the env that it is deployed with: it may be only one of them.`,
+  )
 }
 
 function refusal(
   functionName: string,
   { code, message, stack }: { code: 'load-failed' | 'no-handler'; message: string; stack: string },
   sourceMap: string,
+  redact: Redact,
 ): CarpoolError {
-  if (code === 'no-handler') return new CarpoolError(code, message)
+  if (code === 'no-handler') return new CarpoolError(code, redact(message))
   const map = parseSourceMap(sourceMap)
   const text = stack === '' ? message : stack
-  return new CarpoolError(code, map === undefined ? message : mapStack(text, functionName, map))
+  return new CarpoolError(code, redact(map === undefined ? message : mapStack(text, functionName, map)))
 }

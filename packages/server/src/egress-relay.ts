@@ -1,42 +1,83 @@
-import type { Egress, EgressResult } from '@carpool/egress'
+import type { FailedFetch, HeaderList, Revision } from '@carpool/core'
+import type { Egress, StopFetch } from '@carpool/egress'
 import { NO_BODY, type Fetch } from '@carpool/wire'
-import { parseFetchHead } from './fetch-head.ts'
+
+/** Bytes of bodies that went over connections for one fetch, with its redirects. */
+export interface FetchedBytes {
+  readonly bytesOut: number
+  /** As they came, compressed or not. */
+  readonly bytesIn: number
+}
 
 /** What the relay needs of a host process. */
 export interface FetchingHost {
-  settleFetch(fetch: number, result: string, body: Uint8Array): void
+  readonly id: number
+  settleFetch(fetch: number, result: string, body: Uint8Array, bytes: FetchedBytes): void
 }
+
+/** What the relay needs to know of whose fetch it is. */
+export type FetchingRevision = Pick<Revision, 'functionName' | 'owner' | 'limits' | 'egress'>
+
+export interface EgressRelayParts {
+  readonly egress: Pick<Egress, 'fetch'>
+  /** The revisions that hosts may speak of. */
+  readonly revisionOf: (id: string) => FetchingRevision | undefined
+  /** Headers that Carpool adds to a fetch at every hop of it, to any origin. Default: none. */
+  readonly headersFor?: (fetch: FetchSource) => HeaderList
+  /** What went over for a fetch that the host did not wait for to its end. */
+  readonly onUnclaimed?: (host: FetchingHost, revision: string, bytes: FetchedBytes) => void
+}
+
+/** On whose behalf a host fetches. */
+export type FetchSource = Pick<Fetch, 'revision' | 'id'>
 
 /** Carries the fetches of functions from the hosts to the egress, and the results back. */
 export class EgressRelay {
-  readonly #egress: Egress
-  readonly #open = new WeakMap<FetchingHost, Map<number, AbortController>>()
+  readonly #parts: EgressRelayParts
+  readonly #open = new WeakMap<FetchingHost, Map<number, StopFetch>>()
   readonly #gone = new WeakSet<FetchingHost>()
 
-  constructor(egress: Egress) {
-    this.#egress = egress
+  constructor(parts: EgressRelayParts) {
+    this.#parts = parts
   }
 
-  /** Settles the fetch in the host, unless it is stopped before. Never rejects, whatever the host sent. */
-  async start(host: FetchingHost, { fetch }: Pick<Fetch, 'fetch'>, head: string, body: Uint8Array): Promise<void> {
+  /** Settles the fetch in the host, unless it is stopped before. */
+  start(host: FetchingHost, { fetch, revision, id }: Pick<Fetch, 'fetch'> & FetchSource, head: string, body: Uint8Array): void {
     // What a host sent can come in after its end was noticed.
     if (this.#gone.has(host)) return
-    const open = this.#open.get(host) ?? new Map<number, AbortController>()
+    const { egress, revisionOf, headersFor, onUnclaimed } = this.#parts
+    const whose = revisionOf(revision)
+    if (whose === undefined) return host.settleFetch(fetch, NOT_DEPLOYED, NO_BODY, NO_BYTES)
+    const open = this.#open.get(host) ?? new Map<number, StopFetch>()
     // A host that uses a number twice has only itself to blame, but the first fetch must not be lost sight of.
-    open.get(fetch)?.abort()
-    const controller = new AbortController()
-    this.#open.set(host, open.set(fetch, controller))
-    const { body: resultBody, ...result } = { body: NO_BODY, ...(await this.#carryOut(head, body, controller.signal)) }
-    if (open.get(fetch) !== controller) return
-    open.delete(fetch)
-    host.settleFetch(fetch, JSON.stringify(result), resultBody)
+    open.get(fetch)?.()
+    const carpoolHeaders = headersFor?.({ revision, ...(id !== undefined && { id }) })
+    const stop = egress.fetch(
+      {
+        head,
+        // It is a view into a chunk of the connection; the egress takes memory of its own away.
+        body: new Uint8Array(body),
+        functionName: whose.functionName,
+        owner: whose.owner,
+        timeoutMs: whose.limits.wallMs,
+        ...(id !== undefined && { invocationId: id }),
+        ...(whose.egress !== undefined && { hosts: whose.egress }),
+        ...(carpoolHeaders !== undefined && { carpoolHeaders }),
+      },
+      ({ result, body, ...bytes }) => {
+        if (open.get(fetch) !== stop) return onUnclaimed?.(host, revision, bytes)
+        open.delete(fetch)
+        host.settleFetch(fetch, result, body, bytes)
+      },
+    )
+    this.#open.set(host, open.set(fetch, stop))
   }
 
   stop(host: FetchingHost, fetch: number): void {
     const open = this.#open.get(host)
-    const controller = open?.get(fetch)
+    const stop = open?.get(fetch)
     open?.delete(fetch)
-    controller?.abort()
+    stop?.()
   }
 
   /** The host is gone, or about to be ended: nobody waits for its fetches, and it starts no more. */
@@ -44,15 +85,12 @@ export class EgressRelay {
     this.#gone.add(host)
     const open = this.#open.get(host)
     if (open === undefined) return
-    const controllers = [...open.values()]
+    const stops = [...open.values()]
     open.clear()
-    for (const controller of controllers) controller.abort()
-  }
-
-  async #carryOut(text: string, body: Uint8Array, signal: AbortSignal): Promise<EgressResult> {
-    const head = parseFetchHead(text)
-    if (typeof head === 'string') return { ok: false, message: head }
-    // The body is a view into a chunk of the connection, and has to outlive the turn.
-    return this.#egress.fetch({ ...head, body: body.slice() }, signal)
+    for (const stop of stops) stop()
   }
 }
+
+const NO_BYTES: FetchedBytes = { bytesOut: 0, bytesIn: 0 }
+/** The function was deleted; what was begun of it may go on, but not out. */
+const NOT_DEPLOYED = JSON.stringify({ ok: false, message: 'The function is not deployed any more.' } satisfies FailedFetch)

@@ -5,6 +5,7 @@ import type { ServerSettings } from './settings.ts'
 export function fleetPolicy(settings: ServerSettings): FleetPolicy {
   const { hostLimitInitial, hostLimitMin, hostLimitMax, runDelayTargetMs } = settings
   const { queueTargetMs, queueIntervalMs, maxQueueMs, maxQueued, standbyHosts, hostStartTimeoutMs } = settings
+  const { strikeWindowMs, quarantineAfter, disableAfter, quarantineHosts, poisonedDrainMs } = settings
   return {
     scaling: settings,
     limit: { initial: hostLimitInitial, min: hostLimitMin, max: hostLimitMax, targetMs: runDelayTargetMs },
@@ -12,5 +13,9 @@ export function fleetPolicy(settings: ServerSettings): FleetPolicy {
     maxQueued,
     standbyHosts,
     hostStartTimeoutMs,
+    strikes: { windowMs: strikeWindowMs, quarantineAfter, disableAfter },
+    quarantineHosts,
+    poisonedDrainMs,
+    recycling: { maxAgeMs: settings.hostMaxAgeMs, maxInvocations: settings.hostMaxInvocations },
   }
 }

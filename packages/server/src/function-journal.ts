@@ -4,20 +4,31 @@ import type { SourceMapper } from './source-mapper.ts'
 
 type FailedResult = Exclude<InvocationResult, { outcome: 'ok' }>
 
+export interface FunctionJournalOptions {
+  /** Takes out what may not stand in the log of a revision's function. Default: nothing. */
+  readonly redact?: (revision: Revision, text: string) => string
+  /** Whether the log of the function's name is still the one of the revision: not once it was deleted. Default: it is. */
+  readonly hasLog?: (revision: Revision) => boolean
+}
+
 /** Writes what functions say, and what Carpool has to say about them, to the functions' logs. */
 export class FunctionJournal {
   readonly #logs: FunctionLogs
   readonly #mapper: SourceMapper
+  readonly #redact: (revision: Revision, text: string) => string
+  readonly #hasLog: (revision: Revision) => boolean
   readonly #pending = new Set<Promise<void>>()
 
-  constructor(logs: FunctionLogs, mapper: SourceMapper) {
+  constructor(logs: FunctionLogs, mapper: SourceMapper, options: FunctionJournalOptions = {}) {
     this.#logs = logs
     this.#mapper = mapper
+    this.#redact = options.redact ?? ((_revision, text) => text)
+    this.#hasLog = options.hasLog ?? (() => true)
   }
 
   /** A line that the function wrote to its console. */
   wrote(revision: Revision, level: LogLevel, msg: string, invocationId: string | undefined): void {
-    this.#logs.append(line(revision, 'console', level, msg, invocationId))
+    this.#append(revision, line(revision, 'console', level, msg, invocationId))
   }
 
   /** An invocation that ended without a response, with its stack in the author's positions. */
@@ -29,11 +40,15 @@ export class FunctionJournal {
     const written: Promise<void> = this.#mapper
       .map(revision, text)
       .catch(() => text)
-      .then((mapped) => this.#logs.append({ ...unmapped, msg: `${outcome}: ${mapped}` }))
+      .then((mapped) => this.#append(revision, { ...unmapped, msg: `${outcome}: ${mapped}` }))
       // Only the log itself could tell, and it counts what it loses.
       .catch(() => {})
       .finally(() => this.#pending.delete(written))
     this.#pending.add(written)
+  }
+
+  #append(revision: Revision, line: LogLine): void {
+    if (this.#hasLog(revision)) this.#logs.append({ ...line, msg: this.#redact(revision, line.msg) })
   }
 
   /** Resolves when every failure that was told so far is in the log. */

@@ -11,18 +11,28 @@ export interface HostListenerParts {
   readonly journal: FunctionJournal
   readonly relay: EgressRelay
   readonly usage: UsageJournal
-  readonly metrics: Pick<ServerMetrics, 'scaled' | 'hostStarted'>
+  readonly metrics: Pick<ServerMetrics, 'scaled' | 'hostStarted' | 'containment'>
   readonly log: Logger
+  /** Takes a function out of service that has harmed so many host processes. */
+  readonly disable: (functionName: string, strikes: number) => void
 }
 
 /** Takes what host processes tell besides answers to where it belongs. */
-export function createHostListener({ revisions, journal, relay, usage, metrics, log }: HostListenerParts): FleetListener {
+export function createHostListener({
+  revisions,
+  journal,
+  relay,
+  usage,
+  metrics,
+  log,
+  disable,
+}: HostListenerParts): FleetListener {
   return {
     logged: ({ revision: id, level, id: invocationId }, text) => {
       const revision = revisions.find(id)
       if (revision !== undefined) journal.wrote(revision, level, text, invocationId)
     },
-    fetchStarted: (host, fetch, head, body) => void relay.start(host, fetch, head, body),
+    fetchStarted: (host, fetch, head, body) => relay.start(host, fetch, head, body),
     fetchStopped: (host, fetch) => relay.stop(host, fetch),
     usedInBackground: (host, background) => usage.usedInBackground(host, background),
     usedCpu: (host, cpu) => usage.usedCpu(host, cpu),
@@ -30,7 +40,15 @@ export function createHostListener({ revisions, journal, relay, usage, metrics, 
     gone: (host) => relay.stopAll(host),
     hostLost: (how, respawnInMs, host) =>
       log.error({ host: host?.id, how, respawnInMs }, 'host process lost; a new one takes its place'),
-    hostPoisoned: (host) => log.error({ host: host.id }, 'host process does not answer; a new one takes its place'),
+    hostPoisoned: (host, { reason, suspects }) => {
+      metrics.containment.hostPoisoned(reason)
+      log.error({ host: host.id, reason, functions: suspects }, 'host process is poisoned; a new one takes its place')
+    },
+    struck: (functionName, standing, strikes) => {
+      metrics.containment.struck(standing)
+      log.warn({ functionName, standing, strikes }, 'function has harmed a host process, or may have')
+      if (standing === 'disabled') disable(functionName, strikes)
+    },
     hostStarted: (result) => metrics.hostStarted(result),
     scaled: (decision) => {
       metrics.scaled(decision.action, decision.reason)

@@ -1,3 +1,5 @@
+export type { Check } from './doctor/checks.ts'
+export { examine, type Examination } from './doctor/examine.ts'
 export { startServer, type RunningServer } from './start-server.ts'
 export {
   configSchema,

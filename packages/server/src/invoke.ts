@@ -4,6 +4,7 @@ import type { Fleet } from '@carpool/fleet'
 import type { Meter } from '@carpool/metering'
 import type { Registry } from '@carpool/registry'
 import type { FunctionJournal } from './function-journal.ts'
+import { runInHost } from './run-in-host.ts'
 
 export interface InvokeParts {
   readonly registry: Registry
@@ -19,11 +20,10 @@ export function createInvoke({ registry, admission, fleet, meter, journal }: Inv
     const revision = registry.route(functionName) // route
     const metering = meter.begin({ id, revision, trigger, request, waitedMs })
     try {
+      registry.checkEnabled(functionName)
       const permit = admission.admit(revision) // admit
       try {
-        const slot = await fleet.place(revision, cancellation) // place
-        metering.placed(slot.host)
-        const result = await slot.invoke(id, request, cancellation) // invoke
+        const result = await runInHost(fleet, { revision, id, request, cancellation, metering }) // place, invoke
         if (result.outcome !== 'ok') journal.failed(revision, id, result)
         const record = await metering.finish(result) // meter
         return { result, record } // respond: the caller's part

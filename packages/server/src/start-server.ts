@@ -1,5 +1,6 @@
 import { mkdirSync, readFileSync } from 'node:fs'
-import { resolve } from 'node:path'
+import { join, resolve } from 'node:path'
+import { AuditLog, openAccess, type AccessOptions, type AccessStore } from '@carpool/access'
 import { Admission } from '@carpool/admission'
 import { CarpoolError, LIMIT_RANGES, monotonicClock } from '@carpool/core'
 import { announceServer } from '@carpool/discovery'
@@ -16,17 +17,20 @@ import { pino } from 'pino'
 import { loadAdminToken } from './admin-token.ts'
 import { createControlPlane } from './control-plane/control-plane.ts'
 import { Deployer } from './deploy.ts'
-import { EgressRelay } from './egress-relay.ts'
+import { EgressRelay, type FetchingRevision } from './egress-relay.ts'
 import { FunctionJournal } from './function-journal.ts'
 import { createHostListener } from './host-listener.ts'
 import { fleetPolicy } from './fleet-policy.ts'
+import { countHops, Hops } from './hops.ts'
 import { hostProgram } from './host-program.ts'
+import { openRequiredSandbox } from './host-sandbox.ts'
 import { createInvoke } from './invoke.ts'
 import { KnownRevisions } from './known-revisions.ts'
 import { closeWithin, listen, urlOf } from './listening.ts'
 import { ServerStatus } from './server-status.ts'
 import type { ServerSettings } from './settings.ts'
 import { SourceMapper } from './source-mapper.ts'
+import { UnclaimedEgress } from './unclaimed-egress.ts'
 import { UsageJournal } from './usage-journal.ts'
 
 export interface RunningServer {
@@ -43,8 +47,6 @@ export interface RunningServer {
 
 /** The control plane is for this machine alone. */
 const ADMIN_HOST = '127.0.0.1'
-/** Who owns the functions, until there are owners. */
-const OWNER = 'default'
 /** The control plane's requests are short. */
 const CONTROL_GRACE_MS = 5_000
 const VERSION = (JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as { version: string }).version
@@ -59,31 +61,64 @@ export async function startServer(settings: ServerSettings): Promise<RunningServ
   // What only reads settings comes first: nothing has to be undone when one of them is wrong.
   const egress = createEgress({
     allow: settings.allowEgress,
-    totalTimeoutMs: LIMIT_RANGES.wallMs.max,
-    maxRequestBytes: settings.maxBodyBytes,
+    deny: settings.denyEgress,
+    limits: {
+      totalTimeoutMs: LIMIT_RANGES.wallMs.max,
+      maxRequestBytes: settings.maxBodyBytes,
+      maxConnections: settings.maxEgressConnections,
+      maxConnectionsPerOrigin: settings.maxEgressConnectionsPerOrigin,
+      maxMemoryBytes: settings.maxEgressBufferedBytes,
+    },
+    onThreadLost: ({ cause, restartInMs }) =>
+      log.error({ err: cause, restartInMs }, 'the thread that fetches for functions has ended; a new one takes its place'),
   })
   const machine = new Machine()
   const policy = fleetPolicy(settings)
-  const program = hostProgram(settings, { runtime: await bundleRuntime(), maxHosts: settings.maxHosts })
+  const [runtime, sandbox] = await Promise.all([bundleRuntime(), openRequiredSandbox(settings, (problem) => log.warn(problem))])
+  const program = hostProgram(settings, { runtime, cage: sandbox.cage })
+  const layers = Object.fromEntries(
+    sandbox.layers.map(({ name, state, why }) => [name, state === 'on' ? state : `${state}: ${why}`]),
+  )
+  log.info({ layers }, 'sandbox of host processes')
 
   const dataDir = resolve(settings.data)
-  const { token, registry } = openData(dataDir, {
-    codeCacheKey: `${process.versions.v8}-${process.arch}`,
-    maxBundleBytes: settings.maxBundleBytes,
-    onProblem: (problem) => log.warn(problem, 'stored data is not sound'),
+  const { token, registry, access } = openData(dataDir, {
+    registry: {
+      codeCacheKey: `${process.versions.v8}-${process.arch}`,
+      maxBundleBytes: settings.maxBundleBytes,
+      onProblem: (problem) => log.warn(problem, 'stored data is not sound'),
+    },
+    access: {
+      ...(settings.secretKeyFile !== '' && { secretKeyFile: resolve(settings.secretKeyFile) }),
+      onProblem: (cause) => log.warn({ err: cause }, 'it cannot be written when tokens are used'),
+    },
+  })
+  const { secrets } = access
+  if (!secrets.isReadable)
+    log.error('the secrets of functions cannot be read with this key: functions that have some do not load')
+  const audit = new AuditLog(join(dataDir, 'audit.ndjson'), {
+    clock: monotonicClock,
+    onProblem: ({ lostEntries, cause }) => log.error({ lostEntries, err: cause }, 'the audit log cannot be written'),
   })
   const logs = new FunctionLogs(dataDir, { onProblem: (problem) => log.warn(problem, 'log lines were dropped') })
-  const journal = new FunctionJournal(logs, new SourceMapper((revision) => registry.sourceMap(revision)))
+  const journal = new FunctionJournal(logs, new SourceMapper((revision) => registry.sourceMap(revision)), {
+    redact: (revision, text) => secrets.redact(revision, text),
+    hasLog: ({ functionName, owner }) => registry.ownerOf(functionName) === owner,
+  })
   let underWay = (): number => 0
   const ledger = await openLedger(dataDir, {
     retentionDays: settings.retentionDays,
     underWay: () => underWay(),
     onProblem: ({ message, cause, lost }) => log.error({ err: cause, lost }, message),
   }).catch((cause: unknown) => {
+    access.close()
     registry.close()
     throw cause
   })
-  const metrics = new ServerMetrics({ readFleet: () => status.readFleet() })
+  const metrics = new ServerMetrics({
+    readFleet: () => status.readFleet(),
+    readEgress: () => ({ ...egress.reading, ended: egress.verdicts }),
+  })
   const meter = new Meter({
     write: (record, instanceUs) => {
       metrics.recorded(record)
@@ -100,18 +135,38 @@ export async function startServer(settings: ServerSettings): Promise<RunningServ
     maxPerOwner: settings.ownerConcurrency,
     ledgerUnavailable: () => ledger.unavailable,
   })
-  const relay = new EgressRelay(egress)
   const revisions = new KnownRevisions(registry)
   const usage = new UsageJournal({ revisions, ledger, metrics, now: Date.now })
+  const unclaimed = new UnclaimedEgress((host, used) => usage.usedInBackground(host, used))
+  const staged = new Map<string, FetchingRevision>()
+  const hops = new Hops({ maxHops: settings.maxHops })
+  const relay = new EgressRelay({
+    egress,
+    revisionOf: (id) => revisions.find(id) ?? staged.get(id),
+    headersFor: (source) => [['x-carpool-hops', hops.headerOf(source)]],
+    onUnclaimed: (host, revision, bytes) => unclaimed.add(host, revision, bytes),
+  })
   const fleet = new Fleet({
     program,
     policy,
     machine,
-    codeOf: (revision) => registry.code(revision),
+    codeOf: async (revision) => ({ ...(await registry.code(revision)), secrets: secrets.of(revision) }),
     isLive: ({ functionName, id }) => registry.find(functionName)?.id === id,
     isKeptWarm: (functionName) => settings.keepWarm.includes(functionName),
     keptWarm: () => settings.keepWarm.map((name) => registry.find(name)).filter((revision) => revision !== undefined),
-    listener: createHostListener({ revisions, journal, relay, usage, metrics, log }),
+    listener: createHostListener({
+      revisions,
+      journal,
+      relay,
+      usage,
+      metrics,
+      log,
+      disable: (functionName, strikes) => {
+        // It may have been deleted since.
+        if (registry.ownerOf(functionName) === undefined) return
+        registry.disable(functionName, { reason: `its code has harmed ${Math.round(strikes)} host processes` })
+      },
+    }),
   })
   const ledgerUnavailable = (): string | undefined => ledger.unavailable
   const status = new ServerStatus({ version: VERSION, fleet, admission, metrics, ledgerUnavailable })
@@ -122,20 +177,44 @@ export async function startServer(settings: ServerSettings): Promise<RunningServ
     logs.remove(functionName).catch((cause: unknown) => log.warn({ functionName, err: cause }, 'log not removed'))
   })
 
-  const invoke = createInvoke({ registry, admission, fleet, meter, journal })
-  const deployer = new Deployer({ registry, fleet })
+  const invoke = countHops(
+    createInvoke({ registry, admission, fleet, meter, journal }),
+    hops,
+    (functionName) => registry.find(functionName)?.id,
+    () => metrics.shed('loop-detected'),
+  )
+  const deployer = new Deployer({ registry, fleet, secrets, staged })
   let gatewayPhase: GatewayPhase = 'open'
-  const gateway = createGateway({ invoke, maxBodyBytes: settings.maxBodyBytes, phase: () => gatewayPhase, onFault })
+  const gateway = createGateway({
+    invoke,
+    limits: settings,
+    phase: () => gatewayPhase,
+    onFault,
+    onRefused: (code) => metrics.shed(code),
+    isFunction: (functionName) => registry.find(functionName) !== undefined,
+    hopsOf: (header) => hops.fromHeader(header),
+  })
   const controlPlane = createControlPlane({
-    token,
+    version: VERSION,
+    operatorToken: token,
+    access,
+    audit,
     registry,
     meter,
     logs,
     ledger,
     metrics,
+    metricsAccess: settings.metricsAccess === 'token' ? 'token' : 'open',
     invoke,
-    deploy: (functionName, request) => deployer.deploy(functionName, OWNER, request),
-    remove: (functionName) => deployer.remove(functionName),
+    deploy: (functionName, owner, request) => deployer.deploy(functionName, owner, request),
+    remove: (functionName, owner) => deployer.remove(functionName, owner),
+    setSecret: (holder, key, value) => deployer.setSecret(holder, key, value),
+    deleteSecret: (holder, key) => deployer.deleteSecret(holder, key),
+    enable: (functionName) => {
+      registry.enable(functionName)
+      fleet.absolve(functionName)
+    },
+    isQuarantined: (functionName) => fleet.isQuarantined(functionName),
     serverInfo: () => ({ version: VERSION, url: urlOf(gateway), adminUrl: urlOf(controlPlane), hosts: fleet.hosts }),
     status: () => status.read(),
     dataUrl: () => urlOf(gateway),
@@ -150,9 +229,12 @@ export async function startServer(settings: ServerSettings): Promise<RunningServ
     await closeWithin(CONTROL_GRACE_MS, controlPlane)
     await fleet.close()
     await egress.close()
+    unclaimed.close()
     await journal.settled()
     await logs.close()
     await ledger.close()
+    await audit.flush()
+    access.close()
     registry.close()
   }
 
@@ -185,11 +267,24 @@ export async function startServer(settings: ServerSettings): Promise<RunningServ
   }
 }
 
+interface DataOptions {
+  readonly registry: RegistryOptions
+  readonly access: AccessOptions
+}
+
 /** @throws CarpoolError `data-unusable` if the folder cannot be made, read and written to */
-function openData(dataDir: string, options: RegistryOptions): { token: string; registry: Registry } {
+function openData(dataDir: string, options: DataOptions): { token: string; registry: Registry; access: AccessStore } {
   try {
     mkdirSync(dataDir, { recursive: true, mode: 0o700 })
-    return { token: loadAdminToken(dataDir), registry: openRegistry(dataDir, options) }
+    const token = loadAdminToken(dataDir)
+    // First: it keeps other servers out of the folder.
+    const registry = openRegistry(dataDir, options.registry)
+    try {
+      return { token, registry, access: openAccess(dataDir, options.access) }
+    } catch (cause) {
+      registry.close()
+      throw cause
+    }
   } catch (cause) {
     const { code } = cause as NodeJS.ErrnoException
     if (cause instanceof CarpoolError || code === undefined) throw cause

@@ -97,6 +97,7 @@ t.test('what is no JSON is answered with a problem document', async (t) => {
   t.match(await json(tooLarge), { status: 413, code: 'body-too-large', detail: /\d+ bytes/ })
   large.destroy()
 
+  await post(path, DEPLOY)
   const body = { ...INVOKE, bodyBase64: Buffer.alloc(100_001).toString('base64') }
   t.match(await problemOf(await post('/v1/functions/f/invocations', body)), { status: 413, detail: /100000 bytes/ })
   t.strictSame(faults, [])
@@ -174,6 +175,7 @@ t.test('an invocation is canceled when its client leaves, and not when it is ans
       result: { outcome: 'canceled', start: 'warm', usage: NO_USAGE, detail: 'The client left.' },
     }
   })
+  for (const name of ['quick', 'slow']) await post(`/v1/functions/${name}/revisions`, DEPLOY)
   t.equal((await post('/v1/functions/quick/invocations', INVOKE)).status, 404)
   const controller = new AbortController()
   const call = post('/v1/functions/slow/invocations', INVOKE, { signal: controller.signal })

@@ -4,24 +4,53 @@ import type { AddressInfo } from 'node:net'
 import { createEgress, type EgressOptions } from '@carpool/egress'
 import fc from 'fast-check'
 import t, { type Test } from 'tap'
-import { EgressRelay, type FetchingHost } from '../src/egress-relay.ts'
+import {
+  EgressRelay,
+  type EgressRelayParts,
+  type FetchedBytes,
+  type FetchingHost,
+  type FetchingRevision,
+} from '../src/egress-relay.ts'
 
 const NO_BODY = new Uint8Array()
+const LIMITS = { memoryMb: 64, cpuMs: 1_000, wallMs: 20_000, concurrency: 10 }
+const REVISIONS: Readonly<Record<string, FetchingRevision>> = {
+  'r1': { functionName: 'own', owner: 'default', limits: LIMITS },
+  'listed': { functionName: 'listed', owner: 'default', limits: LIMITS, egress: ['127.0.0.2'] },
+  'hasty': { functionName: 'hasty', owner: 'default', limits: { ...LIMITS, wallMs: 60 } },
+}
+
+interface Settlement {
+  readonly ok: boolean
+  readonly status?: number
+  readonly message?: string
+  readonly body: string
+  readonly bytes: FetchedBytes
+}
 
 /** Keeps what it is told. */
 class Settled implements FetchingHost {
-  readonly results = new Map<number, { ok: boolean; status?: number; message?: string; body: string }>()
+  readonly id = 1
+  readonly results = new Map<number, Settlement>()
+  readonly #waiting = new Map<number, (settlement: Settlement) => void>()
 
-  settleFetch(fetch: number, result: string, body: Uint8Array): void {
+  settleFetch(fetch: number, result: string, body: Uint8Array, bytes: FetchedBytes): void {
     if (this.results.has(fetch)) throw new Error('settled twice')
-    this.results.set(fetch, { ...(JSON.parse(result) as { ok: boolean }), body: Buffer.from(body).toString() })
+    const settlement = { ...(JSON.parse(result) as { ok: boolean }), body: Buffer.from(body).toString(), bytes }
+    this.results.set(fetch, settlement)
+    this.#waiting.get(fetch)?.(settlement)
+  }
+
+  until(fetch: number): Promise<Settlement> {
+    const settlement = this.results.get(fetch)
+    return settlement === undefined ? new Promise((resolve) => this.#waiting.set(fetch, resolve)) : Promise.resolve(settlement)
   }
 }
 
-function relayOf(t: Test, options: EgressOptions = {}): EgressRelay {
+function relayOf(t: Test, options: EgressOptions = {}, parts: Partial<EgressRelayParts> = {}): EgressRelay {
   const egress = createEgress({ allow: ['127.0.0.0/8'], ...options })
   t.teardown(() => egress.close())
-  return new EgressRelay(egress)
+  return new EgressRelay({ egress, revisionOf: (id) => REVISIONS[id], ...parts })
 }
 
 async function upstream(t: Test, handler: RequestListener): Promise<string> {
@@ -35,45 +64,47 @@ async function upstream(t: Test, handler: RequestListener): Promise<string> {
 }
 
 const head = (given: object): string => JSON.stringify({ method: 'GET', headers: [], redirect: 'follow', ...given })
+const of = (fetch: number, revision = 'r1') => ({ fetch, revision, id: 'invocation' })
 
 t.test('a fetch is carried out, and its result given to the host that asked', async (t) => {
   const url = await upstream(t, (request, response) => request.pipe(response.writeHead(201)))
   const host = new Settled()
-  await relayOf(t).start(host, { fetch: 7 }, head({ method: 'POST', url }), Buffer.from('ping'))
-  t.match(host.results.get(7), { ok: true, status: 201, body: 'ping' })
+  const chunk = Buffer.from('before ping after')
+  relayOf(t).start(host, of(7), head({ method: 'POST', url }), chunk.subarray(7, 11))
+  chunk.fill('x')
+  t.match(await host.until(7), { ok: true, status: 201, body: 'ping', bytes: { bytesOut: 4, bytesIn: 4 } })
 })
 
-t.test('a head that is not one is answered with a failure, and rejects nothing', async (t) => {
-  const url = await upstream(t, () => t.fail('was sent'))
-  const relay = relayOf(t)
+t.test('whose fetch it is decides how long it may take and where to', async (t) => {
+  const url = await upstream(t, (request, response) => void (request.url === '/' && response.end('here')))
   const host = new Settled()
-  const heads = [
-    '',
-    'null',
-    '5',
-    '[]',
-    '{"method":"GET","url":"http://x","headers":[],"redirect":"""}',
-    '{"method":"GET","url":undefined,"headers":[],"redirect":"follow"}',
-    head({}),
-    head({ url: 5 }),
-    head({ url, method: 5 }),
-    head({ url, method: null }),
-    head({ url, headers: null }),
-    head({ url, headers: {} }),
-    head({ url, headers: ['ab'] }),
-    head({ url, headers: [['a']] }),
-    head({ url, headers: [['a', 'b', 'c']] }),
-    head({ url, headers: [['a', 5]] }),
-    head({ url, redirect: 'elsewhere' }),
-    head({ url: `${url}${'x'.repeat(1024 * 1024)}` }),
-  ]
-  for (const [fetch, text] of heads.entries()) {
-    await relay.start(host, { fetch }, text, NO_BODY)
-    t.match(host.results.get(fetch), { ok: false, message: /^The .+\.$/ }, text.slice(0, 80))
-  }
+  const relay = relayOf(t)
+  relay.start(host, of(1, 'listed'), head({ url }), NO_BODY)
+  t.match(await host.until(1), {
+    ok: false,
+    message: /^127\.0\.0\.1:\d+ is not among the hosts that this function may fetch from \("egress" in its config\)\.$/,
+  })
+  relay.start(host, of(2, 'hasty'), head({ url: `${url}held` }), NO_BODY)
+  t.match(await host.until(2), { ok: false, message: /did not answer within the 60 ms that the fetch had\.$/ })
+  relay.start(host, of(3, 'deleted'), head({ url }), NO_BODY)
+  t.match(host.results.get(3), {
+    ok: false,
+    message: 'The function is not deployed any more.',
+    bytes: { bytesOut: 0, bytesIn: 0 },
+  })
 })
 
-t.test('nothing that a host can send rejects', async (t) => {
+t.test('what Carpool adds to a fetch depends on who fetches', async (t) => {
+  const url = await upstream(t, (request, response) => response.end(String(request.headers['x-carpool-hops'])))
+  const host = new Settled()
+  const relay = relayOf(t, {}, { headersFor: ({ revision, id }) => [['x-carpool-hops', `${revision} ${String(id)}`]] })
+  relay.start(host, of(1), head({ url, headers: [['x-carpool-hops', 'forged']] }), NO_BODY)
+  relay.start(host, { fetch: 2, revision: 'r1' }, head({ url }), NO_BODY)
+  t.equal((await host.until(1)).body, 'r1 invocation')
+  t.equal((await host.until(2)).body, 'r1 undefined')
+})
+
+t.test('nothing that a host can send does harm', async (t) => {
   const relay = relayOf(t, { allow: [] })
   const host = new Settled()
   let fetch = 0
@@ -81,17 +112,10 @@ t.test('nothing that a host can send rejects', async (t) => {
   const heads = fc.oneof(fc.string(), fc.json(), fc.record(parts, { requiredKeys: [] }).map(head))
   await fc.assert(
     fc.asyncProperty(heads, async (text) => {
-      await relay.start(host, { fetch: ++fetch }, text, NO_BODY)
-      return host.results.get(fetch)?.ok === false
+      relay.start(host, of(++fetch), text, NO_BODY)
+      return !(await host.until(fetch)).ok
     }),
   )
-})
-
-t.test('a body above the limit is refused with its size and the limit', async (t) => {
-  const url = await upstream(t, () => t.fail('was sent'))
-  const host = new Settled()
-  await relayOf(t, { maxRequestBytes: 10 }).start(host, { fetch: 1 }, head({ method: 'POST', url }), Buffer.alloc(11))
-  t.match(host.results.get(1), { ok: false, message: 'The request body has 11 bytes; the limit is 10.' })
 })
 
 t.test('a fetch that is stopped ends at the upstream, and is not settled', async (t) => {
@@ -101,21 +125,35 @@ t.test('a fetch that is stopped ends at the upstream, and is not settled', async
   const relay = relayOf(t)
   const host = new Settled()
   const neighbour = new Settled()
-  const fetches = [1, 2].map((fetch) => relay.start(host, { fetch }, head({ url }), NO_BODY))
-  const spared = relay.start(neighbour, { fetch: 1 }, head({ url }), NO_BODY)
+  for (const fetch of [1, 2]) relay.start(host, of(fetch), head({ url }), NO_BODY)
+  relay.start(neighbour, of(1), head({ url }), NO_BODY)
   await Promise.all(arrivals.map(({ promise }) => promise))
   relay.stop(host, 1)
   relay.stop(host, 99)
   await Promise.race(left)
   relay.stopAll(host)
-  await Promise.all(fetches)
-  await relay.start(host, { fetch: 3 }, head({ url }), NO_BODY)
+  relay.start(host, of(3), head({ url }), NO_BODY)
+  relay.stop(neighbour, 1)
+  await Promise.all(left)
   t.equal(left.length, 3, 'a host that is gone starts no more')
   t.equal(host.results.size, 0)
   t.equal(neighbour.results.size, 0)
-  relay.stop(neighbour, 1)
-  await spared
-  await Promise.all(left)
+})
+
+t.test('what went over for a fetch that was stopped is told', async (t) => {
+  const arrived = Promise.withResolvers<void>()
+  const url = await upstream(t, (request, response) => {
+    response.write('some')
+    request.on('data', () => {}).on('end', arrived.resolve)
+  })
+  const told = Promise.withResolvers<unknown[]>()
+  const relay = relayOf(t, {}, { onUnclaimed: (...args) => told.resolve(args) })
+  const host = new Settled()
+  relay.start(host, of(1), head({ method: 'POST', url }), Buffer.from('12345'))
+  await arrived.promise
+  relay.stopAll(host)
+  t.match(await told.promise, [host, 'r1', { bytesOut: 5 }])
+  t.equal(host.results.size, 0)
 })
 
 t.test('a number that is used twice is settled once, for the later fetch', async (t) => {
@@ -123,8 +161,8 @@ t.test('a number that is used twice is settled once, for the later fetch', async
   const url = await upstream(t, (request, response) => (request.url === '/held' ? arrived.resolve() : response.end('later')))
   const relay = relayOf(t)
   const host = new Settled()
-  const held = relay.start(host, { fetch: 1 }, head({ url: `${url}held` }), NO_BODY)
+  relay.start(host, of(1), head({ url: `${url}held` }), NO_BODY)
   await arrived.promise
-  await Promise.all([held, relay.start(host, { fetch: 1 }, head({ url }), NO_BODY)])
-  t.match(host.results.get(1), { ok: true, body: 'later' })
+  relay.start(host, of(1), head({ url }), NO_BODY)
+  t.match(await host.until(1), { ok: true, body: 'later' })
 })

@@ -1,16 +1,16 @@
 import { NO_USAGE, type LogLine, type Revision } from '@carpool/core'
 import { FunctionLogs } from '@carpool/function-logs'
 import t, { type Test } from 'tap'
-import { FunctionJournal } from '../src/function-journal.ts'
+import { FunctionJournal, type FunctionJournalOptions } from '../src/function-journal.ts'
 import { SourceMapper } from '../src/source-mapper.ts'
 
 const REVISION = { id: '0123456789abcdef', functionName: 'shop' } as Revision
 const MAP = '{"version":3,"sources":["src/app.ts"],"names":[],"mappings":";;IAAA"}'
 
-function startJournal(t: Test, read: () => Promise<string>) {
+function startJournal(t: Test, read: () => Promise<string>, options: FunctionJournalOptions = {}) {
   const logs = new FunctionLogs(t.testdir())
   t.teardown(() => logs.close())
-  const journal = new FunctionJournal(logs, new SourceMapper(read))
+  const journal = new FunctionJournal(logs, new SourceMapper(read), options)
   const lines = (): Promise<LogLine[]> => logs.tail({ functionName: 'shop', limit: 10 })
   return { journal, lines }
 }
@@ -75,6 +75,38 @@ t.test('a failure of a name that no log takes is lost without a fault', async (t
 t.test('what the client has left is not logged', async (t) => {
   const { journal, lines } = startJournal(t, async () => MAP)
   journal.failed(REVISION, 'x', { outcome: 'canceled', start: 'warm', usage: NO_USAGE, detail: 'left' })
+  await journal.settled()
+  t.strictSame(await lines(), [])
+})
+
+t.test('what a function writes and what it fails with is redacted, once it is mapped', async (t) => {
+  const asked = new Set<string>()
+  const { journal, lines } = startJournal(t, async () => MAP, {
+    redact: ({ functionName }, text) => {
+      asked.add(functionName)
+      return text.replaceAll('s3cret', '[secret KEY]')
+    },
+  })
+  journal.wrote(REVISION, 'info', 'it is s3cret', 'one')
+  const stack = 'Error: s3cret\n    at shop.js:3:5'
+  journal.failed(REVISION, 'one', { outcome: 'exception', start: 'warm', usage: NO_USAGE, detail: 's3cret', stack })
+  journal.failed(REVISION, 'two', { outcome: 'timeout', start: 'warm', usage: NO_USAGE, detail: 's3cret' })
+  await journal.settled()
+  t.strictSame(
+    (await lines()).map(({ msg }) => msg),
+    ['it is [secret KEY]', 'exception: Error: [secret KEY]\n    at src/app.ts:1:1', 'timeout: [secret KEY]'],
+  )
+  t.strictSame([...asked], ['shop'])
+})
+
+t.test('what comes of a function that was deleted is not put in the log that its name has then', async (t) => {
+  const map = Promise.withResolvers<string>()
+  let isThere = true
+  const { journal, lines } = startJournal(t, () => map.promise, { hasLog: () => isThere })
+  journal.failed(REVISION, 'one', { outcome: 'exception', start: 'warm', usage: NO_USAGE, detail: 'd', stack: 'Error' })
+  isThere = false
+  journal.wrote(REVISION, 'info', 'late', 'one')
+  map.resolve(MAP)
   await journal.settled()
   t.strictSame(await lines(), [])
 })

@@ -163,7 +163,7 @@ t.test('the schema takes what the server takes, and refuses what it refuses', as
       if (name === 'keepWarm' && Array.isArray(value)) continue
       const given = { [name]: value }
       if (isValid(given) === isTaken(given)) continue
-      const relation = /^(minHosts|hostLimit|saturationPercent|panicPercent)/
+      const relation = /^(minHosts|hostLimit|saturationPercent|panicPercent|quarantineAfter|disableAfter)/
       t.ok(isValid(given) && relation.test(name), `${name} ${JSON.stringify(value)}`)
     }
   }

@@ -26,6 +26,10 @@ function schemaOf(setting: Setting): object {
     case 'text':
       return { ...base, type: 'string', ...(setting.choices !== undefined && { enum: setting.choices }) }
     case 'list':
-      return { ...base, type: 'array', items: { type: 'string' } }
+      return {
+        ...base,
+        type: 'array',
+        items: { type: 'string', ...(setting.choices !== undefined && { enum: setting.choices }) },
+      }
   }
 }

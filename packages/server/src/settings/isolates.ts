@@ -51,4 +51,16 @@ export const ISOLATES = {
     unit: 'ms',
     help: 'an isolate that has been entered for this long no longer keeps others from being entered',
   },
+  guestClock: {
+    type: 'text',
+    default: 'frozen',
+    choices: ['frozen', 'running'],
+    help: 'whether the time that functions read stands still while they run, or goes on: a fine clock helps to spy on neighbours',
+  },
+  webAssembly: {
+    type: 'text',
+    default: 'off',
+    choices: ['off', 'on'],
+    help: 'whether functions may use WebAssembly; a memory counts against their limit with the most that it may grow to',
+  },
 } as const satisfies Record<string, Setting>

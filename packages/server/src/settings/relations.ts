@@ -8,10 +8,13 @@ type OriginOf = (name: SettingName) => string | undefined
 
 /** Settings of which the first must not be above the second. */
 const NOT_ABOVE: ReadonlyArray<readonly [lesser: NumberName, greater: NumberName]> = [
+  ['maxUrlBytes', 'maxHeaderBytes'],
+  ['maxBodyBytes', 'maxBufferedBytes'],
   ['minHosts', 'maxHosts'],
   ['hostLimitMin', 'hostLimitInitial'],
   ['hostLimitInitial', 'hostLimitMax'],
   ['saturationPercent', 'panicPercent'],
+  ['quarantineAfter', 'disableAfter'],
 ]
 
 /** Checks settings against each other. @throws CarpoolError `invalid-setting`, naming one that was given and what it contradicts */

@@ -27,6 +27,8 @@ export interface ListSetting extends SettingBase {
   readonly default: readonly string[]
   /** What a value is, in the plural. */
   readonly items: string
+  /** The values that there are; absent: too many to name. */
+  readonly choices?: readonly string[]
   /** @throws CarpoolError if the text is none; absent: whoever uses the setting checks it */
   readonly checkItem?: (text: string) => unknown
 }

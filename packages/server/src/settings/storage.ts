@@ -3,6 +3,11 @@ import type { Setting } from './setting.ts'
 /** What the server keeps, and what it says. */
 export const STORAGE = {
   data: { type: 'text', default: '.carpool', help: 'folder for bundles, metadata, logs and the ledger' },
+  secretKeyFile: {
+    type: 'text',
+    default: '',
+    help: 'file with the key that the secrets of functions are encrypted with; made if there is none; empty: secret-key in the data folder',
+  },
   maxBundleBytes: {
     type: 'number',
     default: 10 * 1024 * 1024,

@@ -1,6 +1,8 @@
 import { ADMISSION } from './admission.ts'
+import { CONTAINMENT } from './containment.ts'
 import { ISOLATES } from './isolates.ts'
 import { NETWORK } from './network.ts'
+import { SANDBOX } from './sandbox.ts'
 import { SCALING } from './scaling.ts'
 import type { ListSetting, NumberSetting, Setting } from './setting.ts'
 import { STORAGE } from './storage.ts'
@@ -12,10 +14,12 @@ export const SETTING_TOPICS: ReadonlyArray<{ readonly title: string; readonly se
   { title: 'Hosts', settings: SCALING },
   { title: 'Admission', settings: ADMISSION },
   { title: 'Isolates', settings: ISOLATES },
+  { title: 'Containment', settings: CONTAINMENT },
+  { title: 'Sandbox', settings: SANDBOX },
 ]
 
 /** Every setting of the server: the one table behind the flags, the environment variables, the file and their checks. */
-export const SETTINGS = { ...NETWORK, ...STORAGE, ...SCALING, ...ADMISSION, ...ISOLATES } as const
+export const SETTINGS = { ...NETWORK, ...STORAGE, ...SCALING, ...ADMISSION, ...ISOLATES, ...CONTAINMENT, ...SANDBOX } as const
 
 export type SettingName = keyof typeof SETTINGS
 type ValueOf<S extends Setting> = S extends NumberSetting ? number : S extends ListSetting ? readonly string[] : string

@@ -2,14 +2,16 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { AuditLog, openAccess } from '@carpool/access'
 import {
   monotonicClock,
   resolveLimits,
-  type CarpoolError,
+  CarpoolError,
   type DeployRequest,
   type Invoke,
   type Problem,
   type StatusInfo,
+  type TokenScope,
 } from '@carpool/core'
 import { FunctionLogs } from '@carpool/function-logs'
 import { openLedger } from '@carpool/ledger'
@@ -17,7 +19,7 @@ import { Meter } from '@carpool/metering'
 import { ServerMetrics } from '@carpool/metrics'
 import { openRegistry } from '@carpool/registry'
 import type { Test } from 'tap'
-import { createControlPlane } from '../../src/control-plane/control-plane.ts'
+import { createControlPlane, type ControlPlaneOptions } from '../../src/control-plane/control-plane.ts'
 
 export const TOKEN = 'a-token'
 const MAX_BYTES = 100_000
@@ -53,17 +55,32 @@ export class CountedLogs extends FunctionLogs {
   }
 }
 
-/** A control plane that listens, with a registry and logs on disk. There are no hosts: a deploy is published untried. */
-export async function startControlPlane(t: Test, invoke: Invoke = () => Promise.reject(new Error('not called'))) {
+/** A control plane that listens, with all its stores on disk. There are no hosts: a deploy is published untried. */
+export async function startControlPlane(
+  t: Test,
+  invoke: Invoke = () => Promise.reject(new Error('not called')),
+  options: Partial<ControlPlaneOptions> = {},
+) {
   const dataDir = mkdtempSync(join(tmpdir(), 'carpool-test-'))
   const registry = openRegistry(dataDir, { codeCacheKey: 'none', maxBundleBytes: MAX_BYTES })
   const logs = new CountedLogs(dataDir)
   const ledger = await openLedger(dataDir, { retentionDays: 1, onProblem: ({ message }) => t.fail(message) })
+  const access = openAccess(dataDir, { onProblem: (cause) => t.fail(String(cause)) })
+  const audit = new AuditLog(join(dataDir, 'audit.ndjson'), {
+    clock: monotonicClock,
+    onProblem: ({ cause }) => t.fail(String(cause)),
+  })
   const deploys: DeployRequest[] = []
   const faults: CarpoolError[] = []
   const state = { status: STATUS }
+  const requireFree = (functionName: string, owner: string): void => {
+    if ((registry.ownerOf(functionName) ?? owner) !== owner) throw new CarpoolError('name-taken', 'It is taken.')
+  }
   const app = createControlPlane({
-    token: TOKEN,
+    version: '0.0.0',
+    operatorToken: TOKEN,
+    access,
+    audit,
     registry,
     meter: new Meter({
       write: (record, instanceUs) => ledger.write(record, instanceUs),
@@ -74,27 +91,40 @@ export async function startControlPlane(t: Test, invoke: Invoke = () => Promise.
     logs,
     ledger,
     metrics: new ServerMetrics(),
+    metricsAccess: 'open',
     invoke,
-    deploy: async (functionName, request) => {
+    deploy: async (functionName, owner, request) => {
+      requireFree(functionName, owner)
       deploys.push(request)
       const { code, sourceMap, limits = {}, env = {} } = request
       const config = { limits: resolveLimits(limits), env }
-      const staged = await registry.stage({ functionName, owner: 'default', code, sourceMap, config })
+      const staged = await registry.stage({ functionName, owner, code, sourceMap, config })
       return registry.publish(staged, { form: 'fetch' })
     },
     remove: async (functionName) => registry.remove(functionName),
+    setSecret: async (holder, key, value) => {
+      requireFree(holder.functionName, holder.owner)
+      access.secrets.commit(access.secrets.setting(holder, key, value))
+      return registry.find(holder.functionName)
+    },
+    deleteSecret: async (holder, key) => access.secrets.commit(access.secrets.deleting(holder, key)),
+    enable: (functionName) => registry.enable(functionName),
+    isQuarantined: (functionName) => functionName.startsWith('quarantined'),
     serverInfo: () => ({ version: '0', url: '', adminUrl: '', hosts: [] }),
     status: () => state.status,
     dataUrl: () => 'http://127.0.0.1:1',
     maxBodyBytes: MAX_BYTES,
     maxBundleBytes: MAX_BYTES,
     onFault: (error) => faults.push(error),
+    ...options,
   })
   await app.listen({ host: '127.0.0.1', port: 0 })
   t.teardown(async () => {
     await app.close()
     await logs.close()
     await ledger.close()
+    await audit.flush()
+    access.close()
     registry.close()
     rmSync(dataDir, { recursive: true, force: true })
   })
@@ -103,7 +133,25 @@ export async function startControlPlane(t: Test, invoke: Invoke = () => Promise.
     fetch(url + path, { ...init, headers: { authorization: `Bearer ${TOKEN}`, ...(init.headers as Record<string, string>) } })
   const post = (path: string, body: unknown, init: RequestInit = {}): Promise<Response> =>
     send(path, { ...init, method: 'POST', body: JSON.stringify(body), headers: { 'content-type': 'application/json' } })
-  return { url, dataDir, registry, logs, ledger, deploys, faults, state, send, post }
+  /** The same with a token of an owner. */
+  const as = (owner: string, ...scopes: TokenScope[]) => {
+    const { id, token } = access.tokens.create({ owner, scopes })
+    const headers = { authorization: `Bearer ${token}` }
+    const sendAs = (path: string, init: RequestInit = {}): Promise<Response> =>
+      send(path, { ...init, headers: { ...headers, ...(init.headers as Record<string, string>) } })
+    const withBody = (method: 'POST' | 'PUT', path: string, body: unknown): Promise<Response> =>
+      sendAs(path, { method, body: JSON.stringify(body), headers: { 'content-type': 'application/json' } })
+    return {
+      id,
+      token,
+      send: sendAs,
+      get: async (path: string): Promise<unknown> => (await sendAs(path)).json(),
+      post: (path: string, body: unknown) => withBody('POST', path, body),
+      put: (path: string, body: unknown) => withBody('PUT', path, body),
+      delete: (path: string) => sendAs(path, { method: 'DELETE' }),
+    }
+  }
+  return { url, dataDir, registry, logs, ledger, access, audit, deploys, faults, state, send, post, as }
 }
 
 export async function problemOf(response: Response): Promise<Problem & { readonly contentType: string | null }> {

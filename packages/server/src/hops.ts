@@ -1,0 +1,130 @@
+import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
+import { CarpoolError, monotonicClock, type Clock, type Invoke } from '@carpool/core'
+
+export interface HopsOptions {
+  /** Most calls in a row in which one function calls the next. */
+  readonly maxHops: number
+  readonly clock?: Clock
+  /** Secret of the codes; default: made now, so that only this process can make one. */
+  readonly key?: Uint8Array
+}
+
+/** A fetch of a function, as far as it matters here. */
+export interface FetchOrigin {
+  readonly revision: string
+  /** Public id of the invocation that fetches; absent: nobody waits for what the function does. */
+  readonly id?: string | undefined
+}
+
+/** 128 bits: RFC 2104, section 5, wants at least half of the hash's. */
+const CODE_BYTES = 16
+/** How long a call counts for what a function does in the background, in ms; up to twice as long. */
+const REMEMBER_MS = 60_000
+
+/**
+ * Counts how many functions called each other before a call, so that a loop of them ends. The count travels in the header `x-carpool-hops` of
+ * their fetches, as `<count>.<code>`; the code is an HMAC that only this process can make. Functions can neither set nor see the header,
+ * and what others send is worth nothing without a code. Whoever fetches through a server of his own can drop it: such a loop costs its
+ * author a machine, and is bounded by the limits on concurrency alone.
+ */
+export class Hops {
+  readonly maxHops: number
+  readonly #clock: Clock
+  readonly #key: Uint8Array
+  readonly #headers: string[] = []
+  /** Counts of invocations under way that another function called; there is no entry for those that none did. */
+  readonly #underWay = new Map<string, number>()
+  /** Highest counts with which revisions were called lately, and before that. */
+  #lately = new Map<string, number>()
+  #before = new Map<string, number>()
+  #latelySinceMs: number
+
+  constructor({ maxHops, clock = monotonicClock, key = randomBytes(32) }: HopsOptions) {
+    this.maxHops = maxHops
+    this.#clock = clock
+    this.#key = key
+    this.#latelySinceMs = clock()
+  }
+
+  /** The count that a request carries; 0 if it carries none that this process has written. */
+  fromHeader(value: string | readonly string[] | undefined): number {
+    if (typeof value !== 'string') return 0
+    const hops = Number(/^(\d{1,4})\./.exec(value)?.[1] ?? 0)
+    if (hops === 0 || hops > this.maxHops + 1) return 0
+    const given = Buffer.from(value)
+    const right = Buffer.from(this.#headerFor(hops))
+    return given.length === right.length && timingSafeEqual(given, right) ? hops : 0
+  }
+
+  /** The value of `x-carpool-hops` for a fetch. */
+  headerOf({ revision, id }: FetchOrigin): string {
+    const hops = id === undefined ? this.#inBackground(revision) : (this.#underWay.get(id) ?? 0)
+    return this.#headerFor(Math.min(hops, this.maxHops) + 1)
+  }
+
+  /** A call that another function made has begun. */
+  began({ revision, id }: { revision: string; id: string }, hops: number): void {
+    this.#underWay.set(id, hops)
+    this.#turn()
+    this.#lately.set(revision, Math.max(hops, this.#lately.get(revision) ?? 0))
+  }
+
+  /** It has its answer: what the function still does, it does in the background. */
+  ended(id: string): void {
+    this.#underWay.delete(id)
+  }
+
+  #inBackground(revision: string): number {
+    this.#turn()
+    return Math.max(this.#lately.get(revision) ?? 0, this.#before.get(revision) ?? 0)
+  }
+
+  #turn(): void {
+    const nowMs = this.#clock()
+    const agoMs = nowMs - this.#latelySinceMs
+    if (agoMs < REMEMBER_MS) return
+    this.#before = agoMs < 2 * REMEMBER_MS ? this.#lately : new Map()
+    this.#lately = new Map()
+    this.#latelySinceMs = nowMs
+  }
+
+  #headerFor(hops: number): string {
+    return (this.#headers[hops] ??= `${hops}.${this.#codeOf(hops)}`)
+  }
+
+  #codeOf(hops: number): string {
+    return createHmac('sha256', this.#key).update(String(hops)).digest().subarray(0, CODE_BYTES).toString('base64url')
+  }
+}
+
+/**
+ * Ends loops of functions, and follows the calls that functions make. Calls from outside cost nothing here.
+ * @param revisionOf the live revision of a function
+ * @param onLoop told of each call that was refused
+ * @returns invokes, or throws CarpoolError `loop-detected`
+ */
+export function countHops(
+  invoke: Invoke,
+  hops: Hops,
+  revisionOf: (functionName: string) => string | undefined,
+  onLoop: () => void,
+): Invoke {
+  const invokeNested: Invoke = async (call) => {
+    const { id, functionName, hops: count = 0 } = call
+    if (count > hops.maxHops) {
+      onLoop()
+      throw new CarpoolError(
+        'loop-detected',
+        `Functions called each other ${hops.maxHops} times in a row; that is the limit, so ${JSON.stringify(functionName.slice(0, 80))} is not called.`,
+      )
+    }
+    const revision = revisionOf(functionName)
+    if (revision !== undefined) hops.began({ revision, id }, count)
+    try {
+      return await invoke(call)
+    } finally {
+      hops.ended(id)
+    }
+  }
+  return (call) => (call.hops === undefined ? invoke(call) : invokeNested(call))
+}

@@ -1,0 +1,115 @@
+import { openAccess } from '@carpool/access'
+import type { Fleet } from '@carpool/fleet'
+import { openRegistry } from '@carpool/registry'
+import t, { type Test } from 'tap'
+import { Deployer, type DeployParts } from '../src/deploy.ts'
+
+const SHOP = { owner: 'acme', functionName: 'shop' }
+const REQUEST = { code: 'code', sourceMap: '{}' }
+
+/** What the hosts are asked for. There are none: every code loads, unless the test says otherwise. */
+function start(t: Test) {
+  const folder = t.testdir()
+  const registry = openRegistry(folder, { codeCacheKey: 'none', maxBundleBytes: 1_000 })
+  const access = openAccess(folder, { onProblem: (cause) => t.fail(String(cause)) })
+  t.teardown(() => {
+    access.close()
+    registry.close()
+  })
+  const asked: Array<{ readonly kind: string; readonly env: object; readonly secrets?: unknown }> = []
+  const hosts = {
+    onWarm: (_staged: Parameters<typeof registry.discard>[0]): void => {},
+    loads: true,
+  }
+  const fleet = {
+    tryOut: async ({ env }: { env: object }) => {
+      asked.push({ kind: 'tried', env })
+      const failed = { ok: false, code: 'load-failed', message: `bad ${JSON.stringify(env)}`, stack: '' } as const
+      return { codeCache: undefined, result: hosts.loads ? ({ ok: true, form: 'fetch' } as const) : failed }
+    },
+    warm: async (staged: Parameters<typeof registry.discard>[0], { secrets }: { secrets?: unknown }) => {
+      asked.push({ kind: 'warmed', env: staged.env, secrets })
+      hosts.onWarm(staged)
+    },
+    retire: () => {},
+  } as unknown as Fleet
+  const deployer = new Deployer({ registry, fleet, secrets: access.secrets, staged: new Map() } satisfies DeployParts)
+  return { deployer, registry, secrets: access.secrets, asked, hosts }
+}
+
+t.test('a function is tried out and warmed up with its secrets, and its revision says which', async (t) => {
+  const { deployer, registry, asked } = start(t)
+  t.equal(await deployer.setSecret(SHOP, 'A', 'first'), undefined)
+  t.strictSame(asked, [], 'there is nothing to deploy yet')
+  const first = await deployer.deploy('shop', 'acme', { ...REQUEST, env: { B: 'b' } })
+  t.match(first, { secretsVersion: 1, env: { B: 'b' } })
+  t.strictSame(asked, [
+    { kind: 'tried', env: { B: 'b', A: 'first' } },
+    { kind: 'warmed', env: { B: 'b' }, secrets: { A: 'first' } },
+  ])
+  const second = await deployer.setSecret(SHOP, 'A', 'second')
+  t.match(second, { secretsVersion: 2, codeHash: first.codeHash, env: { B: 'b' } })
+  t.not(second?.id, first.id)
+  t.equal(registry.route('shop').id, second?.id)
+  t.strictSame(asked.at(-1), { kind: 'warmed', env: { B: 'b' }, secrets: { A: 'second' } })
+  const count = asked.length
+  t.equal((await deployer.setSecret(SHOP, 'A', 'second'))?.id, second?.id)
+  t.equal(asked.length, count, 'what is the same already is not deployed again')
+  t.match(await deployer.deleteSecret(SHOP, 'A'), { secretsVersion: 4 })
+  t.strictSame(asked.at(-1), { kind: 'warmed', env: { B: 'b' }, secrets: {} })
+})
+
+t.test('a secret with which the function does not load is not set', async (t) => {
+  const { deployer, registry, secrets, hosts } = start(t)
+  const live = await deployer.deploy('shop', 'acme', REQUEST)
+  hosts.loads = false
+  await t.rejects(deployer.setSecret(SHOP, 'A', 'a bad value'), { code: 'load-failed', message: 'bad {"A":"[secret A]"}' })
+  t.equal(registry.route('shop').id, live.id)
+  t.strictSame(secrets.current(SHOP).values, {})
+})
+
+t.test('a secret is taken back if its revision cannot be published in the end', async (t) => {
+  const { deployer, registry, secrets, hosts } = start(t)
+  await deployer.setSecret(SHOP, 'A', 'first')
+  const live = await deployer.deploy('shop', 'acme', REQUEST)
+  hosts.onWarm = (staged) => registry.discard(staged)
+  await t.rejects(deployer.setSecret(SHOP, 'A', 'second'), { code: 'internal' })
+  await t.rejects(deployer.setSecret(SHOP, 'B', 'second'), { code: 'internal' })
+  t.equal(registry.route('shop').id, live.id)
+  t.strictSame(secrets.current(SHOP).values, { A: 'first' })
+  t.strictSame(secrets.of(live), { A: 'first' })
+})
+
+t.test(
+  'a name that is taken has neither deploys nor secrets of others; one that is free may have secrets of several',
+  async (t) => {
+    const { deployer, registry, secrets } = start(t)
+    const ofBeta = { ...SHOP, owner: 'beta' }
+    await deployer.setSecret(SHOP, 'A', 'of acme')
+    await deployer.setSecret(ofBeta, 'A', 'of beta')
+    t.notHas(await deployer.deploy('shop', 'beta', REQUEST), { secretsVersion: 1 })
+    t.strictSame(secrets.of(registry.route('shop')), { A: 'of beta' })
+    await t.rejects(deployer.deploy('shop', 'acme', REQUEST), { code: 'name-taken' })
+    await t.rejects(deployer.setSecret(SHOP, 'A', 'v'), { code: 'name-taken' })
+    await t.rejects(deployer.remove('shop', 'acme'), { code: 'not-found' })
+    await deployer.deleteSecret(SHOP, 'A')
+    t.strictSame(secrets.functionsOf('acme'), [], 'nothing is left of what cannot be used')
+    t.strictSame(secrets.of(registry.route('shop')), { A: 'of beta' })
+    await deployer.remove('shop', 'beta')
+    t.strictSame(secrets.functionsOf('beta'), [])
+  },
+)
+
+t.test('secrets of functions that are not deployed are limited', async (t) => {
+  const { deployer } = start(t)
+  await deployer.deploy('deployed', 'acme', REQUEST)
+  await deployer.setSecret({ owner: 'acme', functionName: 'deployed' }, 'A', 'v')
+  for (let i = 0; i < 100; i++) await deployer.setSecret({ owner: 'acme', functionName: `f${i}` }, 'A', 'v')
+  const oneMore = { owner: 'acme', functionName: 'one-more' }
+  await t.rejects(deployer.setSecret(oneMore, 'A', 'v'), { code: 'bad-request', message: /acme has secrets of 100 functions/ })
+  await deployer.setSecret({ owner: 'acme', functionName: 'f1' }, 'B', 'v')
+  await deployer.setSecret({ owner: 'acme', functionName: 'deployed' }, 'B', 'v')
+  await deployer.setSecret({ owner: 'beta', functionName: 'one-more' }, 'A', 'v')
+  await deployer.deploy('f1', 'acme', REQUEST)
+  await deployer.setSecret(oneMore, 'A', 'v')
+})

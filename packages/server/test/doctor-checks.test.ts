@@ -1,0 +1,46 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { once } from 'node:events'
+import { createServer, type AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import t from 'tap'
+import { checkDataFolder, checkEntryClock, checkNode, checkPort } from '../src/doctor/checks.ts'
+import { resolveSettings } from '../src/settings.ts'
+
+t.test('Node.js must be new enough', async (t) => {
+  t.match(checkNode('26.10.0'), { state: 'ok' })
+  t.match(checkNode('27.0.0-nightly'), { state: 'ok' })
+  t.match(checkNode('24.1.0'), { state: 'failed', detail: 'Node.js 26 or newer is needed, this is 24.1.0.' })
+})
+
+t.test('where the entry clock is not built, CPU times are estimates', async (t) => {
+  t.match(checkEntryClock('linux', 'x64', process.versions.modules), { state: 'ok' })
+  t.match(checkEntryClock('sunos', 'sparc', '1'), { state: 'warning', detail: /estimates/ })
+})
+
+t.test('the data folder is there, or can be made, or cannot be used', async (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'carpool-test-'))
+  t.teardown(() => rmSync(folder, { recursive: true }))
+  const file = join(folder, 'file')
+  writeFileSync(file, '')
+  t.match(checkDataFolder(folder), { state: 'ok', detail: `${folder} can be written.` })
+  t.match(checkDataFolder(join(folder, 'a/b')), { state: 'ok', detail: `${join(folder, 'a/b')} can be made.` })
+  t.match(checkDataFolder(join(file, 'data')), { state: 'failed', detail: `${file} is not a folder.` })
+})
+
+t.test('a port that somebody listens on is a warning, one that nobody may have a failure', async (t) => {
+  const server = createServer().listen(0, '127.0.0.1')
+  t.teardown(() => server.close())
+  await once(server, 'listening')
+  const port = String((server.address() as AddressInfo).port)
+  t.match(await checkPort('port', resolveSettings({ port }, {})), {
+    state: 'warning',
+    detail: `Somebody listens on 127.0.0.1:${port}`,
+  })
+  t.match(await checkPort('adminPort', resolveSettings({ adminPort: port }, {})), { name: 'admin port', state: 'warning' })
+  t.match(await checkPort('port', resolveSettings({ port: '0' }, {})), { state: 'ok', detail: 'A free one will be picked.' })
+  t.match(await checkPort('port', resolveSettings({ host: '192.0.2.1', port: '0' }, {})), {
+    state: 'failed',
+    detail: /EADDRNOTAVAIL/,
+  })
+})

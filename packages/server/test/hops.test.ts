@@ -1,0 +1,95 @@
+import { CarpoolError, type InvocationRequest } from '@carpool/core'
+import fc from 'fast-check'
+import t from 'tap'
+import { countHops, Hops } from '../src/hops.ts'
+
+const MAX_HOPS = 5
+
+function hopsAt(state: { nowMs: number } = { nowMs: 0 }): Hops {
+  return new Hops({ maxHops: MAX_HOPS, clock: () => state.nowMs })
+}
+
+t.test('each call in a row counts one more', async (t) => {
+  const hops = hopsAt()
+  let count = hops.fromHeader(hops.headerOf({ revision: 'r', id: 'outside' }))
+  t.equal(count, 1, 'nothing is known of calls from outside')
+  for (let depth = 1; depth <= MAX_HOPS; depth++) {
+    hops.began({ revision: 'r', id: `i-${depth}` }, count)
+    count = hops.fromHeader(hops.headerOf({ revision: 'r', id: `i-${depth}` }))
+    t.equal(count, depth + 1)
+  }
+  hops.began({ revision: 'r', id: 'beyond' }, count)
+  t.equal(
+    hops.fromHeader(hops.headerOf({ revision: 'r', id: 'beyond' })),
+    MAX_HOPS + 1,
+    'no count is higher than one that is refused',
+  )
+})
+
+t.test('only what this process has written counts', async (t) => {
+  const hops = hopsAt()
+  const header = hops.headerOf({ revision: 'r', id: 'i' })
+  t.match(header, /^1\.[\w-]{22}$/)
+  t.equal(hopsAt().fromHeader(header), 0, 'another process has another key')
+  t.equal(hops.fromHeader([header, header]), 0)
+  t.equal(hops.fromHeader(undefined), 0)
+  const any = fc.oneof(
+    fc.string(),
+    fc.string({ unit: 'binary' }),
+    fc.tuple(fc.nat(20), fc.string()).map(([n, code]) => `${n}.${code}`),
+  )
+  fc.assert(fc.property(any, (value) => hops.fromHeader(value) === 0))
+  const edit = fc.tuple(fc.nat(header.length - 1), fc.string({ minLength: 1, maxLength: 1 }))
+  fc.assert(
+    fc.property(edit, ([index, character]) => {
+      const edited = header.slice(0, index) + character + header.slice(index + 1)
+      return edited === header || hops.fromHeader(edited) === 0
+    }),
+  )
+})
+
+t.test('what a function does in the background counts from its highest call lately', async (t) => {
+  const state = { nowMs: 0 }
+  const hops = hopsAt(state)
+  const inBackground = (revision: string): number => hops.fromHeader(hops.headerOf({ revision }))
+  hops.began({ revision: 'r', id: 'i' }, 3)
+  hops.began({ revision: 'r', id: 'j' }, 2)
+  hops.ended('i')
+  hops.ended('j')
+  t.equal(inBackground('r'), 4)
+  t.equal(inBackground('other'), 1)
+  state.nowMs = 60_000
+  t.equal(inBackground('r'), 4, 'a minute later')
+  hops.began({ revision: 'r', id: 'k' }, 1)
+  state.nowMs = 130_000
+  t.equal(inBackground('r'), 2, 'only the later call is left')
+  state.nowMs = 400_000
+  t.equal(inBackground('r'), 1)
+})
+
+t.test('calls are followed while they are under way, and refused beyond the limit', async (t) => {
+  const hops = hopsAt()
+  const seen: number[] = []
+  const loops: string[] = []
+  const invoke = countHops(
+    async ({ id }) => {
+      seen.push(hops.fromHeader(hops.headerOf({ revision: 'r', id })))
+      throw new Error('it fails')
+    },
+    hops,
+    (functionName) => (functionName === 'f' ? 'r' : undefined),
+    () => loops.push('loop'),
+  )
+  const call = (count?: number, functionName = 'f'): Promise<unknown> =>
+    invoke({ id: 'i', functionName, ...(count !== undefined && { hops: count }) } as InvocationRequest)
+  await t.rejects(call(), { message: 'it fails' })
+  await t.rejects(call(MAX_HOPS), { message: 'it fails' })
+  await t.rejects(call(2, 'unknown'), { message: 'it fails' })
+  t.strictSame(seen, [1, MAX_HOPS + 1, 1])
+  t.equal(hops.fromHeader(hops.headerOf({ revision: 'q', id: 'i' })), 1, 'it is forgotten')
+  await t.rejects(
+    call(MAX_HOPS + 1),
+    new CarpoolError('loop-detected', 'Functions called each other 5 times in a row; that is the limit, so "f" is not called.'),
+  )
+  t.strictSame(loops, ['loop'])
+})
