@@ -2,7 +2,10 @@ import {
   CarpoolError,
   checkFunctionName,
   isErrorCode,
+  type AuditPage,
+  type CreatedToken,
   type DeployRequest,
+  type DisableRequest,
   type FunctionInfo,
   type InvocationQuery,
   type InvocationRecord,
@@ -10,13 +13,19 @@ import {
   type InvokeResponse,
   type LogLine,
   type Problem,
+  type SecretInfo,
+  type SetSecretInfo,
   type StatusInfo,
+  type StatusSummary,
+  type TokenInfo,
+  type TokenRequest,
   type UsageQuery,
   type UsageRow,
 } from '@carpool/core'
 import type { IncomingMessage } from 'node:http'
 import { readBody, sendControlRequest, type ControlRequest } from './control-request.ts'
 import { linesOf } from './lines.ts'
+import { usageError } from './usage-error.ts'
 
 export interface LogQuery {
   /** Absent: of all functions. */
@@ -42,13 +51,14 @@ export class ApiClient {
     this.#token = token
   }
 
-  /** How the server fares. */
-  async status(): Promise<StatusInfo> {
+  /** How the server fares; without an admin token only in short. */
+  async status(): Promise<StatusInfo | StatusSummary> {
     return await this.#json('GET', '/v1/status')
   }
 
-  async deploy(name: string, revision: DeployRequest): Promise<FunctionInfo> {
-    return await this.#json('POST', `${functionPath(name)}/revisions`, revision)
+  /** @param owner for whom; only an admin may say so. Absent: for the owner of the token */
+  async deploy(name: string, revision: DeployRequest, owner?: string): Promise<FunctionInfo> {
+    return await this.#json('POST', `${functionPath(name)}/revisions${ownerQuery(owner)}`, revision)
   }
 
   async list(): Promise<readonly FunctionInfo[]> {
@@ -57,8 +67,48 @@ export class ApiClient {
   }
 
   async delete(name: string): Promise<void> {
-    const response = await this.#send({ method: 'DELETE', path: functionPath(name) })
-    response.resume()
+    await this.#done('DELETE', functionPath(name))
+  }
+
+  async enable(name: string): Promise<void> {
+    await this.#done('POST', `${functionPath(name)}/enable`)
+  }
+
+  async disable(name: string, request: DisableRequest): Promise<void> {
+    await this.#done('POST', `${functionPath(name)}/disable`, request)
+  }
+
+  async setSecret(name: string, key: string, value: string, owner?: string): Promise<SetSecretInfo> {
+    return await this.#json('PUT', secretPath(name, key) + ownerQuery(owner), { value })
+  }
+
+  /** Keys and times; nobody is given a value. */
+  async secrets(name: string, owner?: string): Promise<readonly SecretInfo[]> {
+    const path = `${functionPath(name)}/secrets${ownerQuery(owner)}`
+    const { secrets } = await this.#json<{ readonly secrets: readonly SecretInfo[] }>('GET', path)
+    return secrets
+  }
+
+  async deleteSecret(name: string, key: string, owner?: string): Promise<void> {
+    await this.#done('DELETE', secretPath(name, key) + ownerQuery(owner))
+  }
+
+  async createToken(request: TokenRequest): Promise<CreatedToken> {
+    return await this.#json('POST', '/v1/tokens', request)
+  }
+
+  async tokens(): Promise<readonly TokenInfo[]> {
+    const { tokens } = await this.#json<{ readonly tokens: readonly TokenInfo[] }>('GET', '/v1/tokens')
+    return tokens
+  }
+
+  async revokeToken(id: string): Promise<void> {
+    await this.#done('DELETE', `/v1/tokens/${checkTokenId(id)}`)
+  }
+
+  /** @param limit most entries, the latest ones; absent: as the server likes */
+  async audit(limit?: number): Promise<AuditPage> {
+    return await this.#json('GET', limit === undefined ? '/v1/audit' : `/v1/audit?limit=${limit}`)
   }
 
   async invoke(name: string, request: InvokeRequest): Promise<InvokeResponse> {
@@ -106,6 +156,11 @@ export class ApiClient {
     return parse(await readText(response, this.#urlOf(path)), this.#urlOf(path)) as T
   }
 
+  async #done(method: ControlRequest['method'], path: string, body?: unknown): Promise<void> {
+    const response = await this.#send({ method, path, body })
+    response.resume()
+  }
+
   async #send(request: Omit<ControlRequest, 'url' | 'token'> & { readonly path: string }): Promise<IncomingMessage> {
     const url = this.#urlOf(request.path)
     const response = await sendControlRequest({ ...request, url, token: this.#token })
@@ -121,6 +176,21 @@ export class ApiClient {
 
 function functionPath(name: string): string {
   return `/v1/functions/${checkFunctionName(name)}`
+}
+
+function secretPath(name: string, key: string): string {
+  // Two dots in a path would lead to the function itself.
+  if (!/^\w{1,256}$/.test(key)) throw usageError(`${JSON.stringify(key)} is no key of a secret: use letters, digits and "_"`)
+  return `${functionPath(name)}/secrets/${key}`
+}
+
+function checkTokenId(id: string): string {
+  if (/^[0-9a-f]{16}$/.test(id)) return id
+  throw usageError(`${JSON.stringify(id)} is no id of a token; "carpool token list" shows them`)
+}
+
+function ownerQuery(owner: string | undefined): string {
+  return owner === undefined ? '' : `?${new URLSearchParams({ owner }).toString()}`
 }
 
 async function readText(response: IncomingMessage, url: URL): Promise<string> {

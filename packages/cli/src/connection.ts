@@ -24,8 +24,7 @@ export function addConnectionOptions(command: Command): void {
 export function connect(options: ConnectionOptions, env: Io['env']): ApiClient {
   const url = namedUrl(options, env)
   const local = findServer({ url: url?.href, env })
-  // The token of a server of this machine is surely right; the one in the environment may be meant for another server.
-  const token = options.token || local?.token || env['CARPOOL_TOKEN'] || undefined
+  const token = options.token || ownToken(options, env) || local?.token || env['CARPOOL_TOKEN'] || undefined
   if (local !== undefined) return new ApiClient({ adminUrl: local.adminUrl, token })
   if (url === undefined) {
     throw new CarpoolError(
@@ -34,12 +33,19 @@ export function connect(options: ConnectionOptions, env: Io['env']): ApiClient {
     )
   }
   if (token === undefined && !isLoopback(url)) {
-    throw new CarpoolError(
-      'unauthorized',
-      `A token is needed for ${url.origin}: give the one in admin-token, in the server's data folder, with --token or CARPOOL_TOKEN.`,
-    )
+    throw new CarpoolError('unauthorized', `A token is needed for ${url.origin}: give one with --token or CARPOOL_TOKEN.`)
   }
   return new ApiClient({ adminUrl: url.href, token })
+}
+
+/**
+ * A token of the environment that comes before the operator's, which a server of this machine says itself: one that "carpool token create"
+ * made says as who one wants to act. Not if the flag names another server than the environment, which the token may be meant for.
+ */
+function ownToken({ url }: ConnectionOptions, env: Io['env']): string | undefined {
+  const { CARPOOL_TOKEN: token, CARPOOL_URL: ownUrl } = env
+  const isMeant = !url || !ownUrl || url === ownUrl
+  return isMeant && token?.startsWith('cpt_') ? token : undefined
 }
 
 function namedUrl(options: ConnectionOptions, env: Io['env']): URL | undefined {

@@ -29,6 +29,7 @@ export async function buildDeployment(path: string, options: DeploymentOptions):
       ...(handlerExport !== undefined && { handlerExport }),
       limits: Object.fromEntries(limits),
       env: { ...config.env, ...options.env },
+      ...(config.egress !== undefined && { egress: config.egress }),
     },
     inputs,
   }

@@ -3,7 +3,8 @@ import { Command, CommanderError } from 'commander'
 import type { Io } from './io.ts'
 import { EXIT_USAGE, Output } from './output.ts'
 import { usageError } from './usage-error.ts'
-import { VERBS } from './verbs.ts'
+import type { Verb } from './verb.ts'
+import { VERB_GROUPS, VERBS } from './verbs.ts'
 
 /**
  * Runs the command.
@@ -38,8 +39,8 @@ function createProgram(io: Io, output: Output, setExitCode: (code: number) => vo
       writeErr: (text) => io.stderr.write(text),
       outputError: () => {},
     })
-  const loaders = new Map(VERBS.map(({ usage, summary, load }) => [program.command(usage).description(summary), load]))
-  return program.hook('preSubcommand', async (_, command) => {
+  const loaders = new Map<Command, () => Promise<Verb>>()
+  const define = async (_: Command, command: Command): Promise<void> => {
     const verb = await loaders.get(command)?.()
     if (verb === undefined) return
     await verb.define(command)
@@ -47,7 +48,16 @@ function createProgram(io: Io, output: Output, setExitCode: (code: number) => vo
     command.action(async () => {
       setExitCode((await verb.run({ args: command.processedArgs, options: command.opts(), io, output })) ?? 0)
     })
-  })
+  }
+  const groups = new Map<string, Command>()
+  for (const { usage, group, summary, load } of VERBS) {
+    if (group !== undefined && !groups.has(group)) {
+      groups.set(group, program.command(group).description(VERB_GROUPS[group]).hook('preSubcommand', define))
+    }
+    const parent = group === undefined ? program : groups.get(group)
+    if (parent !== undefined) loaders.set(parent.command(usage).description(summary), load)
+  }
+  return program.hook('preSubcommand', define)
 }
 
 /** Asked before the options are parsed, for how to report that they cannot be. */

@@ -1,6 +1,7 @@
 import { CarpoolError, problemOfError } from '@carpool/core'
 import { debuglog } from 'node:util'
 import type { Io } from './io.ts'
+import { visibleText } from './visible-text.ts'
 
 const EXIT_FAILED = 1
 export const EXIT_USAGE = 2
@@ -42,7 +43,7 @@ export class Output {
 
   /** Something that went wrong, without an end to the verb. */
   warn(message: string): void {
-    this.note(`carpool: ${message.trim().replaceAll(/\s*\n\s*/g, '; ')}`)
+    this.note(`carpool: ${visibleText(message.trim()).replaceAll(/\s*\n\s*/g, '; ')}`)
   }
 
   /** The error that ended the verb. @returns the exit code */

@@ -1,4 +1,4 @@
-import type { FailedStartsInfo, HostInfo, ScalingDecisionInfo, StatusInfo } from '@carpool/core'
+import type { FailedStartsInfo, HostInfo, ScalingDecisionInfo, StatusInfo, StatusSummary } from '@carpool/core'
 import type { Writable } from 'node:stream'
 import { stripVTControlCharacters } from 'node:util'
 import { renderTable, type Column } from './table.ts'
@@ -10,7 +10,7 @@ const MAX_DECISIONS = 5
 const HOST_COLUMNS: readonly Column<HostInfo>[] = [
   { title: 'HOST', align: 'right', text: ({ id }) => String(id) },
   { title: 'PID', align: 'right', text: ({ pid }) => String(pid) },
-  { title: 'STATE', text: ({ state }) => state },
+  { title: 'STATE', text: ({ state, quarantineOf }) => (quarantineOf === undefined ? state : `${state}, only ${quarantineOf}`) },
   { title: 'SATURATION', align: 'right', text: ({ saturation }) => formatShare(saturation, 1) },
   { title: 'CPU', align: 'right', text: ({ cpuCores }) => cpuCores.toFixed(2) },
   { title: 'LOOP', align: 'right', text: ({ loopUtilization }) => formatShare(loopUtilization, 1) },
@@ -34,7 +34,8 @@ const DECISION_COLUMNS: readonly Column<ScalingDecisionInfo>[] = [
 ]
 
 /** How a server fares, for people: a few lines, its hosts, and what was decided last. */
-export function renderStatus(status: StatusInfo, stream: Writable): string {
+export function renderStatus(status: StatusInfo | StatusSummary, stream: Writable): string {
+  if (!('hosts' in status)) return stripVTControlCharacters(heading(status).join('\n'))
   const { hosts } = status
   const decisions = status.decisions.slice(0, MAX_DECISIONS)
   return [
@@ -45,15 +46,21 @@ export function renderStatus(status: StatusInfo, stream: Writable): string {
 }
 
 function summary(status: StatusInfo): string {
-  const { version, state, reasons, uptimeMs, cores, machineBusyCores, inFlight, queued, shed, failedStarts } = status
+  const { cores, machineBusyCores, inFlight, queued, shed, failedStarts } = status
   const refused = pairs(Object.fromEntries(Object.entries(shed).filter(([, count]) => count > 0)), ' ')
   return [
-    `Carpool ${version} is ${state.replace('-', ' ')}, up for ${formatMs(uptimeMs)}.`,
-    ...reasons.map((reason) => `  ${reason}`),
+    ...heading(status),
     `${inFlight} in flight, ${queued} of them queued. Refused so far: ${refused === '' ? 'none' : refused}.`,
     `${machineBusyCores.toFixed(2)} of ${Number(cores.toFixed(2))} cores are busy.`,
     ...describeFailedStarts(failedStarts),
   ].join('\n')
+}
+
+function heading({ version, state, reasons, uptimeMs }: StatusSummary): readonly string[] {
+  return [
+    `Carpool ${version} is ${state.replace('-', ' ')}, up for ${formatMs(uptimeMs)}.`,
+    ...reasons.map((reason) => `  ${reason}`),
+  ]
 }
 
 function describeFailedStarts({ inRow, nextAttemptInMs, last }: FailedStartsInfo): readonly string[] {

@@ -3,10 +3,18 @@ import type { Verb } from './verb.ts'
 interface VerbEntry {
   /** Name and arguments, as commander reads them. */
   readonly usage: string
+  /** The name that stands before its own: `token` of `token list`. */
+  readonly group?: keyof typeof VERB_GROUPS
   readonly summary: string
   /** Loads what the verb needs, so that no verb waits for another's imports. */
   readonly load: () => Promise<Verb>
 }
+
+/** Verbs of two words, by the first one. */
+export const VERB_GROUPS = {
+  token: 'make, list and revoke tokens of the control plane',
+  secret: 'set, list and delete secrets of functions',
+} as const
 
 export const VERBS: readonly VerbEntry[] = [
   {
@@ -18,6 +26,11 @@ export const VERBS: readonly VerbEntry[] = [
     usage: 'dev <dir>',
     summary: 'serve one function and deploy it again on every change',
     load: async () => (await import('./commands/dev.ts')).dev,
+  },
+  {
+    usage: 'doctor',
+    summary: 'check what a server would find on this machine: its sandbox, its folders and ports',
+    load: async () => (await import('./commands/doctor.ts')).doctor,
   },
   {
     usage: 'status',
@@ -63,5 +76,56 @@ export const VERBS: readonly VerbEntry[] = [
     usage: 'delete <name>',
     summary: 'take a function down and forget it',
     load: async () => (await import('./commands/delete.ts')).deleteVerb,
+  },
+  {
+    usage: 'enable <name>',
+    summary: 'take the calls of a function again that was disabled',
+    load: async () => (await import('./commands/enable.ts')).enable,
+  },
+  {
+    usage: 'disable <name>',
+    summary: 'refuse the calls of a function until it is enabled',
+    load: async () => (await import('./commands/disable.ts')).disable,
+  },
+  {
+    group: 'secret',
+    usage: 'set <function> <key>',
+    summary: 'set a secret, from stdin or a prompt',
+    load: async () => (await import('./commands/secret-set.ts')).secretSet,
+  },
+  {
+    group: 'secret',
+    usage: 'list <function>',
+    summary: 'list the keys of the secrets of a function',
+    load: async () => (await import('./commands/secret-list.ts')).secretList,
+  },
+  {
+    group: 'secret',
+    usage: 'delete <function> <key>',
+    summary: 'delete a secret',
+    load: async () => (await import('./commands/secret-delete.ts')).secretDelete,
+  },
+  {
+    group: 'token',
+    usage: 'create',
+    summary: 'make a token for an owner, and print it once',
+    load: async () => (await import('./commands/token-create.ts')).tokenCreate,
+  },
+  {
+    group: 'token',
+    usage: 'list',
+    summary: 'list the tokens',
+    load: async () => (await import('./commands/token-list.ts')).tokenList,
+  },
+  {
+    group: 'token',
+    usage: 'revoke <id>',
+    summary: 'make a token worthless at once',
+    load: async () => (await import('./commands/token-revoke.ts')).tokenRevoke,
+  },
+  {
+    usage: 'audit',
+    summary: 'print the latest changes, and accesses that were refused',
+    load: async () => (await import('./commands/audit.ts')).audit,
   },
 ]

@@ -36,6 +36,19 @@ t.test('a token meant for another server does not hide the right one, but one on
   t.match(await runCommand(['list', '--token', 'other'], { env }), { exitCode: 1, stderr: 'carpool: The token is not right.\n' })
 })
 
+t.test('a token that was made for somebody says as who one acts, also on the machine of the server', async (t) => {
+  const { env, plane } = await startAnnounced(t)
+  const refused = { exitCode: 1, stderr: 'carpool: The token is not right.\n' }
+  t.match(await runCommand(['list'], { env: { ...env, CARPOOL_TOKEN: 'cpt_1_x' } }), refused)
+  t.match(await runCommand(['list', '--url', plane.url], { env: { ...env, CARPOOL_TOKEN: 'cpt_1_x' } }), refused)
+  const other = { ...env, CARPOOL_TOKEN: 'cpt_1_x', CARPOOL_URL: 'https://carpool.example' }
+  t.match(
+    await runCommand(['list', '--url', plane.url], { env: other }),
+    { exitCode: 0 },
+    'but not one that is meant for another',
+  )
+})
+
 t.test('flags win over the environment', async (t) => {
   const plane = await startControlPlane(t)
   const env = { CARPOOL_URL: 'http://127.0.0.1:9', CARPOOL_TOKEN: 'other' }

@@ -10,11 +10,19 @@ t.test('list prints an aligned table', async (t) => {
   t.equal(exitCode, 0)
   t.equal(stderr, '')
   t.matchOnly(stdout.split('\n'), [
-    /^NAME {9}REVISION {10}DEPLOYED/,
-    /^a {12}0123456789abcdef {2}2026-01-01T00:00:00.000Z {2}2 KiB {5}12 {7}0 {2}http:\/\/127\.0\.0\.1:8080\/a\/$/,
-    /^longer-name {2}0123456789abcdef/,
+    /^NAME {9}OWNER {4}STATE {3}REVISION {10}DEPLOYED/,
+    /^a {12}default {2}active {2}0123456789abcdef {2}2026-01-01T00:00:00.000Z {2}2 KiB {5}12 {7}0 {2}http:\/\/127\.0\.0\.1:8080\/a\/$/,
+    /^longer-name {2}default {2}active {2}0123456789abcdef/,
     '',
   ])
+})
+
+t.test('list says why a function is disabled', async (t) => {
+  const plane = await startControlPlane(t)
+  plane.functions.set('a', { ...infoOf('a'), state: 'disabled', reason: 'it mines coins' })
+  const { stdout, stderr } = await runCommand(['list', '--url', plane.url, '--token', TOKEN])
+  t.match(stdout, /^a {5}default {2}disabled {2}0123456789abcdef/m)
+  t.equal(stderr, 'a is disabled because it mines coins.\n')
 })
 
 t.test('list --json prints one array, an empty one too', async (t) => {

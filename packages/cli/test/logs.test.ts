@@ -17,6 +17,28 @@ t.test('logs prints a line of text for each line', async (t) => {
   t.strictSame(plane.logQueries, [''])
 })
 
+t.test('what a function writes can neither steer the terminal nor look like another line', async (t) => {
+  const { plane, env } = await start(t)
+  const stack = 'exception: Error: x\n    at src/app.ts:1:1'
+  plane.log = [
+    logLine('\u001b[2J\u001b]0;title\u0007\u009b31m\u0000\u007f red'),
+    logLine('one\n2026-01-01T00:00:00.000Z error other: forged\r\rover'),
+    logLine('\u2028\u2029\u0085 \u202eesrever\u2066 \ud800 \ufeff tab\tü🚗'),
+    logLine(stack),
+  ]
+  const { stdout } = await runCommand(['logs'], { env })
+  const head = '2026-01-01T00:00:00.000Z info  hello: '
+  t.strictSame(stdout.split('\n'), [
+    `${head}\\u001b[2J\\u001b]0;title\\u0007\\u009b31m\\u0000\\u007f red`,
+    `${head}one`,
+    '    2026-01-01T00:00:00.000Z error other: forged\\u000d\\u000dover',
+    `${head}\\u2028\\u2029\\u0085 \\u202eesrever\\u2066 \\ud800 \\ufeff tab\tü🚗`,
+    `${head}exception: Error: x`,
+    '        at src/app.ts:1:1',
+    '',
+  ])
+})
+
 t.test('the name, -n and -f are passed on', async (t) => {
   const { plane, env } = await start(t)
   await runCommand(['logs', 'hello', '-n', '5'], { env })

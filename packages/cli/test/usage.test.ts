@@ -6,9 +6,47 @@ t.test('help names every verb on stdout and exits with 0', async (t) => {
     const { exitCode, stdout, stderr } = await runCommand(argv)
     t.equal(exitCode, 0)
     t.equal(stderr, '')
-    for (const verb of ['serve', 'dev', 'status', 'deploy', 'list', 'invoke', 'logs', 'invocations', 'usage', 'bill', 'delete'])
+    for (const verb of [
+      'serve',
+      'dev',
+      'doctor',
+      'status',
+      'deploy',
+      'list',
+      'invoke',
+      'logs',
+      'invocations',
+      'usage',
+      'bill',
+      'delete',
+      'enable',
+      'disable',
+      'secret',
+      'token',
+      'audit',
+    ])
       t.match(stdout, `\n  ${verb} `)
   }
+})
+
+t.test('verbs of two words have help of their own', async (t) => {
+  for (const argv of [
+    ['token', '--help'],
+    ['help', 'token'],
+  ]) {
+    const { exitCode, stdout } = await runCommand(argv)
+    t.equal(exitCode, 0)
+    for (const verb of ['create', 'list', 'revoke']) t.match(stdout, `\n  ${verb} `)
+  }
+  for (const argv of [
+    ['token', 'create', '--help'],
+    ['help', 'token', 'create'],
+  ]) {
+    const { stdout } = await runCommand(argv)
+    t.match(stdout, 'Usage: carpool token create [options]')
+    for (const option of ['--owner', '--scope', '--days', '--json', '--token']) t.match(stdout, option)
+  }
+  t.match(await runCommand(['secret']), { exitCode: 2, stdout: '', stderr: /Usage: carpool secret/ })
 })
 
 t.test('without a verb help goes to stderr, as a usage error', async (t) => {
@@ -53,6 +91,18 @@ t.test('a wrong command line is a usage error with one line that says what is wr
     [['invocations', '--since', '2026-02-31'], /ISO 8601 time/],
     [['bill', '--card', 'azure'], /one of lambda-2018, lambda, cloud-run, active-cpu, workers, or the path of a \.json file/],
     [['status', 'x'], /too many arguments/],
+    [['token', 'make'], /unknown command 'make'/],
+    [['token', 'create', '--owner', 'a'], /required option '--scope <scopes>' not specified/],
+    [['token', 'create', '--scope', 'read'], /required option '--owner <owner>' not specified/],
+    [['token', 'create', '--owner', 'a', '--scope', 'read,fly'], /one or more of deploy, invoke, read, admin/],
+    [['token', 'create', '--owner', 'a', '--scope', ''], /one or more of deploy/],
+    [['token', 'create', '--owner', 'a', '--scope', 'read', '--days', '0'], /whole number from 1 to 3650/],
+    [['token', 'revoke', '..', '--url', 'http://127.0.0.1:9'], /"\.\." is no id of a token/],
+    [['secret', 'set', 'f'], /missing required argument 'key'/],
+    [['secret', 'set', 'f', 'A', '--url', 'http://127.0.0.1:9'], /a value for A is needed/],
+    [['secret', 'delete', 'f', '..', '--url', 'http://127.0.0.1:9'], /"\.\." is no key of a secret/],
+    [['audit', '-n', '1001'], /whole number from 0 to 1000/],
+    [['enable'], /missing required argument 'name'/],
     [['serve', '--hosts', '2'], /unknown option '--hosts'/],
     [['deploy', 'x', '--env', 'NOVALUE'], /KEY=value/],
     [['deploy', 'x', '--env', '1A=1'], /KEY=value/],

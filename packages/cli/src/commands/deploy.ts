@@ -1,18 +1,21 @@
 import { addConnectionOptions, connect, type ConnectionOptions } from '../connection.ts'
 import { addDeploymentOptions, type DeploymentOptions } from '../deployment-options.ts'
 import { buildDeployment, deployedText } from '../deployment.ts'
+import { addOwnerOption, type OwnerOption } from '../owner-option.ts'
 import type { Verb } from '../verb.ts'
 
-export const deploy: Verb<ConnectionOptions & DeploymentOptions> = {
+export const deploy: Verb<ConnectionOptions & DeploymentOptions & OwnerOption> = {
   define(command) {
     addDeploymentOptions(command)
+    addOwnerOption(command)
     addConnectionOptions(command)
   },
 
   async run({ args: [path = '.'], options, io, output }) {
     const client = connect(options, io.env)
     const { name, request } = await buildDeployment(path, options)
-    const deployed = await client.deploy(name, request)
+    const deployed = await client.deploy(name, request, options.owner)
     output.answer(deployed, deployedText(deployed))
+    if (deployed.reason !== undefined) output.warn(`${name} stays disabled because ${deployed.reason}.`)
   },
 }

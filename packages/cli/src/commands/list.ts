@@ -5,6 +5,8 @@ import type { Verb } from '../verb.ts'
 
 const COLUMNS: readonly Column<FunctionInfo>[] = [
   { title: 'NAME', text: ({ name }) => name },
+  { title: 'OWNER', text: ({ owner }) => owner },
+  { title: 'STATE', text: ({ state }) => state },
   { title: 'REVISION', text: ({ revision }) => revision },
   { title: 'DEPLOYED', text: ({ deployedAt }) => deployedAt },
   { title: 'CODE', align: 'right', text: ({ codeBytes }) => `${Math.ceil(codeBytes / 1024)} KiB` },
@@ -19,6 +21,8 @@ export const list: Verb<ConnectionOptions> = {
   async run({ options, io, output }) {
     const functions = await connect(options, io.env).list()
     if (functions.length > 0 || output.json) output.answer(functions, renderTable(COLUMNS, functions, io.stdout))
-    else output.note('There are no functions yet. Deploy one with: carpool deploy <path>')
+    if (output.json) return
+    for (const { name, reason } of functions) if (reason !== undefined) output.note(`${name} is disabled because ${reason}.`)
+    if (functions.length === 0) output.note('There are no functions yet. Deploy one with: carpool deploy <path>')
   },
 }

@@ -34,6 +34,10 @@ export async function startControlPlane(t: Test) {
     status: undefined as StatusInfo | undefined,
     /** Query strings of the requests for usage and for records. */
     usageQueries: [] as string[],
+    /** What else is answered, by method and path. */
+    answers: {} as Readonly<Record<string, unknown>>,
+    /** Each request to what `answers` has, with its body. */
+    asked: [] as Array<{ readonly request: string; readonly body: unknown }>,
     /** Answers the next deploy instead. */
     refusal: undefined as CarpoolError | undefined,
     events: new EventEmitter<{ deploy: [] }>(),
@@ -87,8 +91,16 @@ export async function startControlPlane(t: Test) {
       case 'GET invocations':
         state.usageQueries.push(url.search)
         return send(200, { invocations: state.records })
-      default:
+      default: {
+        const asked = `${request.method} ${url.pathname}`
+        if (Object.hasOwn(state.answers, asked)) {
+          const chunks = await Array.fromAsync(request)
+          const body: unknown = chunks.length === 0 ? undefined : JSON.parse(Buffer.concat(chunks).toString())
+          state.asked.push({ request: asked + url.search, body })
+          return state.answers[asked] === undefined ? void response.writeHead(204).end() : send(200, state.answers[asked])
+        }
         throw new CarpoolError('route-not-found', `There is nothing at ${url.pathname}.`)
+      }
     }
   }
 
@@ -108,6 +120,8 @@ export async function startControlPlane(t: Test) {
 export function infoOf(name: string, deploy: Partial<DeployRequest> = {}): FunctionInfo {
   return {
     name,
+    owner: 'default',
+    state: 'active',
     revision: '0123456789abcdef',
     form: 'fetch',
     url: `http://127.0.0.1:8080/${name}/`,

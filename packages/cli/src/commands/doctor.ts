@@ -1,0 +1,40 @@
+import { CONFIG_VARIABLE, DEFAULT_CONFIG_FILE, examine, readConfigFile, resolveSettings, type Examination } from '@carpool/server'
+import { renderExamination } from '../examination-text.ts'
+import { addSettingOptions, settingFlags } from '../setting-options.ts'
+import type { Verb } from '../verb.ts'
+
+interface DoctorOptions extends Readonly<Record<string, unknown>> {
+  readonly config?: string
+  readonly strict?: boolean
+}
+
+const EXIT_UNSOUND = 1
+
+export const doctor: Verb<DoctorOptions> = {
+  define(command) {
+    command
+      .option('--strict', 'exit with 1 also if there are warnings, or layers of the sandbox that are not on')
+      .option(
+        '--config <file>',
+        `JSON file with settings, as for serve (default: ${DEFAULT_CONFIG_FILE} if there is one, env: ${CONFIG_VARIABLE})`,
+      )
+    addSettingOptions(command)
+    command.addHelpText(
+      'after',
+      '\nNeeds no server, and changes nothing. Give it the settings that the server is to have. The exit code is 0 if it would start, else 1.',
+    )
+  },
+
+  async run({ options, io, output }) {
+    const file = readConfigFile({ flag: options.config, env: io.env, folder: process.cwd() })
+    const examination = await examine(resolveSettings(settingFlags(options), io.env, { file }))
+    const isSound = judge(examination, options.strict === true)
+    output.answer({ ok: isSound, ...examination }, renderExamination(examination, io.stdout))
+    return isSound ? 0 : EXIT_UNSOUND
+  },
+}
+
+function judge({ checks, layers }: Examination, isStrict: boolean): boolean {
+  if (!isStrict) return checks.every(({ state }) => state !== 'failed')
+  return checks.every(({ state }) => state === 'ok') && layers.every(({ state }) => state === 'on')
+}

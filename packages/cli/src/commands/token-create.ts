@@ -1,0 +1,42 @@
+import { MAX_TOKEN_DAYS, TOKEN_SCOPES, type TokenScope } from '@carpool/core'
+import { InvalidArgumentError } from 'commander'
+import { addConnectionOptions, connect, type ConnectionOptions } from '../connection.ts'
+import { wholeNumber } from '../option-parsers.ts'
+import type { Verb } from '../verb.ts'
+
+interface TokenCreateOptions extends ConnectionOptions {
+  readonly owner: string
+  readonly scope: readonly TokenScope[]
+  readonly days?: number
+}
+
+export const tokenCreate: Verb<TokenCreateOptions> = {
+  define(command) {
+    command
+      .requiredOption('--owner <owner>', 'whose functions it is for; an owner is there once there is a token')
+      .requiredOption('--scope <scopes>', `what it allows, with commas between: ${TOKEN_SCOPES.join(', ')}`, scopes)
+      .option('--days <number>', 'after how many days it expires (default: never)', wholeNumber(1, MAX_TOKEN_DAYS))
+    addConnectionOptions(command)
+    command.addHelpText(
+      'after',
+      '\ndeploy: deploy and delete functions, set secrets. invoke: call functions through the control plane. read: lists, logs, usage.' +
+        '\nadmin: all of it for every owner, tokens, the audit log, and enabling functions.' +
+        '\nOnly the token goes to stdout. It is not kept: who loses it makes another one.',
+    )
+  },
+
+  async run({ options: { owner, scope, days, ...options }, io, output }) {
+    const request = { owner, scopes: scope, ...(days !== undefined && { days }) }
+    const created = await connect(options, io.env).createToken(request)
+    output.answer(created, created.token)
+    const end = created.expiresAt === undefined ? '' : `, until ${created.expiresAt}`
+    if (!output.json) output.note(`Token ${created.id} of ${owner} for ${created.scopes.join(', ')}${end}. It is shown only now.`)
+  },
+}
+
+function scopes(text: string): readonly TokenScope[] {
+  const names = text.split(',').map((name) => name.trim())
+  const known = TOKEN_SCOPES.filter((scope) => names.includes(scope))
+  if (names.every((name) => (TOKEN_SCOPES as readonly string[]).includes(name))) return known
+  throw new InvalidArgumentError(`It must be one or more of ${TOKEN_SCOPES.join(', ')}, with commas between.`)
+}
