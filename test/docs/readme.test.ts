@@ -52,7 +52,25 @@ t.test('the blocks of the README work in order', async (t) => {
 
 t.test('npx carpool works in the checkout', async (t) => {
   const { stdout } = await promisify(execFile)('npx', ['carpool', '--help'], { cwd: ROOT })
-  for (const verb of ['serve', 'dev', 'deploy', 'list', 'invoke', 'logs', 'usage', 'invocations', 'bill', 'status', 'delete'])
+  for (const verb of [
+    'serve',
+    'dev',
+    'deploy',
+    'list',
+    'invoke',
+    'logs',
+    'usage',
+    'invocations',
+    'bill',
+    'status',
+    'delete',
+    'token',
+    'secret',
+    'audit',
+    'enable',
+    'disable',
+    'doctor',
+  ])
     t.match(stdout, new RegExp(`^ +${verb}\\b`, 'm'))
 })
 

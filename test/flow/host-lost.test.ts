@@ -1,5 +1,6 @@
 /** A host process that dies is replaced, and its calls are answered at once. */
 import t from 'tap'
+import { rowsOf } from '../support/ledger.ts'
 import { startServer, until } from '../support/server.ts'
 
 const WAITING = `
@@ -15,7 +16,7 @@ const WAITING = `
 t.test('the calls of a killed host are answered host-lost, and the next call is served by a new host', async (t) => {
   const server = await startServer(t)
   await server.deploy('waiting', WAITING)
-  const calls = Array.from({ length: 20 }, () => server.get('/waiting/'))
+  const calls = Array.from({ length: 20 }, () => server.get('/waiting/', { method: 'POST' }))
   await until(async () => (await (await server.get('/waiting/calls')).text()) === '20')
   const [host] = (await server.info()).hosts
   process.kill(host?.pid ?? 0, 'SIGKILL')
@@ -26,6 +27,25 @@ t.test('the calls of a killed host are answered host-lost, and the next call is 
   t.equal(await (await server.get('/waiting/calls')).text(), '0')
   const [replacement] = (await server.info()).hosts
   t.not(replacement?.pid, host?.pid)
+})
+
+t.test('calls of safe methods begin again in another host, once, and have one record', async (t) => {
+  const server = await startServer(t, ['--min-hosts', '2'])
+  await server.deploy(
+    'twice',
+    `const id = crypto.randomUUID()
+    export default { async fetch(request) { console.log('began in ' + id); if (request.url.endsWith('/slow')) await new Promise((r) => setTimeout(r, 1500)); return new Response(id) } }`,
+  )
+  const slow = server.get('/twice/slow')
+  const { msg } = await server.untilLogged('twice', /began in/)
+  const first = msg.replace('began in ', '')
+  // Which of the two it is in is told by who counts it.
+  const [host] = (await server.info()).hosts.filter(({ inFlight }) => inFlight > 0)
+  process.kill(host?.pid ?? 0, 'SIGKILL')
+  const response = await slow
+  t.equal(response.status, 200)
+  t.not(await response.text(), first)
+  t.match(rowsOf(server, 'twice'), [{ outcome: 'ok', attempts: 2 }])
 })
 
 t.test('hosts that are killed again and again are replaced every time', async (t) => {
@@ -107,7 +127,7 @@ t.test('a host that is stuck with a call that may take long is replaced at once,
   await server.deploy('waiting', { 'index.js': WAITING, 'carpool.config.json': '{"timeoutMs": 600000}' })
   const [host] = (await server.info()).hosts
   process.kill(host?.pid ?? 0, 'SIGSTOP')
-  const call = server.get('/waiting/')
+  const call = server.get('/waiting/', { method: 'POST' })
   const states = await until(async () => {
     const { hosts } = await server.status()
     return hosts.length === 2 && hosts.map(({ state }) => state)

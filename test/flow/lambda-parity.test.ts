@@ -85,8 +85,9 @@ const RESULTS: readonly string[] = [
   `{ statusCode: 200, headers: { a: '\\u0100' } }`,
   `{ statusCode: 200, headers: { a: Symbol('a') } }`,
   `{ statusCode: 200, cookies: ['a\\nb'] }`,
-  `{ statusCode: 200, cookies: Array.from({ length: 200 }, (_, index) => 'a=' + index) }`,
-  `{ statusCode: 200, cookies: Array.from({ length: 201 }, (_, index) => 'a=' + index) }`,
+  `{ statusCode: 200, cookies: Array.from({ length: 100 }, (_, index) => 'a=' + index) }`,
+  `{ statusCode: 200, cookies: Array.from({ length: 101 }, (_, index) => 'a=' + index) }`,
+  `{ statusCode: 200, headers: { a: 'x'.repeat(64 * 1024) } }`,
 ]
 
 const FORMS: Readonly<Record<string, string>> = {

@@ -1,16 +1,12 @@
 /** What an invocation used, and where that can be read. */
 import type { InvocationRecord, LogLine } from '@carpool/core'
 import t, { type Test } from 'tap'
-import { readLedger, type LedgerRow } from '../support/ledger.ts'
+import { rowsOf } from '../support/ledger.ts'
 import { startServer, until, type TestServer } from '../support/server.ts'
 
 const FINE = 'export default { fetch: () => new Response("fine") }'
 /** Takes some 30 ms of CPU on the machine that this was written on. */
 const WORK = 'let x = 0; for (let i = 0; i < 30_000_000; i++) x = (x * 31 + i) | 0; globalThis.x = x;'
-
-function rowsOf(server: TestServer, functionName: string): LedgerRow[] {
-  return readLedger(server.dataDir).filter((row) => row['function'] === functionName)
-}
 
 async function call(t: Test, server: TestServer, path: string): Promise<{ status: number; id: string; headers: Headers }> {
   const response = await server.get(path)
@@ -172,7 +168,7 @@ t.test('a loop that nobody waits for is ended as well', async (t) => {
 t.test('the calls in a host that is killed have one record each, with what was last seen', async (t) => {
   const server = await startServer(t)
   await server.deploy('held', `export default { async fetch() { ${WORK} console.log('worked'); await new Promise(() => {}) } }`)
-  const calls = Array.from({ length: 5 }, () => server.get('/held/'))
+  const calls = Array.from({ length: 5 }, () => server.get('/held/', { method: 'POST' }))
   for (let index = 0; index < 5; index++) await server.untilLogged('held', /"msg":"worked"/)
   const [host] = (await server.info()).hosts
   // Hosts tell four times a second what is under way.

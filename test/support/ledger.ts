@@ -13,3 +13,8 @@ export function readLedger(dataDir: string): LedgerRow[] {
     database.close()
   }
 }
+
+/** The records of one function in the data folder of a server, oldest first. */
+export function rowsOf({ dataDir }: { readonly dataDir: string }, functionName: string): LedgerRow[] {
+  return readLedger(dataDir).filter((row) => row['function'] === functionName)
+}

@@ -1,0 +1,88 @@
+/** What harms a host process: the function is found, the process replaced, and nobody else is any the worse for it. */
+import t from 'tap'
+import { rowsOf } from '../support/ledger.ts'
+import { startServer, until } from '../support/server.ts'
+
+/** Nothing can interrupt it: V8 looks at every index. */
+const STUCK = `export default { fetch() { [].includes.call({ length: 2 ** 53 - 1 }, 1); return new Response('never') } }`
+const WAITING = `export default { async fetch(request) {
+  const ms = Number(new URL(request.url).searchParams.get('ms'))
+  await new Promise((resolve) => setTimeout(resolve, ms))
+  return new Response('waited')
+} }`
+
+t.test('what cannot be interrupted poisons its host: other calls end well, and another host takes its place', async (t) => {
+  const server = await startServer(t, ['--max-hosts', '1'])
+  await server.deploy('stuck', STUCK, '--cpu-ms', '100')
+  await server.deploy('waiting', WAITING)
+  const [host] = (await server.status()).hosts
+  const beside = server.get('/waiting/?ms=3000', { method: 'POST' })
+  const response = await server.get('/stuck/')
+  t.match(await response.json(), { code: 'cpu-exceeded', status: 502 })
+  const poisoned = await until(async () => (await server.status()).hosts.find(({ state }) => state === 'poisoned'))
+  t.equal(poisoned.pid, host?.pid)
+  t.equal(await (await server.get('/waiting/?ms=0')).text(), 'waited', 'the next host serves')
+  t.equal(await (await beside).text(), 'waited', 'the poisoned host lives until its calls have ended')
+  await until(async () => (await server.status()).hosts.every(({ pid }) => pid !== host?.pid))
+  const [row] = rowsOf(server, 'stuck')
+  t.match(row, { outcome: 'cpu-exceeded', attempts: 1 })
+  t.ok(Number(row?.['cpu_us']) >= 100_000 && Number(row?.['cpu_us']) <= 150_000, `billed ${String(row?.['cpu_us'])} µs`)
+})
+
+t.test('an offender gets a process of its own, then none; an operator may give it another chance', async (t) => {
+  const flags = ['--quarantine-after', '1', '--disable-after', '2', '--max-hosts', '1', '--poisoned-drain-ms', '0']
+  const server = await startServer(t, flags)
+  await server.deploy('stuck', STUCK, '--cpu-ms', '100')
+  await server.deploy('waiting', WAITING)
+  const sharedPid = async (): Promise<number | undefined> =>
+    (await server.status()).hosts.find(({ state, quarantineOf }) => /ready|saturated/.test(state) && quarantineOf === undefined)
+      ?.pid
+  const first = await sharedPid()
+  t.match(await (await server.get('/stuck/')).json(), { code: 'cpu-exceeded' })
+  const second = await until(async () => {
+    const pid = await sharedPid()
+    return pid !== first && pid
+  })
+  t.match(await (await server.get('/stuck/')).json(), { code: 'cpu-exceeded' })
+  t.equal(await (await server.get('/waiting/?ms=0')).text(), 'waited')
+  t.equal(await sharedPid(), second, 'the second time nobody else was in the process')
+  const refused = await until(async () => {
+    const response = await server.get('/stuck/')
+    return response.status === 503 && response
+  })
+  const problem = (await refused.json()) as { code: string; detail: string }
+  t.equal(problem.code, 'function-disabled')
+  t.match(problem.detail, /2 host processes/)
+  await server.json('enable', 'stuck')
+  t.match(await (await server.get('/stuck/')).json(), { code: 'cpu-exceeded' })
+})
+
+t.test('hosts are replaced by count and by age, and no call fails for it', async (t) => {
+  const server = await startServer(t, ['--host-max-invocations', '50', '--host-max-age-ms', '2000', '--max-hosts', '1'])
+  await server.deploy('waiting', WAITING)
+  const pids = new Set<number>()
+  let calls = 0
+  // Each host is replaced after 40 to 50 calls, or two seconds.
+  await until(async () => {
+    const statuses = await Promise.all(Array.from({ length: 10 }, async () => (await server.get('/waiting/?ms=20')).status))
+    calls += statuses.length
+    if (statuses.some((status) => status !== 200)) t.fail(`after ${calls} calls: ${statuses.join()}`)
+    for (const { pid } of (await server.status()).hosts) pids.add(pid)
+    return pids.size >= 4
+  })
+  t.ok(rowsOf(server, 'waiting').every(({ outcome }) => outcome === 'ok'))
+})
+
+t.test('an isolate that nears its memory limit is left before it is ended: no call fails', async (t) => {
+  const server = await startServer(t)
+  const code = `const kept = []; const id = crypto.randomUUID()
+  export default { fetch() { kept.push(new Uint8Array(2 ** 20).fill(1)); let x = 0; for (let i = 0; i < 3e6; i++) x += i; return new Response(id) } }`
+  await server.deploy('leak', code, '--memory-mb', '64')
+  const ids = new Set<string>()
+  for (let call = 0; call < 150; call++) {
+    const response = await server.get('/leak/')
+    if (response.status !== 200) t.fail(`call ${call}: ${await response.text()}`)
+    else ids.add(await response.text())
+  }
+  t.ok(ids.size > 1, `${ids.size} isolates`)
+})
