@@ -42,6 +42,9 @@ export interface GuestListener {
   memorySeen(guest: Guest): void
 }
 
+/** Longest time that a module scope may take, whatever the limit of invocations, in ms: a deploy waits for it, and others behind that. */
+const START_WALL_MAX_MS = 60_000
+
 const ENTRY_NAMES = ['load', 'invoke', 'cancel', 'fireTimer', 'settleFetch', 'spans', 'measure'] as const satisfies ReadonlyArray<
   keyof GuestEntries
 >
@@ -287,7 +290,7 @@ export class Guest implements Pooled {
 
   #untilLoaded(code: GuestCode, options: GuestOptions): Promise<LoadReport> {
     return new Promise((resolve) => {
-      const { wallMs } = options.limits
+      const wallMs = Math.min(options.limits.wallMs, START_WALL_MAX_MS)
       const limit = setTimeout(
         () => this.endLoad(new LoadFailure(`The module scope did not finish within ${wallMs} ms.`, { outcome: 'timeout' })),
         wallMs,

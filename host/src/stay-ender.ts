@@ -12,6 +12,8 @@ const BILLED_GRACE_MS = 50
 const HOLD_MS = 5
 /** CPU time that a module scope may take, in ms: it often takes more than any call, and takes it once. */
 const START_CPU_MS = 10_000
+/** It gets no more than this, whatever the limit of invocations: a deploy waits for it, and others behind that. */
+const START_CPU_MAX_MS = 30_000
 
 export interface StayEnderParts {
   readonly invocations: Invocations
@@ -144,5 +146,5 @@ function isLimitedByEntry({ background, memoryAccount }: Guest, { current }: Sta
 
 /** A module scope has a limit of its own, unless that of invocations is higher. */
 function cpuLimitMs({ isLoaded, limits }: Guest): number {
-  return isLoaded ? limits.cpuMs : Math.max(limits.cpuMs, START_CPU_MS)
+  return isLoaded ? limits.cpuMs : Math.min(Math.max(limits.cpuMs, START_CPU_MS), START_CPU_MAX_MS)
 }

@@ -16,6 +16,16 @@ export function checkFunctionName(name: string): string {
   )
 }
 
+/** Most characters of the names and values of a function's `env` together: every isolate of the function holds them. */
+const MAX_ENV_LENGTH = 256 * 1024
+
+/** @throws CarpoolError `invalid-config` if an `env` is larger than any function's may be */
+export function checkEnv(env: Readonly<Record<string, string>>): void {
+  const length = Object.entries(env).reduce((sum, [name, value]) => sum + name.length + value.length, 0)
+  if (length <= MAX_ENV_LENGTH) return
+  throw new CarpoolError('invalid-config', `env has ${length} characters together; the limit is ${MAX_ENV_LENGTH}.`)
+}
+
 /** How a handler is called: with a web `Request`, or with an event as AWS Lambda does. */
 export type HandlerForm = 'fetch' | 'lambda'
 

@@ -33,7 +33,7 @@ export {
   type TokenScope,
 } from './control-plane.ts'
 export { CarpoolError, ERRORS, isErrorCode, type ErrorCode, type Fault } from './errors.ts'
-export { checkFunctionName, type HandlerForm, type Revision, type RevisionConfig } from './function.ts'
+export { checkEnv, checkFunctionName, type HandlerForm, type Revision, type RevisionConfig } from './function.ts'
 export type { HeaderList, HttpRequest, HttpResponse, RequestHead, ResponseHead } from './http.ts'
 export {
   START_KINDS,

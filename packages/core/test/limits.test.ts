@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import t from 'tap'
 import {
+  checkEnv,
   checkFunctionName,
   CarpoolError,
   LIMIT_RANGES,
@@ -56,4 +57,12 @@ t.test('what is not our error becomes internal and shows nothing', async (t) => 
   t.notMatch(error.message, /secret/)
   t.match(error.cause, { message: '/secret/path' })
   t.equal(CarpoolError.from(error), error)
+})
+
+t.test('an env has a limit, and the message says which', async (t) => {
+  checkEnv({ A: 'x'.repeat(256 * 1024 - 1) })
+  t.throws(() => checkEnv({ A: 'x'.repeat(256 * 1024) }), {
+    code: 'invalid-config',
+    message: /262145 characters together; the limit is 262144/,
+  })
 })

@@ -17,3 +17,21 @@ export function concurrencyLimit(max: number): Limited {
     }
   }
 }
+
+/** The same for each key by itself. */
+export type LimitedByKey = <T>(key: string, work: () => Promise<T>) => Promise<T>
+
+export function concurrencyLimitByKey(max: number): LimitedByKey {
+  const limits = new Map<string, { readonly limited: Limited; count: number }>()
+  return async (key, work) => {
+    const limit = limits.get(key) ?? { limited: concurrencyLimit(max), count: 0 }
+    limits.set(key, limit)
+    limit.count++
+    try {
+      return await limit.limited(work)
+    } finally {
+      limit.count--
+      if (limit.count === 0) limits.delete(key)
+    }
+  }
+}

@@ -194,8 +194,8 @@ export class Fleet {
   }
 
   /** Compiles and loads new code where no running function feels it. */
-  tryOut(revision: HostRevision, source: string): Promise<TryOut> {
-    return this.#tryOuts.run(revision, source)
+  tryOut(owner: string, revision: HostRevision, source: string): Promise<TryOut> {
+    return this.#tryOuts.run(owner, revision, source)
   }
 
   /** Refuses what still waits for a place, and ends all host processes. */

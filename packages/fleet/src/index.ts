@@ -1,5 +1,5 @@
 export { chooseHost, type HostCandidate } from './choose-host.ts'
-export { concurrencyLimit, type Limited } from './concurrency-limit.ts'
+export { concurrencyLimitByKey } from './concurrency-limit.ts'
 export { Fleet, type FleetListener, type FleetOptions, type FleetPolicy } from './fleet.ts'
 export type { HostProcess } from './host-process.ts'
 export type { HostProgram, RevisionCode } from './host-types.ts'

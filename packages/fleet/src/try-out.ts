@@ -1,6 +1,6 @@
 import { CarpoolError } from '@carpool/core'
 import type { StartResult } from '@carpool/wire'
-import { concurrencyLimit } from './concurrency-limit.ts'
+import { concurrencyLimit, concurrencyLimitByKey } from './concurrency-limit.ts'
 import type { HostProcess } from './host-process.ts'
 import type { HostRevision } from './host-types.ts'
 
@@ -21,6 +21,8 @@ export class TryOuts {
   readonly #start: () => HostProcess
   readonly #hosts = new Set<HostProcess>()
   readonly #limit = concurrencyLimit(MAX_TRY_OUTS)
+  /** One at a time of each owner, so that nobody takes all places. */
+  readonly #limitOfOwner = concurrencyLimitByKey(1)
   #isClosed = false
 
   /** @param start starts a process that serves nobody. @throws CarpoolError `no-host` */
@@ -33,22 +35,24 @@ export class TryOuts {
   }
 
   /** @throws CarpoolError `draining` once it is closed */
-  run(revision: HostRevision, source: string): Promise<TryOut> {
-    return this.#limit(async () => {
-      if (this.#isClosed) throw new CarpoolError('draining', 'The server is shutting down.')
-      const host = this.#start()
-      this.#hosts.add(host)
-      try {
-        await host.ready
-        host.connection.give(revision, { source })
-        const codeCache = await host.connection.compile(revision.id)
-        return { codeCache, result: await host.connection.start(revision) }
-      } finally {
-        host.stop()
-        host.kill()
-        void host.ended.then(() => this.#hosts.delete(host))
-      }
-    })
+  run(owner: string, revision: HostRevision, source: string): Promise<TryOut> {
+    return this.#limitOfOwner(owner, () => this.#limit(() => this.#tryOut(revision, source)))
+  }
+
+  async #tryOut(revision: HostRevision, source: string): Promise<TryOut> {
+    if (this.#isClosed) throw new CarpoolError('draining', 'The server is shutting down.')
+    const host = this.#start()
+    this.#hosts.add(host)
+    try {
+      await host.ready
+      host.connection.give(revision, { source })
+      const codeCache = await host.connection.compile(revision.id)
+      return { codeCache, result: await host.connection.start(revision) }
+    } finally {
+      host.stop()
+      host.kill()
+      void host.ended.then(() => this.#hosts.delete(host))
+    }
   }
 
   /** Starts no more. */

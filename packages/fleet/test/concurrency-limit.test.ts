@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { concurrencyLimit } from '../src/index.ts'
+import { concurrencyLimit, concurrencyLimitByKey } from '../src/concurrency-limit.ts'
 
 t.test('no more than the limit runs at a time, in order, also when work fails', async () => {
   await fc.assert(
@@ -27,4 +27,25 @@ t.test('no more than the limit runs at a time, in order, also when work fails', 
       },
     ),
   )
+})
+
+t.test('of each key so much at a time, whatever the others do; nothing is kept of one that is done', async (t) => {
+  const limited = concurrencyLimitByKey(1)
+  const began: string[] = []
+  const gates = new Map<string, () => void>()
+  const run = (key: string, name: string): Promise<void> =>
+    limited(key, () => {
+      began.push(name)
+      return new Promise((resolve) => gates.set(name, resolve))
+    })
+  const all = [run('a', 'a1'), run('a', 'a2'), run('b', 'b1')]
+  await Promise.resolve()
+  t.strictSame(began, ['a1', 'b1'])
+  gates.get('a1')?.()
+  await all[0]
+  await new Promise(setImmediate)
+  t.strictSame(began, ['a1', 'b1', 'a2'])
+  gates.get('a2')?.()
+  gates.get('b1')?.()
+  await Promise.all(all)
 })

@@ -6,9 +6,9 @@ import {
   type SecretHolder,
   type SecretSet,
 } from '@carpool/access'
-import { CarpoolError, resolveLimits, type DeployRequest, type Revision, type RevisionConfig } from '@carpool/core'
+import { CarpoolError, checkEnv, resolveLimits, type DeployRequest, type Revision, type RevisionConfig } from '@carpool/core'
 import { checkHostList } from '@carpool/egress'
-import { concurrencyLimit, type Fleet, type Limited } from '@carpool/fleet'
+import { concurrencyLimitByKey, type Fleet } from '@carpool/fleet'
 import { functionNotFound, type Registry, type StageInput } from '@carpool/registry'
 import { mapStack, parseSourceMap } from './source-mapper.ts'
 
@@ -27,7 +27,7 @@ const MAX_UNDEPLOYED = 100
 export class Deployer {
   readonly #parts: DeployParts
   /** Of the names of which something changes at this moment. */
-  readonly #turns = new Map<string, { readonly take: Limited; waiting: number }>()
+  readonly #inTurn = concurrencyLimitByKey(1)
 
   constructor(parts: DeployParts) {
     this.#parts = parts
@@ -43,6 +43,7 @@ export class Deployer {
       this.#requireFree(functionName, owner)
       const { code, sourceMap, handlerExport, limits = {}, env = {}, egress } = request
       const secrets = this.#parts.secrets.current({ owner, functionName })
+      checkEnv(env)
       const config = {
         limits: resolveLimits(limits),
         env,
@@ -126,18 +127,6 @@ export class Deployer {
       `${owner} has secrets of ${MAX_UNDEPLOYED} functions that are not deployed, which is the limit; deploy some, or delete their secrets.`,
     )
   }
-
-  async #inTurn<T>(functionName: string, change: () => Promise<T>): Promise<T> {
-    const turns = this.#turns.get(functionName) ?? { take: concurrencyLimit(1), waiting: 0 }
-    this.#turns.set(functionName, turns)
-    turns.waiting++
-    try {
-      return await turns.take(change)
-    } finally {
-      turns.waiting--
-      if (turns.waiting === 0) this.#turns.delete(functionName)
-    }
-  }
 }
 
 /**
@@ -156,7 +145,7 @@ async function bringUp(
   tried.set(staged.id, staged)
   let takeBack: (() => void) | undefined
   try {
-    const { result, codeCache } = await fleet.tryOut({ ...staged, env: { ...staged.env, ...values } }, code)
+    const { result, codeCache } = await fleet.tryOut(staged.owner, { ...staged, env: { ...staged.env, ...values } }, code)
     if (!result.ok) throw refusal(functionName, result, sourceMap, createRedactor(Object.entries(values)))
     await fleet.warm(staged, { source: code, secrets: values, ...(codeCache !== undefined && { codeCache }) })
     takeBack = onLoaded?.()

@@ -73,6 +73,10 @@ export interface ControlPlaneOptions {
 const BODY_BYTES_PER_BUNDLE_BYTE = 8
 /** How long a request may take to arrive; what is answered may take longer. */
 const REQUEST_TIMEOUT_MS = 120_000
+/** The same for its headers, in ms. */
+const HEADERS_TIMEOUT_MS = 10_000
+/** How often connections are looked at for that, in ms. */
+const CHECK_INTERVAL_MS = 2_000
 
 /** The control plane: what operators, owners and the CLI call. */
 export function createControlPlane(options: ControlPlaneOptions): FastifyInstance {
@@ -89,6 +93,7 @@ export function createControlPlane(options: ControlPlaneOptions): FastifyInstanc
   const app = Fastify({
     bodyLimit,
     requestTimeout: REQUEST_TIMEOUT_MS,
+    http: { headersTimeout: HEADERS_TIMEOUT_MS, connectionsCheckingInterval: CHECK_INTERVAL_MS },
     forceCloseConnections: true,
     clientErrorHandler: answerClientError,
     // A key that is not known or a text for a number is a mistake, which Fastify's own options would hide.

@@ -8,14 +8,19 @@ interface SchemaFault {
   readonly params: Readonly<Record<string, unknown>>
 }
 
-/** Primary result code of SQLite for a database or disk that is full. */
-const SQLITE_FULL = 13
+/** What the system says of a disk that takes nothing more, full or not. */
+const DISK_CODES: ReadonlySet<string> = new Set(['ENOSPC', 'EDQUOT', 'EFBIG', 'EIO', 'EROFS'])
+/** Primary result codes of SQLite for the same: readonly, I/O error, full. */
+const SQLITE_DISK_CODES: ReadonlySet<number> = new Set([8, 10, 13])
 
 /** Turns what Fastify refuses, or the disk, into an error of ours: bodies that are no JSON, among others. */
 export function errorOfRequest(cause: unknown, bodyLimitBytes: number): CarpoolError {
   const { code, errcode } = cause as { code?: string; errcode?: number }
-  if (code === 'ENOSPC' || errcode === SQLITE_FULL) {
-    return new CarpoolError('data-unusable', 'The disk of the data folder is full; nothing was changed.', { cause })
+  // The higher bits of SQLite's code say more of the same.
+  if (DISK_CODES.has(code ?? '') || SQLITE_DISK_CODES.has((errcode ?? 0) & 0xff)) {
+    return new CarpoolError('data-unusable', 'The disk of the data folder is full, or takes nothing more; nothing was changed.', {
+      cause,
+    })
   }
   if (code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE') {
     return new CarpoolError('bad-request', 'The body must be JSON, sent as "content-type: application/json".', { cause })

@@ -12,7 +12,7 @@ export const ADMISSION = {
   },
   ownerConcurrency: {
     type: 'number',
-    default: 20_000,
+    default: 16_000,
     min: 1,
     max: 1_000_000,
     unit: 'invocations',
