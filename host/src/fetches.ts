@@ -16,11 +16,14 @@ const GUESTS = 8
 /** Carries the fetches of guests to the server and back, and counts their bytes. */
 export class Fetches {
   readonly #send: Send
+  readonly #backlogBytes: () => number
   readonly #maxBodyBytes: number
   readonly #open = new FetchTable()
 
-  constructor(send: Send, maxBodyBytes: number) {
+  /** @param parts what is sent, how much of that has not left the process yet, and the largest body */
+  constructor({ send, backlogBytes, maxBodyBytes }: { send: Send; backlogBytes: () => number; maxBodyBytes: number }) {
     this.#send = send
+    this.#backlogBytes = backlogBytes
     this.#maxBodyBytes = maxBodyBytes
   }
 
@@ -40,6 +43,8 @@ export class Fetches {
     if (this.#open.bytesOf(guest) + body.length > guestBytes || this.#open.bytes + body.length > guestBytes * GUESTS) {
       return refuse(`The request bodies of open fetches may have ${guestBytes} bytes together, not more.`)
     }
+    // A fetch that was stopped at once is not open any more, but its body is on its way.
+    if (body.length > 0 && this.#backlogBytes() > guestBytes) return refuse('Too many request bodies wait to be sent; try again.')
     const bytes = decodeBody(kind, body)
     if (bytes.length > this.#maxBodyBytes) {
       return refuse(`The request body has ${bytes.length} bytes; the limit is ${this.#maxBodyBytes}.`)

@@ -12,9 +12,10 @@ import { EntryGate } from './entry-gate.ts'
 import { Fetches } from './fetches.ts'
 import { Guest, type GuestListener } from './guest.ts'
 import { Invocations } from './invocations.ts'
-import { asLoadFailure } from './load-failure.ts'
+import { asLoadFailure, LoadFailure } from './load-failure.ts'
 import { LongEntries, LONG_ENTRY_MS } from './long-entries.ts'
 import { MemoryRelief } from './memory-relief.ts'
+import { Remains } from './remains.ts'
 import type { Send } from './send.ts'
 import { Signals, SIGNALS_MS } from './signals.ts'
 import { SlotReturns } from './slot-returns.ts'
@@ -27,6 +28,8 @@ export interface HostOptions {
   /** The guest runtime's script. */
   readonly runtime: string
   readonly send: Send
+  /** What was sent and has not left the process yet, in bytes. */
+  readonly backlogBytes: () => number
   /** Something for the operator's log. */
   readonly onProblem: (text: string) => void
   /** The process cannot go on: V8 gave up on an isolate while it was made. */
@@ -62,10 +65,11 @@ export class Host implements GuestListener {
   readonly #signals: Signals
   readonly #slotReturns: SlotReturns
   readonly #longEntries: LongEntries
+  readonly #remains = new Remains()
   /** When an isolate of a revision was last retired for what it held or used, in ms. */
   readonly #retiredAtMs = new Map<string, number>()
 
-  constructor({ setup, runtime, send, onProblem, onCatastrophe }: HostOptions) {
+  constructor({ setup, runtime, send, backlogBytes, onProblem, onCatastrophe }: HostOptions) {
     this.#send = send
     this.#maxBodyBytes = setup.maxBodyBytes
     this.#codes = new CodeStore({ maxBodyBytes: setup.maxBodyBytes, clock: setup.guestClock, webAssembly: setup.webAssembly })
@@ -84,7 +88,7 @@ export class Host implements GuestListener {
       maxIsolates: setup.maxIsolates,
       lingerMs: LINGER_MS,
     })
-    this.#fetches = new Fetches(send, setup.maxBodyBytes)
+    this.#fetches = new Fetches({ send, backlogBytes, maxBodyBytes: setup.maxBodyBytes })
     this.#invocations = new Invocations({
       send,
       codes: this.#codes,
@@ -94,6 +98,7 @@ export class Host implements GuestListener {
     })
     this.#stayEnder = new StayEnder({
       invocations: this.#invocations,
+      remains: this.#remains,
       updateStays: () => this.#watch.update(),
       onLost: (stay) => {
         this.#usage.lost(stay)
@@ -218,6 +223,7 @@ export class Host implements GuestListener {
 
   stayLost(guest: Guest, stay: Stay): void {
     this.#stayEnder.lost(guest, stay)
+    this.#remains.left(stay)
     this.#watch.ended(guest, stay)
     this.#longEntries.ended(stay, guest.revision)
   }
@@ -259,6 +265,9 @@ export class Host implements GuestListener {
   }
 
   async #load(revision: string): Promise<Guest> {
+    if (!(await this.#remains.mayBegin(revision))) {
+      throw new LoadFailure('The function does not run in this host process any more.', { outcome: 'isolate-lost' })
+    }
     const { code, options } = this.#codes.get(revision)
     const guest = await this.#prewarmer.take(options.limits.memoryMb)
     try {
@@ -289,12 +298,12 @@ export class Host implements GuestListener {
       if (this.#hasFailed.has(revision) || this.#codes.find(revision) === undefined) continue
       this.#pool.acquire(revision).then(
         (lease) => {
-          lease.isolate.background.charge(lease.isolate.start.take().cpuNs)
+          this.#invocations.chargeStart(revision, lease.isolate.start.take().cpuNs)
           lease.release()
         },
         (cause: unknown) => {
           this.#hasFailed.add(revision)
-          this.#invocations.chargeFailedStart(revision, asLoadFailure(cause).takeCpuNs())
+          this.#invocations.chargeStart(revision, asLoadFailure(cause).takeCpuNs())
         },
       )
     }
@@ -309,13 +318,13 @@ export class Host implements GuestListener {
   async #start(revision: string): Promise<void> {
     try {
       const lease = await this.#pool.acquire(revision)
-      const { form, start, background } = lease.isolate
-      background.charge(start.take().cpuNs)
+      const { form, start } = lease.isolate
+      this.#invocations.chargeStart(revision, start.take().cpuNs)
       lease.release()
       this.#send({ type: 'started', revision, result: { ok: true, form } })
     } catch (cause) {
       const failure = asLoadFailure(cause)
-      this.#invocations.chargeFailedStart(revision, failure.takeCpuNs())
+      this.#invocations.chargeStart(revision, failure.takeCpuNs())
       const { code, message, guestStack: stack } = failure
       this.#send({ type: 'started', revision, result: { ok: false, code, message, stack } })
     }

@@ -133,8 +133,8 @@ export class Invocations {
     }
   }
 
-  /** A start that nobody waits for any more has failed. */
-  chargeFailedStart(revision: string, cpuNs: number): void {
+  /** What a start took that nobody waits for (any more). */
+  chargeStart(revision: string, cpuNs: number): void {
     const cpuUs = Math.round(cpuNs / 1000)
     if (cpuUs > 0) this.#parts.send({ type: 'background', revision, cpuUs, egressBytesOut: 0, egressBytesIn: 0 })
   }
@@ -173,7 +173,7 @@ export class Invocations {
       (cause: unknown) => {
         const failure = asLoadFailure(cause)
         if (this.#table.has(invocation)) invocation.initCpuNs += failure.takeCpuNs()
-        else this.chargeFailedStart(invocation.revision, failure.takeCpuNs())
+        else this.chargeStart(invocation.revision, failure.takeCpuNs())
         const { outcome, message, guestStack } = failure
         const detail =
           outcome === 'load-failed' ? 'The module scope threw an error; the log of the function has the stack.' : message
@@ -185,7 +185,7 @@ export class Invocations {
   #enter(invocation: ActiveInvocation, lease: IsolateLease<Guest>, call: Call): void {
     // While the isolate loaded, the time may have run out or the client may have left; what the start took is the function's then.
     if (!this.#table.has(invocation)) {
-      lease.isolate.background.charge(invocation.initCpuNs)
+      this.chargeStart(invocation.revision, invocation.initCpuNs)
       return lease.release()
     }
     invocation.attempts++

@@ -23,6 +23,7 @@ function setUp(setup: Setup, runtime: string): void {
     setup,
     runtime,
     send: (message, text, body) => connection.send(message, text, body),
+    backlogBytes: () => connection.backlogBytes,
     onProblem: (text) => console.error(text),
     onCatastrophe: (reason) => giveUp(new Error(`V8 gave up on an isolate: ${reason}`)),
   })

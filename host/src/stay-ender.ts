@@ -4,6 +4,7 @@ import type { Guest } from './guest.ts'
 import type { ActiveInvocation } from './invocation-table.ts'
 import type { Invocations } from './invocations.ts'
 import { LoadFailure } from './load-failure.ts'
+import type { Remains } from './remains.ts'
 import type { Stay } from './stay.ts'
 
 /** No more than this is billed beyond a CPU limit, in ms. */
@@ -17,6 +18,7 @@ const START_CPU_MAX_MS = 30_000
 
 export interface StayEnderParts {
   readonly invocations: Invocations
+  readonly remains: Remains
   /** Brings what is known of all running stays up to date. */
   readonly updateStays: () => void
   /** A guest has lost its isolate. */
@@ -43,7 +45,6 @@ export class StayEnder {
     // V8 gives an isolate up without a word; its thread may take long to notice.
     if (guest.disposed) return this.lost(guest, stay)
     const ranMs = performance.now() - stay.beganAtMs
-    if (ranMs >= HOLD_MS && guest.queue.someoneWaits) guest.queue.chargeEarly()
     const { current } = stay
     const isNobodys = isLimitedByEntry(guest, stay)
     const { rung, reason } = climb(stay.rung, {
@@ -54,9 +55,10 @@ export class StayEnder {
       wallLimitMs: guest.limits.wallMs,
     })
     stay.rung = rung
-    if (reason === undefined) return
-    if (rung === 'retiring') this.#parts.onRetiring(guest)
-    else this.end(guest, reason)
+    if (rung === 'ended') return this.end(guest, reason ?? 'cpu')
+    if (reason !== undefined) this.#parts.onRetiring(guest)
+    // Only now: nobody is charged more than the limits have it.
+    if (ranMs >= HOLD_MS && guest.queue.someoneWaits) guest.queue.chargeEarly()
   }
 
   end(guest: Guest, why: Reason): void {
@@ -75,7 +77,7 @@ export class StayEnder {
     if (guest.disposed) return
     const { stay } = guest
     const detail = 'What the function does after its answers took too much CPU time.'
-    if (stay !== undefined && !stay.isEnded) return this.#lose(guest, stay, 'cpu-exceeded', detail)
+    if (stay !== undefined && !stay.isEnded) return this.#lose(guest, stay, 'cpu-exceeded', detail, guest.background)
     guest.dispose()
     this.#parts.invocations.lost(guest, guest.background, 'cpu-exceeded', () => detail)
   }
@@ -106,32 +108,35 @@ export class StayEnder {
     this.#lose(guest, stay, 'memory-exceeded', `The isolate passed its memory limit of ${guest.limits.memoryMb} MiB.`)
   }
 
-  #lose(guest: Guest, stay: Stay, outcome: FailedOutcome, detail: string): void {
-    const { current } = stay
+  #lose(guest: Guest, stay: Stay, outcome: FailedOutcome, detail: string, culprit = stay.current): void {
+    stay.atEndNs = sum(guest.spans)
     stay.cap(cpuLimitMs(guest) + BILLED_GRACE_MS, isLimitedByEntry(guest, stay))
     guest.queue.chargeEarly()
     stay.endedAtMs = performance.now()
     stay.rung = 'ended'
     // Before anybody is placed anew, or they would be placed here.
     guest.dispose()
+    this.#parts.remains.disposed(guest.revision, stay)
     this.#parts.onLost(stay)
     if (!guest.isLoaded) guest.endLoad(new LoadFailure(`In the module scope: ${detail}`, { outcome }))
     const detailOf = ({ limits }: ActiveInvocation): string =>
       outcome === 'timeout' ? `No answer within the wall limit of ${limits.wallMs} ms.` : detail
-    this.#parts.invocations.lost(guest, current, outcome, detailOf)
+    this.#parts.invocations.lost(guest, culprit, outcome, detailOf)
   }
 
   /** The isolate was disposed, and its thread has not left it. */
   #lookAtRemains(guest: Guest, stay: Stay, endedAtMs: number): void {
     if (stay.rung === 'poisoned') return
-    const cpuMs = guest.hasEntryClock ? Math.max(0, sum(guest.spans) - stay.totalNs) / 1e6 : undefined
+    const cpuMs = guest.hasEntryClock ? Math.max(0, sum(guest.spans) - stay.atEndNs) / 1e6 : undefined
     this.#climbRemains(guest, stay, { cpuMs, endedMs: performance.now() - endedAtMs, gaveUp: false })
   }
 
   #climbRemains(guest: Guest, stay: Stay, remains: { cpuMs: number | undefined; endedMs: number; gaveUp: boolean }): void {
     const { rung, reason } = climb(stay.rung, { of: 'remains', ...remains })
     stay.rung = rung
-    if (rung === 'poisoned') this.#parts.onPoisoned(guest, reason === 'gave-up' ? reason : 'stuck')
+    if (rung !== 'poisoned') return
+    this.#parts.remains.stuck(guest.revision, stay)
+    this.#parts.onPoisoned(guest, reason === 'gave-up' ? reason : 'stuck')
   }
 }
 

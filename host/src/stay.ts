@@ -28,6 +28,8 @@ export class Stay {
   rung: Rung = 'running'
   /** When the guest was ended for it, or lost its isolate in it, on the monotonic clock, in ms: that was dealt with. */
   endedAtMs: number | undefined
+  /** What the clock of entries had when its isolate was disposed, in ns. */
+  atEndNs = 0
   /** The server was told that it has run for a while. */
   isLong = false
   /** The guest's thread had to wait for the host, so the time that it was off its core tells nothing. */

@@ -10,5 +10,5 @@ export {
   type Step,
 } from './kill-ladder.ts'
 export { isDueForRecycling, type RecyclingPolicy } from './recycling.ts'
-export { standingOf, Strikes, type Standing, type Strike, type StrikePolicy } from './strikes.ts'
+export { standingOf, Strikes, type Blame, type Standing, type Strike, type StrikePolicy } from './strikes.ts'
 export { isCrash, suspectsOf, type ProcessEnd } from './suspects.ts'

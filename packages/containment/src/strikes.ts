@@ -4,8 +4,10 @@
  */
 export interface Strike {
   readonly atMs: number
-  /** 1 if it was this function for certain; 1/n if it was one of n. */
+  /** 1 if it was this function and no other; 1/n if it was one of n, and less than 1 if it may have been nobody. */
   readonly share: number
+  /** Whether the function was by itself in the process. Only then is it beyond doubt: in a shared one it depends on what the process says of itself. */
+  readonly wasAlone: boolean
 }
 
 export interface StrikePolicy {
@@ -13,7 +15,7 @@ export interface StrikePolicy {
   readonly windowMs: number
   /** Strikes from which on a function runs in a process of its own. */
   readonly quarantineAfter: number
-  /** Strikes from which on it is disabled; only those that are certain count. */
+  /** Strikes from which on it is disabled; those that are more than `quarantineAfter`, and at least one, must have been by itself. */
   readonly disableAfter: number
 }
 
@@ -31,10 +33,20 @@ export function standingOf(
   { windowMs, quarantineAfter, disableAfter }: StrikePolicy,
 ): Standing {
   const counted = strikes.filter(({ atMs }) => nowMs - atMs < windowMs)
-  // Who was only near when it happened must not be switched off for it: in quarantine it turns out who it was.
-  if (counted.filter(({ share }) => share === 1).length >= disableAfter) return 'disabled'
-  const sum = counted.reduce((total, { share }) => total + share, 0)
-  return sum + EPSILON >= quarantineAfter ? 'quarantined' : 'free'
+  const sum = counted.reduce((total, { share }) => total + share, EPSILON)
+  const alone = counted.filter(({ wasAlone }) => wasAlone).length
+  // Who was only near when it happened must not be switched off for it: by itself it turns out who it was.
+  if (sum >= disableAfter && alone >= Math.max(1, disableAfter - quarantineAfter)) return 'disabled'
+  return sum >= quarantineAfter ? 'quarantined' : 'free'
+}
+
+/** Who may have harmed a process. */
+export interface Blame {
+  readonly suspects: readonly string[]
+  /** Whether it must have been one of them. */
+  readonly isCertain: boolean
+  /** Whether the one suspect was by itself in the process. */
+  readonly wasAlone: boolean
 }
 
 /** The strikes of all functions. What no longer counts is forgotten. */
@@ -46,15 +58,12 @@ export class Strikes {
     this.#policy = policy
   }
 
-  /**
-   * A process was harmed, by one of these functions.
-   * @param isCertain whether it must have been one of them
-   * @returns how each stands now
-   */
-  add(suspects: readonly string[], nowMs: number, isCertain = true): ReadonlyMap<string, Standing> {
+  /** A process was harmed. @returns how each suspect stands now */
+  add({ suspects, isCertain, wasAlone }: Blame, nowMs: number): ReadonlyMap<string, Standing> {
     this.#forgetOld(nowMs)
-    const share = isCertain ? 1 / suspects.length : Math.min(1 / suspects.length, UNCERTAIN_SHARE)
-    for (const name of suspects) this.#strikes.set(name, [...(this.#strikes.get(name) ?? []), { atMs: nowMs, share }])
+    const share = isCertain || wasAlone ? 1 / suspects.length : Math.min(1 / suspects.length, UNCERTAIN_SHARE)
+    const strike = { atMs: nowMs, share, wasAlone: wasAlone && suspects.length === 1 }
+    for (const name of suspects) this.#strikes.set(name, [...(this.#strikes.get(name) ?? []), strike])
     return new Map(suspects.map((name) => [name, this.standing(name, nowMs)]))
   }
 
@@ -69,7 +78,7 @@ export class Strikes {
     return strikes.reduce((sum, { atMs, share }) => (nowMs - atMs < this.#policy.windowMs ? sum + share : sum), 0)
   }
 
-  /** An operator has said that it is well again. */
+  /** An operator has said that it is well again, or its name belongs to somebody else. */
   clear(functionName: string): void {
     this.#strikes.delete(functionName)
   }

@@ -39,6 +39,8 @@ export interface FleetOptions {
   readonly machine: Machine
   /** Reads the code of a revision. */
   readonly codeOf: (revision: Revision) => Promise<RevisionCode>
+  /** Whose a function is; undefined if there is none of that name. */
+  readonly ownerOf: (functionName: string) => string | undefined
   /** Whether a revision is what its function's name stands for now. */
   readonly isLive: (revision: Revision) => boolean
   /** The functions that are up in every host before they are called, and stay. */
@@ -69,6 +71,8 @@ export class Fleet {
   readonly #tryOuts: TryOuts
   readonly #strikes: Strikes
   readonly #quarantine: Quarantine
+  /** Whose the functions were that have strikes. */
+  readonly #struckOwners = new Map<string, string | undefined>()
   readonly #untilReady = Promise.withResolvers<void>()
   #lastId = 0
 
@@ -130,6 +134,18 @@ export class Fleet {
   /** An operator takes a function for harmless again. */
   absolve(functionName: string): void {
     this.#strikes.clear(functionName)
+    this.#struckOwners.delete(functionName)
+  }
+
+  /** A revision is live from now on. What a former owner's code did is not the fault of whoever has the name now. */
+  published({ functionName, owner }: Revision): void {
+    if (this.#struckOwners.has(functionName) && this.#struckOwners.get(functionName) !== owner) this.absolve(functionName)
+  }
+
+  /** An operator has disabled a function: what waits is refused, and what it has left behind ends. */
+  disable(functionName: string): void {
+    for (const host of this.#supply.all) host.connection.retireFunction(functionName)
+    this.#disabled(functionName)
   }
 
   get queued(): number {
@@ -232,25 +248,36 @@ export class Fleet {
       ...listener,
       hasRoom: () => this.#placement.dispatch(),
       poisoned: (host, harm) => {
-        listener.hostPoisoned(host, harm)
-        this.#blame(harm.suspects, harm.isCertain)
         if (this.#quarantine.hosts.includes(host)) host.drain('poisoned')
-        else this.#supply.poison(host, harm.isCertain)
+        else this.#supply.poison(host)
+        listener.hostPoisoned(host, harm)
+        this.#blame(host, harm.suspects, harm.isCertain)
         this.#placement.dispatch()
       },
-      gone: (host, how, suspects) => {
+      gone: (host, how, suspects, isCertain) => {
         listener.gone(host, how)
-        this.#blame(suspects, true)
         if (!this.#quarantine.gone(host)) this.#supply.gone(host, how)
+        else if (!host.isToEnd) listener.hostLost(how, 0, host)
+        this.#blame(host, suspects, isCertain)
+        this.#placement.dispatch()
       },
     })
   }
 
-  #blame(suspects: readonly string[], isCertain: boolean): void {
+  #blame(host: HostProcess, suspects: readonly string[], isCertain: boolean): void {
     const nowMs = performance.now()
-    for (const [functionName, standing] of this.#strikes.add(suspects, nowMs, isCertain)) {
+    for (const [functionName, standing] of this.#strikes.add({ suspects, isCertain, wasAlone: host.isAlone }, nowMs)) {
+      this.#struckOwners.set(functionName, this.#options.ownerOf(functionName))
+      // From now on it runs elsewhere, or nowhere: what it has left behind in timers ends as well.
+      if (standing !== 'free') for (const one of this.#supply.all) one.connection.retireFunction(functionName)
+      if (standing === 'disabled') this.#disabled(functionName)
       this.#options.listener.struck(functionName, standing, this.#strikes.count(functionName, nowMs))
     }
+  }
+
+  #disabled(functionName: string): void {
+    for (const host of this.#quarantine.hosts) host.connection.retireFunction(functionName)
+    this.#placement.refuse(functionName, new CarpoolError('function-disabled', `${functionName} was disabled while the call waited.`))
   }
 
   #startTryOut(): HostProcess {

@@ -75,6 +75,16 @@ export class HostConnection {
     return this.#pending.invocations
   }
 
+  /** The functions of which it was ever given code. */
+  get functions(): ReadonlySet<string> {
+    return new Set(this.#functionOf.values())
+  }
+
+  /** Has the host forget what it has of a function. */
+  retireFunction(functionName: string): void {
+    for (const revision of this.#given) if (this.#functionOf.get(revision) === functionName) this.retire(revision)
+  }
+
   /** Invocations that were ever sent there. */
   get invocationsSent(): number {
     return this.#pending.invocationsSent
@@ -164,6 +174,8 @@ export class HostConnection {
   }
 
   #receive({ message, text, body }: Frame<ToServer>): void {
+    // A host may name any revision; it speaks for those alone that it was given.
+    if ('revision' in message && !this.#functionOf.has(message.revision)) return
     switch (message.type) {
       case 'answer': {
         // The host has looked at its size, but who says so runs user code.

@@ -9,6 +9,7 @@ import { HostSignals } from './host-signals.ts'
 import { HostSlots } from './host-slots.ts'
 import type { HostHarm, HostPolicy, HostProcessListener, HostProgram } from './host-types.ts'
 import { HostWatchdog } from './host-watchdog.ts'
+import { demoteThreads } from './machine/demote-threads.ts'
 import { processUsage } from './machine/process-usage.ts'
 import { spawnHost, type SpawnedHost } from './spawn-host.ts'
 
@@ -54,6 +55,8 @@ export class HostProcess {
   #stopLimit: NodeJS.Timeout | undefined
   #how = 'it closed its socket'
   readonly #longEntries = new Map<string, number>()
+  /** Functions that were told to have harmed it. */
+  readonly #blamed = new Set<string>()
 
   /** @throws CarpoolError `no-host` if the process cannot be started, as when the system has no descriptors or memory left */
   constructor(id: number, program: HostProgram, policy: HostPolicy, listener: HostProcessListener) {
@@ -106,9 +109,8 @@ export class HostProcess {
         memoryBytes: this.signals.memoryBytes,
         memoryBudgetBytes,
       }),
-      // What keeps its loop from turning, or takes the memory, may be one of these, or something else.
-      onPoisoned: (reason) => this.#poison({ reason, suspects: [...this.#longEntries.keys()], isCertain: false }),
-      onKilled: (reason) => this.#lose(new Error(HOW_KILLED[reason] ?? reason)),
+      onPoisoned: (reason) => this.#poison({ reason, suspects: this.#suspects(reason), isCertain: false }),
+      onKilled: (reason) => this.#lose(new Error(HOW_KILLED[reason] ?? reason), reason),
     })
   }
 
@@ -186,6 +188,11 @@ export class HostProcess {
     return this.connection.invocationsSent
   }
 
+  /** Whether it was given the code of one function only. */
+  get isAlone(): boolean {
+    return this.connection.functions.size === 1
+  }
+
   /** Since when it takes invocations, on the monotonic clock, in ms; undefined if it does not yet. */
   get servesSinceMs(): number | undefined {
     return this.#readyAtMs === undefined ? undefined : Math.max(this.#readyAtMs, this.#promotedAtMs)
@@ -221,6 +228,11 @@ export class HostProcess {
   /** Adds what the system has the process at to its history. */
   sample(nowMs: number): void {
     this.signals.sample(processUsage(this.#host.pid()), this.inFlight > 0, nowMs)
+  }
+
+  /** How long ago it was ready; 0 if it never was. */
+  get servedMs(): number {
+    return this.#readyAtMs === undefined ? 0 : performance.now() - this.#readyAtMs
   }
 
   get livedMs(): number {
@@ -270,15 +282,24 @@ export class HostProcess {
     this.#listener.hasRoom(this)
   }
 
-  /** Another function's code may have harmed it too, so each time is told. */
-  #poison(harm: HostHarm): void {
+  /** Functions that may be at the bottom of it when the process is found harmed, or nobody. Memory cannot be told apart. */
+  #suspects(reason: Reason): string[] {
+    if (this.isAlone) return [...this.connection.functions]
+    return reason === 'memory' ? [] : [...new Set([...this.#longEntries.keys(), ...this.slots.runningFunctions])]
+  }
+
+  /** Another function's code may have harmed it too, so each time is told; of one function only once, however often it does it here. */
+  #poison(given: HostHarm): void {
     if (this.connection.isLost) return
+    const harm = { ...given, suspects: given.suspects.filter((name) => !this.#blamed.has(name)) }
+    for (const name of harm.suspects) this.#blamed.add(name)
     this.#watchdog.poisoned()
+    demoteThreads(this.#host.pid())
     this.#listener.poisoned(this, harm)
   }
 
   /** Whichever is noticed first, the socket's end or the process's: answers all that waits, once. */
-  #lose(reason: Error | undefined): void {
+  #lose(reason: Error | undefined, killed?: Reason): void {
     if (this.connection.isLost) return
     this.#watchdog.stop()
     // A host whose socket is gone or garbled is of no use any more.
@@ -293,9 +314,13 @@ export class HostProcess {
       // A process that exits breaks its socket, which may be noticed first.
       const how = reason === undefined || this.#child.exitCode !== null ? this.#how : reason.message
       const end = this.#host.endOf(this.#child.exitCode, this.#child.signalCode)
-      const suspects = suspectsOf(end, { inLongEntries, running })
-      crash.resolve(isCrash(end))
-      this.#listener.gone(this, how, suspects)
+      // Who may have done it, whatever it was, is not given another host to do it to.
+      const isKilledForHarm = killed !== undefined
+      crash.resolve(isCrash(end) || isKilledForHarm)
+      const isSilent = killed === 'silent' || killed === 'overdue'
+      const suspects = isSilent ? [...new Set([...inLongEntries, ...running])] : suspectsOf(end, { inLongEntries, running })
+      const unblamed = suspects.filter((name) => !this.#blamed.has(name))
+      this.#listener.gone(this, how, unblamed, !isSilent && inLongEntries.size > 0)
     }
     if (this.#child.exitCode !== null || this.#child.signalCode !== null || this.#child.pid === undefined) told()
     else this.#child.once('exit', told)

@@ -28,8 +28,10 @@ const SETTLED_MS = 1_500
 /** What nobody waits for gets so long to end, in ms; as in an isolate that is retired. */
 const LINGER_MS = 30_000
 
+/** A host that was ready for so long was a success, in ms. */
+const SERVED_MS = 1_000
 /** Most poisoned hosts that wait for the end of their other calls. */
-const MAX_POISONED = 2
+const MAX_POISONED = 3
 
 /** Keeps as many hosts serving as are wanted, and some more started, replaces those that die, and ends those that have drained. */
 export class HostSupply {
@@ -91,12 +93,10 @@ export class HostSupply {
 
   /**
    * What runs in it harms the process: it gets nothing more, and another takes its place.
-   * @param isBlamed whether it is known whose code it was: that function is contained, so the next start need not be put off
    */
-  poison(host: HostProcess, isBlamed: boolean): void {
+  poison(host: HostProcess): void {
     if (!this.#hosts.has(host) || host.state === 'poisoned') return
     host.drain('poisoned')
-    if (!isBlamed) this.#fail('it did not answer', host)
     // What is stuck there takes up to a core and a good deal of memory, so the calls of the oldest get no more time when there are several.
     const poisoned = [...this.#hosts].filter(({ state }) => state === 'poisoned')
     for (const oldest of poisoned.slice(0, -MAX_POISONED)) oldest.kill()
@@ -106,16 +106,13 @@ export class HostSupply {
   /** Starts and promotes what is missing. */
   fill(): void {
     if (this.#isClosed) return
-    while (this.serving.length < this.#wanted) {
-      const host = this.#bestStandby() ?? this.#start()
-      if (host === undefined) return
-      host.promote()
-      if (host.takesInvocations) this.#options.onServing(host)
-    }
+    while (this.serving.length < this.#wanted) if (this.#promoteOne() === undefined) return
     // What is called for comes first.
     if (this.serving.some(({ takesInvocations }) => !takesInvocations)) return
     const { standbyHosts, canStartStandby } = this.#options
-    while (this.#standbys.length < standbyHosts && canStartStandby()) if (this.#start() === undefined) return
+    // What is stuck in a poisoned host keeps the machine busy, and is what the standby is for.
+    const isHarmed = [...this.#hosts].some(({ state }) => state === 'poisoned')
+    while (this.#standbys.length < standbyHosts && (isHarmed || canStartStandby())) if (this.#start() === undefined) return
   }
 
   /** Ends the hosts that have drained, and starts what is missing. To be called now and then. */
@@ -140,10 +137,16 @@ export class HostSupply {
     const old = this.ready.find((host) => this.#isDue(host, nowMs)) ?? this.#standbys.find((host) => this.#isDue(host, nowMs))
     if (old === undefined) return
     if (old.isStandby) return old.stop()
-    const fresh = this.#bestStandby() ?? this.#start()
-    if (fresh === undefined) return
-    this.#replaced = { old, fresh }
-    fresh.promote()
+    const fresh = this.#promoteOne()
+    if (fresh !== undefined) this.#replaced = { old, fresh }
+  }
+
+  /** One more that serves, undefined if none can be had now. */
+  #promoteOne(): HostProcess | undefined {
+    const host = this.#bestStandby() ?? this.#start()
+    host?.promote()
+    if (host?.takesInvocations) this.#options.onServing(host)
+    return host
   }
 
   #isDue(host: HostProcess, nowMs: number): boolean {
@@ -156,7 +159,8 @@ export class HostSupply {
   gone(host: HostProcess, how: string): void {
     this.#hosts.delete(host)
     if (host.isToEnd || this.#isClosed) return this.fill()
-    if (host.livedMs > HEALTHY_AFTER_MS) this.#options.onLost(how, 0, host)
+    // One that was ready was ended by somebody, or by code that is contained by other means.
+    if (host.livedMs > HEALTHY_AFTER_MS || host.servedMs > SERVED_MS) this.#options.onLost(how, 0, host)
     else this.#fail(how, host)
     this.fill()
   }

@@ -55,8 +55,9 @@ export interface HostProcessListener {
   /**
    * The process is gone and every call in it has been answered. Called once.
    * @param suspects functions whose code may have brought it down; none if somebody ended it
+   * @param isCertain whether it must have been one of them
    */
-  gone(host: HostProcess, how: string, suspects: readonly string[]): void
+  gone(host: HostProcess, how: string, suspects: readonly string[], isCertain: boolean): void
 }
 
 /** What harmed a host process. */

@@ -117,6 +117,16 @@ export class PlaceQueue<Place> {
     this.#rest()
   }
 
+  /** Refuses what of a function waits. */
+  refuseOf(functionName: string, error: CarpoolError): void {
+    for (const { item } of this.#queue.takeExpired(({ item }) => item.revision.functionName === functionName)) {
+      item.cancellation.onCancel(undefined)
+      this.#standing.lost(this.#options.clock())
+      item.reject(error)
+    }
+    this.#rest()
+  }
+
   /** Refuses whatever waits. */
   close(): void {
     for (const entry of this.#queue.takeExpired(() => true)) {

@@ -3,6 +3,7 @@ import {
   NO_USAGE,
   monotonicClock,
   type Cancellation,
+  type CarpoolError,
   type FunctionLimits,
   type HttpRequest,
   type InvocationResult,
@@ -109,6 +110,11 @@ export class Placement {
   forget(functionName: string): void {
     this.#costs.forget(functionName)
     this.#wallMs.delete(functionName)
+  }
+
+  /** Refuses what of a function still waits. */
+  refuse(functionName: string, error: CarpoolError): void {
+    this.#queue.refuseOf(functionName, error)
   }
 
   /** Refuses what still waits. */

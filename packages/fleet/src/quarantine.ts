@@ -33,11 +33,6 @@ export class Quarantine {
     return [...this.#cells].map(({ host }) => host)
   }
 
-  /** Whether there is a process that takes invocations of the function, or is on its way to. */
-  hostOf(functionName: string): HostProcess | undefined {
-    return this.#cellOf(functionName)?.host
-  }
-
   /** The function that a process is for; of several the one that came first. */
   functionIn(host: HostProcess): string | undefined {
     const [first] = [...this.#cells].find((cell) => cell.host === host)?.functions ?? []

@@ -82,6 +82,7 @@ function fleetOf(script: string, { hostStartTimeoutMs = 60_000 } = {}) {
     },
     machine: new Machine(),
     codeOf: async () => ({ source: '' }),
+    ownerOf: () => 'o',
     isLive: () => true,
     isKeptWarm: () => false,
     keptWarm: () => [],

@@ -123,11 +123,12 @@ export class IsolatePool<P extends Pooled> {
 
   /**
    * Takes an isolate out while its revision stays: the next lease is on a new one. It is disposed when its last lease and its background work have ended.
-   * @returns false if it is not the isolate of its revision any more
+   * @returns false if it is not the isolate of its revision any more, or another one that was set aside has not ended: they would become ever more
    */
   setAside(revision: string, isolate: P): boolean {
     const slot = this.#slots.get(revision)
     if (slot?.isolate !== isolate) return false
+    if ([...this.#retired].some((other) => other.revision === revision && other.isLoaded)) return false
     slot.isPinned = false
     this.#slots.delete(revision)
     this.#retired.add(slot)

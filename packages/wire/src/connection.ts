@@ -38,6 +38,11 @@ export class Connection<In, Out extends { readonly type: string }> {
     stream.once('end', () => close(undefined))
   }
 
+  /** What was sent and the system has not taken yet, in bytes. */
+  get backlogBytes(): number {
+    return this.#writer.bytes + this.#stream.writableLength
+  }
+
   /** Queues a frame; nothing happens if the connection is closed. */
   send(message: Out, text = '', body: Uint8Array = NO_BODY): void {
     if (!this.#open) return

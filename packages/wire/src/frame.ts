@@ -24,6 +24,11 @@ export class FrameWriter {
   #buffer = Buffer.allocUnsafeSlow(FIRST_CAPACITY_BYTES)
   #length = 0
 
+  /** What was appended and not taken yet. */
+  get bytes(): number {
+    return this.#length
+  }
+
   get isEmpty(): boolean {
     return this.#length === 0
   }
