@@ -23,7 +23,7 @@ interface Waiting extends AskingGuest {
 }
 
 /** While there are as many that have been in for long as there are places, one more of which it is not known how long it takes comes in each so many ms. */
-const NEWCOMER_MS = 200
+const NEWCOMER_MS = 1_000
 
 /** A stay costs at least this much, in ms: what costs nothing would always go first. */
 const MIN_COST_MS = 0.02

@@ -37,7 +37,7 @@ export interface StayListener {
 const LEAVE_MS = 20
 
 /** Stays that usually take less than this are short, in ms of CPU. */
-const SHORT_MS = 10
+const SHORT_MS = 100
 /** Weight of the newest stay. */
 const STAY_SMOOTHING = 0.5
 
