@@ -37,6 +37,7 @@ t.test('a tree is its roots with all their descendants', async (t) => {
 
 t.test('a process is named by its script', async (t) => {
   t.equal(programOf('/usr/bin/node\0--flag=/x/y.js\0/home/me/carpool/host/src/process.ts\0'), 'host/src/process.ts')
+  t.equal(programOf('/usr/bin/bwrap\0--unshare-net\0--\0/usr/bin/node\0/home/me/carpool/host/src/process.ts\0'), 'bwrap')
   t.equal(programOf('/opt/bin/workerd\0serve\0hello.capnp\0'), 'workerd')
   t.equal(programOf(''), '')
 })

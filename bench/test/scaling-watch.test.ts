@@ -1,15 +1,8 @@
 import type { HostInfo, HostState } from '@carpool/core'
 import t from 'tap'
 import { entriesOfDeparted, parseStarts } from '../src/scaling/scenarios/departed-entries.ts'
-import type { Call } from '../src/scaling/load/load-order.ts'
-import {
-  cpuCores,
-  everServing,
-  hostChanges,
-  longestGapMs,
-  mostServing,
-  type FleetSample,
-} from '../src/scaling/watch/fleet-sample.ts'
+import type { Call } from '../src/lib/load/load-order.ts'
+import { cpuCores, everServing, hostChanges, longestGapMs, mostServing, type FleetSample } from '../src/lib/watch/fleet-sample.ts'
 
 const sample = (atMs: number, states: readonly HostState[], cpu: Readonly<Record<number, number>> = {}): FleetSample => ({
   atMs,

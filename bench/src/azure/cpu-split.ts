@@ -1,4 +1,4 @@
-import { seededRandom, seedOf } from '../scaling/load/random.ts'
+import { seededRandom, seedOf } from '../lib/load/random.ts'
 
 /** The smallest share of its duration that a function works, before all shares are scaled. */
 const LEAST_SHARE = 0.01

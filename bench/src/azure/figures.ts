@@ -1,5 +1,5 @@
-import { callsThat, distributionOf, latencyMs, type Distribution } from '../scaling/load/call-summary.ts'
-import { cpuCores, servingHosts } from '../scaling/watch/fleet-sample.ts'
+import { callsThat, distributionOf, latencyMs, type Distribution } from '../lib/load/call-summary.ts'
+import { cpuCores, servingHosts } from '../lib/watch/fleet-sample.ts'
 import type { Replayed } from './replay.ts'
 import { correlation, thinned, trailingMean, type Point } from './series.ts'
 

@@ -1,5 +1,5 @@
-import { poissonArrivals } from '../scaling/load/arrivals.ts'
-import { seededRandom, seedOf } from '../scaling/load/random.ts'
+import { poissonArrivals } from '../lib/load/arrivals.ts'
+import { seededRandom, seedOf } from '../lib/load/random.ts'
 import { cpuMsOf, cpuShareOf, factorFor } from './cpu-split.ts'
 import { durationAt } from './duration-curve.ts'
 import type { SampledFunction } from './sample.ts'

@@ -33,11 +33,15 @@ export function selectTree(processes: readonly ProcessReading[], rootPids: reado
   return [...selected]
 }
 
-/** Names a program by its script without the folders above the workspace, else by its binary. @param commandLine as /proc gives it */
+/**
+ * Names a program of Node.js by its script without the folders above the workspace, any other by its binary: what starts a program in a sandbox
+ * has that program's command line in its own. @param commandLine as /proc gives it
+ */
 export function programOf(commandLine: string): string {
   const [binary = '', ...args] = commandLine.split('\0')
-  const script = args.find((arg) => !arg.startsWith('-') && /\.(?:[cm]?[jt]s)$/.test(arg))
-  return script === undefined ? basename(binary) : script.split('/').slice(-3).join('/')
+  const name = basename(binary)
+  const script = name.startsWith('node') ? args.find((arg) => !arg.startsWith('-') && /\.(?:[cm]?[jt]s)$/.test(arg)) : undefined
+  return script === undefined ? name : script.split('/').slice(-3).join('/')
 }
 
 function readMemory(pid: number): Pick<TreeMember, 'residentBytes' | 'proportionalBytes'> | undefined {

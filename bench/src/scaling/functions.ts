@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { bundleOf } from '../lib/bundle.ts'
 import { repositoryPath } from '../lib/repository.ts'
 
 /** The example that calculates: its query says how much. */
@@ -27,9 +28,4 @@ export function loggingCalcBundle(): string {
       return calc.fetch(request)
     } } }
   })`
-}
-
-/** Turns the source of a function that imports nothing into a bundle. @param label makes it code of its own, which shares no code cache */
-export function bundleOf(source: string, label: string): string {
-  return `(() => { /* ${label} */ ${source.replace('export default', 'const handler =')}\nreturn { default: handler } })`
 }

@@ -1,7 +1,7 @@
-import { startBenchServer, type BenchServer } from './bench-server.ts'
+import { startBenchServer, type BenchServer } from '../lib/bench-server.ts'
 import { CALC_FOLDER, calcPath } from './functions.ts'
-import { goodPerSecond } from './load/call-summary.ts'
-import { runLoad } from './load/generator.ts'
+import { goodPerSecond } from '../lib/load/call-summary.ts'
+import { runLoad } from '../lib/load/generator.ts'
 
 export interface RateOptions {
   readonly paths: readonly string[]

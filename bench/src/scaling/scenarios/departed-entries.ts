@@ -1,4 +1,4 @@
-import type { Call } from '../load/load-order.ts'
+import type { Call } from '../../lib/load/load-order.ts'
 
 /** The beginning of an entry, as the function logged it. */
 export interface Start {

@@ -3,10 +3,10 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { text } from 'node:stream/consumers'
 import type { Verdict } from '../../lib/verdict.ts'
-import { startBenchServer } from '../bench-server.ts'
+import { startBenchServer } from '../../lib/bench-server.ts'
 import { HELLO_FILE, SLEEPER_FILE } from '../functions.ts'
-import { runLoad } from '../load/generator.ts'
-import type { Measured } from '../scenario.ts'
+import { runLoad } from '../../lib/load/generator.ts'
+import type { Measured } from '../../lib/scenario.ts'
 
 const CLIENTS = 8
 const CALLS_EACH = 20

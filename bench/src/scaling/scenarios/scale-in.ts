@@ -2,16 +2,16 @@
 import { progress } from '../../lib/report.ts'
 import { renderTable, type Column } from '../../lib/table.ts'
 import { atLeast, atMost } from '../../lib/verdict.ts'
-import { startBenchServer } from '../bench-server.ts'
+import { startBenchServer } from '../../lib/bench-server.ts'
 import { decisionBlock } from '../decision-line.ts'
 import { CALC_FOLDER, calcPath, SLEEPER_FILE } from '../functions.ts'
-import { evenArrivals, type Phase } from '../load/arrivals.ts'
-import { callsThat, endLine } from '../load/call-summary.ts'
-import { startGenerator } from '../load/generator.ts'
-import { epochMs } from '../load/timed-call.ts'
+import { evenArrivals, type Phase } from '../../lib/load/arrivals.ts'
+import { callsThat, endLine } from '../../lib/load/call-summary.ts'
+import { startGenerator } from '../../lib/load/generator.ts'
+import { epochMs } from '../../lib/load/timed-call.ts'
 import { oneHostPeak } from '../peak.ts'
-import type { Measured, ScenarioOptions } from '../scenario.ts'
-import { hostChanges, mostServing } from '../watch/fleet-sample.ts'
+import type { Measured, ScenarioOptions } from '../../lib/scenario.ts'
+import { hostChanges, mostServing } from '../../lib/watch/fleet-sample.ts'
 
 const LEVEL = 5
 const HIGH_OF_PEAK = 1.5

@@ -2,13 +2,13 @@
 import { milliseconds } from '../../lib/quantities.ts'
 import { renderTable, type Column } from '../../lib/table.ts'
 import { atMost } from '../../lib/verdict.ts'
-import { startBenchServer } from '../bench-server.ts'
+import { startBenchServer } from '../../lib/bench-server.ts'
 import { SLEEPER_FILE } from '../functions.ts'
-import { arrivalsAtOnce } from '../load/arrivals.ts'
-import { callsThat, distributionOf, endLine, latencyMs } from '../load/call-summary.ts'
-import { runLoad } from '../load/generator.ts'
-import type { Measured, ScenarioOptions } from '../scenario.ts'
-import { everServing, longestGapMs, mostServing } from '../watch/fleet-sample.ts'
+import { arrivalsAtOnce } from '../../lib/load/arrivals.ts'
+import { callsThat, distributionOf, endLine, latencyMs } from '../../lib/load/call-summary.ts'
+import { runLoad } from '../../lib/load/generator.ts'
+import type { Measured, ScenarioOptions } from '../../lib/scenario.ts'
+import { everServing, longestGapMs, mostServing } from '../../lib/watch/fleet-sample.ts'
 
 const CALLS = 1_000
 const ROUNDS = 3

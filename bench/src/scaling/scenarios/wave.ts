@@ -1,15 +1,15 @@
 /** A square wave of load adds hosts once, and a burst after a minute of idleness takes none away. */
 import { renderTable, type Column } from '../../lib/table.ts'
 import { atMost } from '../../lib/verdict.ts'
-import { startBenchServer } from '../bench-server.ts'
+import { startBenchServer } from '../../lib/bench-server.ts'
 import { decisionBlock } from '../decision-line.ts'
 import { CALC_FOLDER, calcPath } from '../functions.ts'
-import { evenArrivals, type Phase } from '../load/arrivals.ts'
-import { endLine } from '../load/call-summary.ts'
-import { runLoad } from '../load/generator.ts'
+import { evenArrivals, type Phase } from '../../lib/load/arrivals.ts'
+import { endLine } from '../../lib/load/call-summary.ts'
+import { runLoad } from '../../lib/load/generator.ts'
 import { oneHostPeak } from '../peak.ts'
-import type { Measured, ScenarioOptions } from '../scenario.ts'
-import { hostChanges, mostServing, type FleetSample } from '../watch/fleet-sample.ts'
+import type { Measured, ScenarioOptions } from '../../lib/scenario.ts'
+import { hostChanges, mostServing, type FleetSample } from '../../lib/watch/fleet-sample.ts'
 
 const LEVEL = 5
 const PERIODS = 4

@@ -47,14 +47,15 @@ export class HttpConnection {
   }
 
   /** @throws Error with a code if the connection breaks, {@link ConnectionClosed} if the server closes it */
-  get(path: string): Promise<Answer> {
+  request(method: 'GET' | 'POST', path: string): Promise<Answer> {
     const { promise, resolve, reject } = Promise.withResolvers<Answer>()
     if (!this.#isOpen) {
       reject(new ConnectionClosed())
       return promise
     }
     this.#waiting = { resolve, reject }
-    this.#socket.write(`GET ${path} HTTP/1.1\r\nhost: ${this.#host}\r\n\r\n`, 'latin1')
+    const length = method === 'POST' ? 'content-length: 0\r\n' : ''
+    this.#socket.write(`${method} ${path} HTTP/1.1\r\nhost: ${this.#host}\r\n${length}\r\n`, 'latin1')
     return promise
   }
 

@@ -1,13 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { ConnectionPool } from './connection-pool.ts'
 import type { HttpConnection } from './http-connection.ts'
-import type { Call, ClosedOrder } from './load-order.ts'
+import type { Call, CallOrder, ClosedOrder } from './load-order.ts'
 import { epochMs, failedCall, timedCall } from './timed-call.ts'
 
 export interface ClosedLoad {
   readonly order: ClosedOrder
-  readonly paths: readonly string[]
-  readonly leaveAfterMs: number | undefined
+  readonly callOrder: CallOrder
   readonly pool: ConnectionPool
   readonly stopping: AbortSignal
 }
@@ -16,16 +15,13 @@ export interface ClosedLoad {
 const RECONNECT_PAUSE_MS = 100
 
 /** Runs all clients until each has made its calls, the time is over or they are stopped. */
-export async function runClosedLoad(
-  { order, paths, leaveAfterMs, pool, stopping }: ClosedLoad,
-  beganMs: number,
-): Promise<Call[]> {
+export async function runClosedLoad({ order, callOrder, pool, stopping }: ClosedLoad, beganMs: number): Promise<Call[]> {
   const { clients, rampMs = 0, durationMs = Number.POSITIVE_INFINITY, callsEach = Number.POSITIVE_INFINITY } = order
   const calls: Call[] = []
   const isOver = (): boolean => stopping.aborted || epochMs() - beganMs >= durationMs
 
   const runClient = async (client: number): Promise<void> => {
-    const path = client % paths.length
+    const path = client % callOrder.paths.length
     if (rampMs > 0) await pause(client * rampMs, stopping)
     let connection: HttpConnection | undefined
     for (let made = 0; made < callsEach && !isOver(); made++) {
@@ -34,12 +30,12 @@ export async function runClosedLoad(
         try {
           connection = await pool.acquire()
         } catch (error) {
-          calls.push(failedCall({ path, dueMs, leaveAfterMs }, dueMs, error))
+          calls.push(failedCall({ path, dueMs }, dueMs, error))
           await pause(RECONNECT_PAUSE_MS, stopping)
           continue
         }
       }
-      const call = await timedCall(connection, paths[path] ?? '/', { path, dueMs: epochMs(), leaveAfterMs })
+      const call = await timedCall(connection, callOrder, { path, dueMs: epochMs() })
       calls.push(call)
       const pauseMs = pauseAfter(call, order)
       if (pauseMs > 0) await pause(pauseMs, stopping)

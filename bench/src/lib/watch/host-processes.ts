@@ -1,6 +1,6 @@
-import { isCarpoolHost } from '../../lib/carpool-server.ts'
-import { readProc, readProcesses } from '../../lib/process-table.ts'
-import { programOf } from '../../lib/process-tree.ts'
+import { isCarpoolHost } from '../carpool-server.ts'
+import { readProc, readProcesses } from '../process-table.ts'
+import { programOf, selectTree } from '../process-tree.ts'
 
 /** A host process at one moment, as the system has it. */
 export interface HostProcess {
@@ -15,8 +15,9 @@ const programs = new Map<number, string>()
 
 /** The host processes that a server has started and that are still there, those that try out a deploy included. */
 export function readHostProcesses(serverPid: number): HostProcess[] {
-  return readProcesses()
-    .filter(({ pid, parentPid }) => parentPid === serverPid && isCarpoolHost(programAt(pid)))
+  // The programs of a sandbox may stand between the server and a host.
+  return selectTree(readProcesses(), [serverPid])
+    .filter(({ pid }) => isCarpoolHost(programAt(pid)))
     .map(({ pid, cpuSeconds }) => ({ pid, cpuSeconds, residentBytes: residentBytes(pid) }))
 }
 

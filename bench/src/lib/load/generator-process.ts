@@ -11,7 +11,7 @@ import { epochMs } from './timed-call.ts'
 const DEFAULT_MAX_CONNECTIONS = 12_000
 
 const [order] = (await once(process, 'message')) as [LoadOrder]
-const { paths, load, leaveAfterMs } = order
+const { load } = order
 // Whoever started this process is gone, and with it the sense of the load.
 process.once('disconnect', () => process.exit(1))
 if (order.takesPrecedence === true) takePrecedence()
@@ -29,7 +29,7 @@ process.once('message', () => stopping.abort())
 await delay(Math.max(0, beganMs - epochMs()))
 
 const startCpu = process.cpuUsage()
-const given = { paths, leaveAfterMs, pool, stopping: stopping.signal }
+const given = { callOrder: order, pool, stopping: stopping.signal }
 const { calls, latestStartMs } =
   load.kind === 'open'
     ? await runOpenLoad({ order: load, ...given }, beganMs)

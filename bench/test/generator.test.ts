@@ -2,9 +2,9 @@ import { once } from 'node:events'
 import { createServer, type Server } from 'node:http'
 import { createServer as createTcpServer, type AddressInfo, type Socket } from 'node:net'
 import t from 'tap'
-import { arrivalsAtOnce, evenArrivals } from '../src/scaling/load/arrivals.ts'
-import { endCounts, endLine } from '../src/scaling/load/call-summary.ts'
-import { runLoad, startGenerator } from '../src/scaling/load/generator.ts'
+import { arrivalsAtOnce, evenArrivals } from '../src/lib/load/arrivals.ts'
+import { endCounts, endLine } from '../src/lib/load/call-summary.ts'
+import { runLoad, startGenerator } from '../src/lib/load/generator.ts'
 
 type Handler = Parameters<typeof createServer>[1]
 
@@ -24,7 +24,10 @@ const answering = await listen((request, response) => {
   if (request.url === '/refuse') {
     response.writeHead(503, { 'retry-after': '2', 'x-carpool-error': 'saturated', 'content-length': '2' }).end('no')
   } else if (request.url === '/reset') request.socket.destroy()
-  else if (request.url !== '/never') response.writeHead(200, { 'content-length': '4' }).end('text')
+  else if (request.url === '/method') {
+    const method = request.method ?? ''
+    response.writeHead(200, { 'content-length': method.length, 'x-carpool-invocation': '42' }).end(method)
+  } else if (request.url !== '/never') response.writeHead(200, { 'content-length': '4' }).end('text')
 })
 
 t.test('an open load makes every call on its path, over connections that are kept', async (t) => {
@@ -41,6 +44,16 @@ t.test('an open load makes every call on its path, over connections that are kep
   t.ok(connectionsOpened <= 3 && answering.connections() - before === connectionsOpened)
   t.ok(latestStartMs >= 0)
   t.ok(calls.every(({ dueMs, sentMs, endedMs }) => dueMs >= beganMs && sentMs >= dueMs && endedMs >= sentMs))
+})
+
+t.test('answers are compared with what they are to be, and calls know their ids if they are asked to', async (t) => {
+  const load = { kind: 'open', dueMs: arrivalsAtOnce(4) } as const
+  const order = { origin: answering.origin, paths: ['/method', '/a'], load }
+  const { calls } = await runLoad({ ...order, method: 'POST', bodies: ['POST', 'other'], keepsIds: true })
+  t.strictSame(endCounts(calls), { '200': 2, 'wrong answer': 2 })
+  t.ok(calls.every(({ path, id, failure }) => (path === 0 ? id === '42' : failure === 'wrong answer')))
+  const { calls: others } = await runLoad({ ...order, bodies: ['GET', 'text'] })
+  t.ok(others.every(({ status, failure, id }) => status === 200 && failure === undefined && id === undefined))
 })
 
 t.test('calls at once have their connections beforehand, and none is left out', async (t) => {

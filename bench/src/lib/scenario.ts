@@ -1,5 +1,5 @@
-import type { TableStyle } from '../lib/table.ts'
-import type { Verdict } from '../lib/verdict.ts'
+import type { TableStyle } from './table.ts'
+import type { Verdict } from './verdict.ts'
 
 export interface ScenarioOptions {
   /** Shorter, and without what needs minutes: to see whether things work rather than how well. */
@@ -15,5 +15,5 @@ export interface Measured {
   readonly results: unknown
 }
 
-/** One claim of the product about scaling, tried with real processes. */
+/** One claim of the product, tried with real processes. */
 export type Scenario = (options: ScenarioOptions) => Promise<Measured>

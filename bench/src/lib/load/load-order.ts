@@ -29,6 +29,10 @@ export interface LoadOrder {
   readonly origin: string
   /** Open: call n goes to path n, over and over. Closed: client n calls path n, over and over. */
   readonly paths: readonly string[]
+  /** Default: GET. A POST has an empty body. */
+  readonly method?: 'GET' | 'POST'
+  /** What a good answer on each path says, up to {@link MAX_BODY_CHARACTERS}; any other is a failure. Default: that is not looked at. */
+  readonly bodies?: readonly string[]
   readonly load: OpenOrder | ClosedOrder
   /** Connections that are opened before the load begins. A closed load opens one for each client. Default: 0. */
   readonly openConnections?: number
@@ -38,7 +42,15 @@ export interface LoadOrder {
   readonly leaveAfterMs?: number
   /** Asks the system to run this generator before others: for the one whose latencies are to be those of the server alone. */
   readonly takesPrecedence?: boolean
+  /** Has each call say its id, so that it can be found in the ledger. */
+  readonly keepsIds?: boolean
 }
+
+/** What every call of a load has in common. */
+export type CallOrder = Pick<LoadOrder, 'paths' | 'method' | 'bodies' | 'leaveAfterMs' | 'keepsIds'>
+
+/** As much of an answer's body is looked at. */
+export const MAX_BODY_CHARACTERS = 256
 
 /** One call. Times are in ms of the epoch with fractions, so that they can be set against those of other processes. */
 export interface Call {
@@ -55,7 +67,9 @@ export interface Call {
   /** The code of Carpool's own errors, from `x-carpool-error`. */
   readonly code?: string
   readonly retryAfterSeconds?: number
-  /** Why there is no answer: `left`, or the code of a broken connection. */
+  /** From `x-carpool-invocation`; only if the order wants it. */
+  readonly id?: string
+  /** Why there is no answer, or none that counts: `left`, the code of a broken connection, or `wrong answer`. */
   readonly failure?: string
 }
 

@@ -1,10 +1,10 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { arrivalsAtOnce, evenArrivals, poissonArrivals } from '../src/scaling/load/arrivals.ts'
-import { distributionOf, endLine, endOf, goodPerSecond, latencyMs } from '../src/scaling/load/call-summary.ts'
-import type { Call } from '../src/scaling/load/load-order.ts'
-import { seededRandom, seedOf } from '../src/scaling/load/random.ts'
-import { ResponseReader, type Answer } from '../src/scaling/load/response-reader.ts'
+import { arrivalsAtOnce, evenArrivals, poissonArrivals } from '../src/lib/load/arrivals.ts'
+import { distributionOf, endLine, endOf, goodPerSecond, latencyMs } from '../src/lib/load/call-summary.ts'
+import { MAX_BODY_CHARACTERS, type Call } from '../src/lib/load/load-order.ts'
+import { seededRandom, seedOf } from '../src/lib/load/random.ts'
+import { ResponseReader, type Answer } from '../src/lib/load/response-reader.ts'
 
 t.test('calls at once are all due at the beginning', async (t) => {
   t.strictSame([...arrivalsAtOnce(3)], [0, 0, 0])
@@ -87,16 +87,18 @@ const answerText = (status: number, headers: readonly string[], body: string): s
 
 t.test('answers are read the same from any pieces they come in, one after the other', async (t) => {
   const answers = [
-    answerText(200, ['x-other: 1'], 'hello\r\n\r\nworld'),
+    answerText(200, ['x-other: 1', 'X-Carpool-Invocation: abc'], 'hello\r\n\r\nworld'),
     answerText(503, ['Retry-After: 2', 'x-carpool-error: saturated'], '{}'),
     'HTTP/1.1 204 No Content\r\n\r\n',
     answerText(200, ['Connection: close'], ''),
+    answerText(200, [], 'x'.repeat(2 * MAX_BODY_CHARACTERS)),
   ]
   const expected: Answer[] = [
-    { status: 200, closes: false },
-    { status: 503, code: 'saturated', retryAfterSeconds: 2, closes: false },
-    { status: 204, closes: false },
-    { status: 200, closes: true },
+    { status: 200, id: 'abc', closes: false, body: 'hello\r\n\r\nworld' },
+    { status: 503, code: 'saturated', retryAfterSeconds: 2, closes: false, body: '{}' },
+    { status: 204, closes: false, body: '' },
+    { status: 200, closes: true, body: '' },
+    { status: 200, closes: false, body: 'x'.repeat(MAX_BODY_CHARACTERS) },
   ]
   fc.assert(
     fc.property(fc.array(fc.integer({ min: 1, max: 60 }), { minLength: 1, maxLength: 20 }), (sizes) => {
@@ -134,6 +136,7 @@ t.test('calls end good, refused, left or failed', async (t) => {
   t.equal(endOf(call({ status: 504, code: 'timeout' })), 'failed')
   t.equal(endOf(call({ failure: 'left' })), 'left')
   t.equal(endOf(call({ failure: 'ECONNRESET' })), 'failed')
+  t.equal(endOf(call({ status: 200, failure: 'wrong answer' })), 'failed')
   t.equal(endLine([]), 'none')
   t.equal(
     endLine([call({ status: 503, code: 'draining' }), call({ status: 200 }), call({ status: 200 })]),

@@ -1,11 +1,10 @@
 import type { ConnectionPool } from './connection-pool.ts'
-import type { Call, OpenOrder } from './load-order.ts'
+import type { Call, CallOrder, OpenOrder } from './load-order.ts'
 import { epochMs, failedCall, timedCall } from './timed-call.ts'
 
 export interface OpenLoad {
   readonly order: OpenOrder
-  readonly paths: readonly string[]
-  readonly leaveAfterMs: number | undefined
+  readonly callOrder: CallOrder
   readonly pool: ConnectionPool
   readonly stopping: AbortSignal
 }
@@ -16,7 +15,7 @@ export interface Loaded {
 }
 
 /** Begins every call when it is due, or as soon after as the process can, and never leaves one out unless it is stopped. */
-export async function runOpenLoad({ order, paths, leaveAfterMs, pool, stopping }: OpenLoad, beganMs: number): Promise<Loaded> {
+export async function runOpenLoad({ order, callOrder, pool, stopping }: OpenLoad, beganMs: number): Promise<Loaded> {
   const calls: Call[] = []
   let latestStartMs = 0
   let underWay = 0
@@ -24,10 +23,10 @@ export async function runOpenLoad({ order, paths, leaveAfterMs, pool, stopping }
   const allEnded = Promise.withResolvers<void>()
 
   const makeCall = async (index: number, dueMs: number): Promise<void> => {
-    const plan = { path: index % paths.length, dueMs, leaveAfterMs }
+    const plan = { path: index % callOrder.paths.length, dueMs }
     try {
       const connection = await pool.acquire()
-      calls.push(await timedCall(connection, paths[plan.path] ?? '/', plan))
+      calls.push(await timedCall(connection, callOrder, plan))
       pool.release(connection)
     } catch (error) {
       calls.push(failedCall(plan, epochMs(), error))

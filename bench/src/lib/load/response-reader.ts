@@ -1,10 +1,15 @@
+import { MAX_BODY_CHARACTERS } from './load-order.ts'
+
 /** What a load generator looks at of an answer. */
 export interface Answer {
   readonly status: number
   readonly code?: string
+  readonly id?: string
   readonly retryAfterSeconds?: number
   /** The server closes the connection after it. */
   readonly closes: boolean
+  /** As much of it as is looked at, a character for each byte. */
+  readonly body: string
 }
 
 const HEAD_END = '\r\n\r\n'
@@ -15,7 +20,8 @@ const HEAD_END = '\r\n\r\n'
  */
 export class ResponseReader {
   #head = ''
-  #answer: Answer | undefined
+  #answer: Omit<Answer, 'body'> | undefined
+  #body = ''
   #bytesLeft = 0
 
   /** @returns the answer once its last byte is there @throws Error if it is none */
@@ -29,24 +35,28 @@ export class ResponseReader {
       const head = this.#head.slice(0, end)
       this.#bytesLeft = bodyLength(head) + end + HEAD_END.length - this.#head.length
       this.#answer = parseHead(head)
+      this.#body = this.#head.slice(end + HEAD_END.length, end + HEAD_END.length + MAX_BODY_CHARACTERS)
       this.#head = ''
     } else {
       this.#bytesLeft -= bytes.length
+      this.#body += bytes.toString('latin1', 0, MAX_BODY_CHARACTERS - this.#body.length)
     }
     if (this.#bytesLeft > 0) return undefined
     if (this.#bytesLeft < 0) throw new Error('There is more than the answer.')
     const answer = this.#answer
     this.#answer = undefined
-    return answer
+    return { ...answer, body: this.#body }
   }
 }
 
-function parseHead(head: string): Answer {
+function parseHead(head: string): Omit<Answer, 'body'> {
   const code = headerOf(head, 'x-carpool-error')
+  const id = headerOf(head, 'x-carpool-invocation')
   const retryAfter = headerOf(head, 'retry-after')
   return {
     status: statusOf(head),
     ...(code !== undefined && { code }),
+    ...(id !== undefined && { id }),
     ...(retryAfter !== undefined && { retryAfterSeconds: Number(retryAfter) }),
     closes: headerOf(head, 'connection')?.toLowerCase() === 'close',
   }
@@ -67,7 +77,7 @@ function bodyLength(head: string): number {
 }
 
 const PATTERNS = new Map(
-  ['content-length', 'retry-after', 'connection', 'x-carpool-error'].map((name) => [
+  ['content-length', 'retry-after', 'connection', 'x-carpool-error', 'x-carpool-invocation'].map((name) => [
     name,
     new RegExp(`\\r\\n${name}: *([^\\r]*)`, 'i'),
   ]),

@@ -1,12 +1,12 @@
-import { percentile } from '../../lib/statistics.ts'
+import { percentile } from '../statistics.ts'
 import type { Call } from './load-order.ts'
 
 /** What became of a call: `refused` is a 429 or 503 of Carpool's own, `left` a client that did not wait, `failed` anything else. */
 export type CallEnd = 'good' | 'refused' | 'left' | 'failed'
 
 export function endOf({ status, code, failure }: Call): CallEnd {
+  if (failure !== undefined) return failure === 'left' ? 'left' : 'failed'
   if (status >= 200 && status < 300) return 'good'
-  if (failure === 'left') return 'left'
   return (status === 429 || status === 503) && code !== undefined ? 'refused' : 'failed'
 }
 

@@ -1,25 +1,22 @@
 import { ClientLeft, type HttpConnection } from './http-connection.ts'
-import type { Call } from './load-order.ts'
+import type { Call, CallOrder } from './load-order.ts'
 
 /** Now, in ms of the epoch with fractions. */
 export function epochMs(): number {
   return performance.timeOrigin + performance.now()
 }
 
-export interface CallPlan {
-  readonly path: number
-  readonly dueMs: number
-  readonly leaveAfterMs: number | undefined
-}
+export type CallPlan = Pick<Call, 'path' | 'dueMs'>
 
 /** Makes a call over a connection and says what became of it. */
-export async function timedCall(connection: HttpConnection, path: string, plan: CallPlan): Promise<Call> {
+export async function timedCall(connection: HttpConnection, order: CallOrder, plan: CallPlan): Promise<Call> {
   const sentMs = epochMs()
-  const { leaveAfterMs } = plan
+  const { paths, method = 'GET', bodies, leaveAfterMs, keepsIds = false } = order
   const leaving =
     leaveAfterMs === undefined ? undefined : setTimeout(() => connection.close(new ClientLeft()), Math.max(0, leaveAfterMs))
   try {
-    const { status, code, retryAfterSeconds } = await connection.get(path)
+    const { status, code, id, retryAfterSeconds, body } = await connection.request(method, paths[plan.path] ?? '/')
+    const isWrong = bodies !== undefined && status === 200 && body !== bodies[plan.path]
     return {
       path: plan.path,
       dueMs: plan.dueMs,
@@ -27,7 +24,9 @@ export async function timedCall(connection: HttpConnection, path: string, plan: 
       endedMs: epochMs(),
       status,
       ...(code !== undefined && { code }),
+      ...(keepsIds && id !== undefined && { id }),
       ...(retryAfterSeconds !== undefined && { retryAfterSeconds }),
+      ...(isWrong && { failure: 'wrong answer' }),
     }
   } catch (error) {
     return failedCall(plan, sentMs, error)

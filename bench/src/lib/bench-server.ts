@@ -1,9 +1,9 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import type { DeployRequest, FunctionLimits, StatusInfo } from '@carpool/core'
-import { startCarpool, type CarpoolServer } from '../lib/carpool-server.ts'
-import { temporaryFolder } from '../lib/temporary-folder.ts'
+import type { DeployRequest, FunctionInfo, FunctionLimits, StatusInfo } from '@carpool/core'
+import { startCarpool, type CarpoolServer } from './carpool-server.ts'
+import { temporaryFolder } from './temporary-folder.ts'
 import { readHostProcesses } from './watch/host-processes.ts'
 import { watchFleet, type FleetWatch } from './watch/fleet-watch.ts'
 
@@ -15,6 +15,10 @@ export interface BenchServer extends AsyncDisposable {
   status(): Promise<StatusInfo>
   /** Deploys a bundle with limits. */
   deployBundle(name: string, code: string, limits?: Partial<FunctionLimits>): Promise<void>
+  /** `GET /v1/functions` */
+  functions(): Promise<readonly FunctionInfo[]>
+  /** `DELETE /v1/functions/:name` */
+  deleteFunction(name: string): Promise<void>
   /** Samples the hosts until it is stopped. @param intervalMs default: 50 */
   watch(intervalMs?: number): Promise<FleetWatch>
   /** Polls until the status is as wanted. @throws Error if it is not within `timeoutMs` */
@@ -38,11 +42,13 @@ export async function startBenchServer({ flags = [], dataDir: given }: BenchServ
   const dataDir = given ?? join(stack.use(await temporaryFolder()).path, 'data')
   const carpool = stack.use(await startCarpool({ dataDir, flags }))
   const { adminUrl, token } = readAnnouncement(join(dataDir, 'state'))
-  const headers = { 'authorization': `Bearer ${token}`, 'content-type': 'application/json' }
+  const authorization = `Bearer ${token}`
   const control = async (path: string, init: RequestInit = {}): Promise<unknown> => {
+    const headers = { authorization, ...(init.body !== undefined && { 'content-type': 'application/json' }) }
     const response = await fetch(adminUrl + path, { ...init, headers })
-    if (!response.ok) throw new Error(`${path} answered ${response.status}: ${await response.text()}`)
-    return response.json()
+    const text = await response.text()
+    if (!response.ok) throw new Error(`${path} answered ${response.status}: ${text}`)
+    return text === '' ? undefined : JSON.parse(text)
   }
   const status = async (): Promise<StatusInfo> => (await control('/v1/status')) as StatusInfo
   const until: BenchServer['until'] = async (wanted, isThere, timeoutMs = UNTIL_TIMEOUT_MS) => {
@@ -62,6 +68,8 @@ export async function startBenchServer({ flags = [], dataDir: given }: BenchServ
       const body: DeployRequest = { code, sourceMap, limits }
       await control(`/v1/functions/${name}/revisions`, { method: 'POST', body: JSON.stringify(body) })
     },
+    functions: async () => ((await control('/v1/functions')) as { functions: FunctionInfo[] }).functions,
+    deleteFunction: async (name) => void (await control(`/v1/functions/${name}`, { method: 'DELETE' })),
     watch: (intervalMs = SAMPLE_INTERVAL_MS) => watchFleet({ adminUrl, token, serverPid: carpool.pid, intervalMs }),
     until,
     untilSettled: () =>
