@@ -7,6 +7,7 @@ const HEAD = 'POST /f/ HTTP/1.1\r\nHost: x\r\n'
 const CHUNKED = `${HEAD}Transfer-Encoding: chunked\r\n\r\n`
 const LENGTH = `export default { fetch: async (request) => new Response(String((await request.arrayBuffer()).byteLength)) }`
 const HELD_MS = 200
+const HONEST_MS = 4000
 
 t.test('limits of a request', async (t) => {
   const server = await startServer(t, ['--max-body-bytes', '1000', '--max-headers', '10', '--max-url-bytes', '100'])
@@ -86,16 +87,12 @@ t.test('limits of a request', async (t) => {
   await checkMetrics(t, server)
 })
 
+function timesOf(heldMs: number): readonly string[] {
+  return ['--header-timeout-ms', String(heldMs), '--body-timeout-ms', String(heldMs), '--body-bytes-per-second', '1000000']
+}
+
 t.test('limits on time', async (t) => {
-  const times = [
-    '--header-timeout-ms',
-    String(HELD_MS),
-    '--body-timeout-ms',
-    String(HELD_MS),
-    '--body-bytes-per-second',
-    '1000000',
-  ]
-  const server = await startServer(t, times)
+  const server = await startServer(t, timesOf(HELD_MS))
   await server.deploy('f', LENGTH)
   const slow: ReadonlyArray<readonly [what: string, text: string, next: string]> = [
     ['a connection on which nothing comes', '', ''],
@@ -119,12 +116,16 @@ t.test('limits on time', async (t) => {
       }),
     ),
   )
-  await t.test('what came before is answered', async (t) => {
-    const client = await connectRaw(t, server.url)
-    client.send(`GET /f/ HTTP/1.1\r\nHost: x\r\n\r\n${HEAD}`)
-    t.match(await client.answer(), { status: 200, body: '0' })
-    await checkRefused(t, client, { status: 408, code: 'request-timeout', limit: /200 ms/ })
-  })
+})
+
+t.test('what came before something that takes too long is answered', async (t) => {
+  // An honest request has to arrive in this time also on a machine with a lot to do.
+  const server = await startServer(t, timesOf(HONEST_MS))
+  await server.deploy('f', LENGTH)
+  const client = await connectRaw(t, server.url)
+  client.send(`GET /f/ HTTP/1.1\r\nHost: x\r\n\r\n${HEAD}`)
+  t.match(await client.answer(), { status: 200, body: '0' })
+  await checkRefused(t, client, { status: 408, code: 'request-timeout', limit: new RegExp(`${HONEST_MS} ms`) })
   t.equal(await (await server.get('/f/', { method: 'POST', body: 'hello' })).text(), '5')
 })
 

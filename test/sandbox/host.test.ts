@@ -1,7 +1,8 @@
 /** The hosts of a real server, as the kernel sees them. */
-import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
-import { join } from 'node:path'
+import { existsSync, readdirSync, readFileSync, readlinkSync } from 'node:fs'
+import { basename, join } from 'node:path'
 import t, { type Test } from 'tap'
+import { ownGroups } from '../../packages/sandbox/src/cgroup/own-groups.ts'
 import { startServer, until, type TestServer } from '../support/server.ts'
 import { doctor } from './support/doctor.ts'
 
@@ -104,22 +105,24 @@ t.test('a host that serves has every layer that doctor tells of', async (t) => {
     )
   })
   t.test('control groups', needs('cgroup-memory', 'cgroup-tasks'), async (t) => {
-    const groups = groupsOf(pid)
-    t.ok(groups.length > 0)
-    await server.stop()
-    // The server takes them away when the process is gone, which may be a moment later than it ends itself.
-    t.ok(
-      groups.every((name) => name.startsWith(`carpool-${serverPid}-`)),
-      groups.join(),
-    )
+    const folders = groupFoldersOf(pid)
+    t.strictSame([...folders.keys()].toSorted(), ['memory', 'pids'])
+    for (const folder of folders.values()) {
+      t.ok(basename(folder).startsWith(`carpool-${serverPid}-`), folder)
+      t.ok(existsSync(folder), folder)
+    }
+    process.kill(pid, 'SIGKILL')
+    // The server takes them away when the last process of the host is gone.
+    await until(async () => [...folders.values()].every((folder) => !existsSync(folder)))
   })
 })
 
-function groupsOf(pid: number): readonly string[] {
-  return fileOf(pid, 'cgroup')
-    .split('\n')
-    .map((line) => line.split('/').at(-1) ?? '')
-    .filter((name) => name.startsWith('carpool-'))
+/** Where the control groups of a process are, by controller. */
+function groupFoldersOf(pid: number): ReadonlyMap<string, string> {
+  const groups = ownGroups(fileOf(pid, 'cgroup'), fileOf('self', 'mountinfo'), (folder) =>
+    readFileSync(join(folder, 'cgroup.controllers'), 'utf8'),
+  )
+  return new Map([...groups].map(([controller, { folder }]) => [controller, folder]))
 }
 
 t.test('CPU and memory are those of the host, not of what stands in front of it', async (t) => {

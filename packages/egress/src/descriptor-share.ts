@@ -1,6 +1,6 @@
-import { readFileSync } from 'node:fs'
+import { openFileLimit } from '@carpool/core/open-file-limit'
 
-/** Share of the files that the process may have open which connections of functions may take; the rest is for clients, hosts and the ledger. */
+/** Share of the files that the process may have open which connections of functions may take; clients have 0.65, hosts and the ledger the rest. */
 const SHARE = 0.25
 
 /**
@@ -9,13 +9,4 @@ const SHARE = 0.25
  */
 export function affordableConnections(maxConnections: number, maxOpenFiles = openFileLimit()): number {
   return Math.max(1, Math.min(maxConnections, Math.floor(maxOpenFiles * SHARE)))
-}
-
-function openFileLimit(): number {
-  try {
-    const [, soft] = /^Max open files\s+(\d+)/m.exec(readFileSync('/proc/self/limits', 'utf8')) ?? []
-    return soft === undefined ? Number.POSITIVE_INFINITY : Number(soft)
-  } catch {
-    return Number.POSITIVE_INFINITY
-  }
 }

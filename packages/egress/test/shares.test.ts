@@ -2,6 +2,7 @@
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import t from 'tap'
+import { affordableConnections } from '../src/descriptor-share.ts'
 import { createTestFetcher, fetchBy, fetcher, listen, text, upstream, type Result } from './fixtures/upstream.ts'
 
 t.test('a flood that nobody answers leaves another function its connections', async (t) => {
@@ -128,4 +129,12 @@ t.test('an abort storm leaves nothing open', async (t) => {
   }
   t.same(egress.reading, { open: 0, waiting: 0, connections: 0, memoryBytes: 0 })
   while (open.size > 0) await new Promise((resolve) => setImmediate(resolve))
+})
+
+t.test('connections leave files for clients, hosts and the ledger', async (t) => {
+  t.equal(affordableConnections(100, 1000), 100)
+  t.equal(affordableConnections(1000, 1000), 250, 'of 1000, clients have 650')
+  t.equal(affordableConnections(1000, 1), 1)
+  t.equal(affordableConnections(1000, Infinity), 1000)
+  t.ok(affordableConnections(1_000_000) > 10)
 })

@@ -35,13 +35,24 @@ export class BodyReader {
     return budget.open(() => connection.body?.fail(tooManyBuffered(limits.maxBufferedBytes)))
   }
 
-  /** @throws CarpoolError `body-too-large`, `request-timeout`, `saturated`, `bad-request` */
-  async read(connection: ClientConnection, incoming: IncomingMessage, holding: Holding): Promise<Uint8Array> {
+  /**
+   * @param functionName the function that the body is for: of what the server holds it gets a share
+   * @throws CarpoolError `body-too-large`, `request-timeout`, `saturated`, `bad-request`
+   */
+  async read(
+    connection: ClientConnection,
+    incoming: IncomingMessage,
+    holding: Holding,
+    functionName: string,
+  ): Promise<Uint8Array> {
+    const { maxBufferedBytes } = this.#options.limits
     // What came in one piece with the headers is parsed by the end of this turn.
     await Promise.resolve()
     if (connection.broken !== undefined) throw connection.broken
-    if (!holding.isOpen) throw tooManyBuffered(this.#options.limits.maxBufferedBytes)
-    return incoming.complete ? this.#take(incoming, holding) : this.#collect(connection, incoming, holding)
+    if (!holding.isOpen) throw tooManyBuffered(maxBufferedBytes)
+    const bytes = incoming.complete ? this.#take(incoming, holding) : await this.#collect(connection, incoming, holding)
+    if (!holding.settle(functionName)) throw tooManyBufferedFor(maxBufferedBytes)
+    return bytes
   }
 
   #take(incoming: IncomingMessage, holding: Holding): Uint8Array {
@@ -50,7 +61,6 @@ export class BodyReader {
     if (readableLength > maxBodyBytes) throw bodyTooLarge(`has ${readableLength} bytes`, maxBodyBytes)
     holding.add(readableLength)
     if (!holding.isOpen) throw tooManyBuffered(maxBufferedBytes)
-    holding.settle()
     return (incoming.read() as Buffer | null) ?? NO_BYTES
   }
 
@@ -69,7 +79,6 @@ export class BodyReader {
       return await body.read()
     } finally {
       sweep.remove(check)
-      holding.settle()
       connection.body = undefined
     }
   }
@@ -89,4 +98,11 @@ function tooSlow(receivedBytes: number, { bodyTimeoutMs, bodyBytesPerSecond }: B
 
 function tooManyBuffered(limitBytes: number): CarpoolError {
   return new CarpoolError('saturated', `The limit for what the server holds for its clients is ${limitBytes} bytes.`)
+}
+
+function tooManyBufferedFor(limitBytes: number): CarpoolError {
+  return new CarpoolError(
+    'saturated',
+    `The bodies of a function's calls under way may take half of what is free of the ${limitBytes} bytes that the server holds for its clients.`,
+  )
 }

@@ -1,18 +1,24 @@
+import { FunctionShares } from './function-shares.ts'
+
 /** Ends what bytes are held for. */
 type Cut = () => void
 
 /**
  * Limits the bytes that clients make the server hold: bodies that come slowly, and answers that are taken slowly. When there are more, those
- * who have taken longest are cut off first: an honest client is done before an attacker, who wants to stay.
+ * who have taken longest are cut off first: an honest client is done before an attacker, who wants to stay. Bodies that have come whole are held
+ * until their calls end, and nobody is cut off for them: they are shared out among functions.
  */
 export class ByteBudget {
   readonly #limitBytes: number
   /** How to cut off the clients that are waited for, the one that began first comes first. */
   readonly #slow = new Map<Holding, Cut>()
+  /** Of what does not wait for clients. */
+  readonly shares: FunctionShares
   #heldBytes = 0
 
   constructor(limitBytes: number) {
     this.#limitBytes = limitBytes
+    this.shares = new FunctionShares(limitBytes)
   }
 
   get heldBytes(): number {
@@ -48,6 +54,8 @@ export class Holding {
   readonly #budget: ByteBudget
   #heldBytes = 0
   #isOpen = true
+  /** What it has of the share of a function, once it is settled. */
+  #share: { readonly functionName: string; readonly bytes: number } | undefined
 
   constructor(budget: ByteBudget) {
     this.#budget = budget
@@ -64,15 +72,25 @@ export class Holding {
     this.#budget.changeBy(bytes)
   }
 
-  /** They do not wait for the client any more, so nothing is won by cutting it off. */
-  settle(): void {
+  /**
+   * All has come: they wait for a call of the function and not for the client any more, so nothing is won by cutting it off.
+   * @returns false if it was cut off, or if the function holds its share already: they are to be released
+   */
+  settle(functionName: string): boolean {
+    if (!this.#isOpen) return false
+    if (this.#share !== undefined) return true
+    const bytes = this.#heldBytes
+    if (!this.#budget.shares.tryTake(functionName, bytes)) return false
+    this.#share = { functionName, bytes }
     this.#budget.spare(this)
+    return true
   }
 
   /** They are not in memory any more. Harmless when repeated. */
   release(): void {
     if (!this.#isOpen) return
     this.#isOpen = false
+    if (this.#share !== undefined) this.#budget.shares.give(this.#share.functionName, this.#share.bytes)
     this.#budget.spare(this)
     this.#budget.changeBy(-this.#heldBytes)
   }

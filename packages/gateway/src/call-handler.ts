@@ -76,14 +76,16 @@ export class CallHandler {
       if (hasBody(incoming)) holding = bodies.reserve(connection, incoming)
       // Before this the client is not told to go on with a body that is refused.
       if (expectsContinue(incoming)) response.writeContinue()
-      const bytes = holding === undefined ? undefined : await bodies.read(connection, incoming, holding)
+      const bytes = holding === undefined ? undefined : await bodies.read(connection, incoming, holding, functionName)
+      const isDropped = hasNoUse(request.method)
+      if (isDropped) holding?.release()
       const hops = hopsOf(incoming.headers[HOPS_HEADER])
       isInvoked = true
       const finished = await invoke({
         id,
         functionName,
         trigger: 'http',
-        request: bytes === undefined || hasNoUse(request.method) ? request : { ...request, body: bytes },
+        request: bytes === undefined || isDropped ? request : { ...request, body: bytes },
         cancellation,
         waitedMs: reply.elapsedTime + waitedMs(incoming),
         ...(hops > 0 && { hops }),

@@ -14,6 +14,8 @@ export interface ConnectionsOptions {
 const SPARED_MS = 1000
 /** How many are closed at a time, as a share of all: to look for them takes longer than to close them. */
 const CLOSED_SHARE = 0.01
+/** When there were not that many to close, how long none are looked for, in ms: whoever is refused must not cost a look at all of them. */
+const LOOK_AGAIN_MS = 100
 
 /**
  * The connections of clients. When there are as many as there may be, those that have been idle for longest make room for new ones: clients
@@ -23,6 +25,7 @@ export class Connections {
   readonly #options: ConnectionsOptions
   readonly #all = new Map<Socket, ClientConnection>()
   readonly #byAddress = new Map<string, number>()
+  #looksAgainAtMs = -Infinity
 
   constructor(options: ConnectionsOptions) {
     this.#options = options
@@ -37,7 +40,7 @@ export class Connections {
   opened(socket: Socket): ClientConnection | undefined {
     const { maxConnections } = this.#options.limits
     const nowMs = this.#options.clock()
-    if (this.#all.size >= maxConnections) this.#makeRoom(nowMs)
+    if (this.#all.size >= maxConnections && nowMs >= this.#looksAgainAtMs) this.#makeRoom(nowMs)
     const address = groupOf(socket.remoteAddress ?? '')
     const refusal = this.#refusalOf(address)
     if (refusal !== undefined) {
@@ -67,6 +70,7 @@ export class Connections {
     const idle = [...this.#all.values()].filter(({ isIdle, usedAtMs }) => isIdle && nowMs - usedAtMs >= SPARED_MS)
     const count = Math.ceil(this.#options.limits.maxConnections * CLOSED_SHARE)
     const longest = idle.toSorted((a, b) => a.usedAtMs - b.usedAtMs).slice(0, count)
+    if (longest.length < count) this.#looksAgainAtMs = nowMs + LOOK_AGAIN_MS
     for (const { socket } of longest) {
       // It is closed in a later turn of the event loop, and must not count until then.
       this.#all.delete(socket)

@@ -1,7 +1,7 @@
-import { readFileSync } from 'node:fs'
+import { openFileLimit } from '@carpool/core/open-file-limit'
 
-/** Share of the files that a process may have open which connections of clients may take; the rest is for hosts, the ledger and fetches. */
-const CONNECTION_SHARE = 0.9
+/** Share of the files that a process may have open which connections of clients may take; functions' fetches have 0.25, hosts and the ledger the rest. */
+const CONNECTION_SHARE = 0.65
 
 /**
  * How many connections there may be: no more than the files that this process may have open allow. A server that can open none any more
@@ -9,14 +9,4 @@ const CONNECTION_SHARE = 0.9
  */
 export function connectionLimit(maxConnections: number, maxOpenFiles: number = openFileLimit()): number {
   return Math.max(1, Math.min(maxConnections, Math.floor(maxOpenFiles * CONNECTION_SHARE)))
-}
-
-/** How many files this process may have open; Infinity where the system does not say. */
-function openFileLimit(): number {
-  try {
-    const [, soft] = /^Max open files\s+(\d+)/m.exec(readFileSync('/proc/self/limits', 'utf8')) ?? []
-    return soft === undefined ? Infinity : Number(soft)
-  } catch {
-    return Infinity
-  }
 }

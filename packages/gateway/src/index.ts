@@ -1,5 +1,7 @@
+export { checkRequest } from './check-request.ts'
 export { answerClientError } from './client-error.ts'
 export { drain, type DrainOptions, type GatewayPhase } from './drain.ts'
 export { errorOfFastify } from './fastify-problem.ts'
 export { createGateway, type GatewayOptions } from './gateway.ts'
 export type { GatewayLimits } from './gateway-limits.ts'
+export { isReserved } from './reserved-headers.ts'

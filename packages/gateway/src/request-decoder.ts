@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { HeaderList, HttpRequest } from '@carpool/core'
 import { authorityIn } from './check-request.ts'
-import { isReserved } from './reserved-headers.ts'
+import { isReserved, namedByConnection } from './reserved-headers.ts'
 
 const NO_BYTES = new Uint8Array(0)
 
@@ -18,7 +18,8 @@ export interface DecodedRequest {
  *
  * Of what the function sees, `clientIp` alone is beyond doubt: it is the other end of the TCP connection, so a proxy's address if one stands
  * in front. `Host`, `Forwarded` and `X-Forwarded-*` are passed on as they came, since a proxy in front may have set them; without one that
- * replaces them, anybody can. `x-forwarded-prefix` and `x-carpool-*` are ours: what a caller sends under these names is dropped.
+ * replaces them, anybody can. `x-forwarded-prefix` and `x-carpool-*` are ours: what a caller sends under these names is dropped,
+ * as are headers that are for the connection alone, and those that `Connection` says are.
  * @param raw a request that passed its check
  * @param target the request target as it came: a path, or a whole URL as proxies send it (RFC 9112, section 3.2)
  */
@@ -57,8 +58,9 @@ function endOfName(target: string): number {
 
 function forwardedHeaders(raw: IncomingMessage, functionName: string): HeaderList {
   const headers: Array<readonly [string, string]> = []
+  const ofConnection = namedByConnection(raw.headers.connection)
   for (const [name, value] of Object.entries(raw.headers)) {
-    if (value === undefined || isReserved(name) || name === PREFIX_HEADER) continue
+    if (value === undefined || isReserved(name) || name === PREFIX_HEADER || ofConnection.has(name)) continue
     if (typeof value === 'string') headers.push([name, value])
     else for (const one of value) headers.push([name, one])
   }

@@ -21,3 +21,15 @@ export function isReserved(name: string): boolean {
 export function isReservedInResponse(name: string): boolean {
   return SERVER_HEADERS.has(name) || isReserved(name)
 }
+
+const NONE: ReadonlySet<string> = new Set()
+
+/**
+ * The headers, in lower case, that the `Connection` header of a request says are for its own connection (RFC 9110, section 7.6.1): whoever passes the
+ * request on leaves them out.
+ */
+export function namedByConnection(value: string | undefined): ReadonlySet<string> {
+  // What almost all clients send names none.
+  if (value === undefined || value === 'keep-alive' || value === 'close') return NONE
+  return new Set(value.split(',').map((option) => option.trim().toLowerCase()))
+}

@@ -40,6 +40,17 @@ t.test('a request reaches the function with its name taken off the path', async 
   t.notOk(headers.has('connection'))
 })
 
+t.test('headers that are for the connection alone go no further, by whatever name', async (t) => {
+  const { port } = await gatewayWith(t, ({ request }) =>
+    ok(request.headers.map(([name, value]) => `${name}=${value}`).join('\n')),
+  )
+  for (const options of ['X-Hop, close,,\tX-OTHER , x-forwarded-prefix', 'close\r\nConnection: x-hop\r\nconnection: x-Other']) {
+    const head = `GET /f/ HTTP/1.1\r\nHost: x\r\nX-Hop: 1\r\nx-other: 2\r\nX-Hop-Not: 3\r\nKeep-Alive: 4\r\n`
+    const answer = await raw(port, `${head}Connection: ${options}\r\n\r\n`)
+    t.equal(answer.split('\r\n\r\n')[1], 'host=x\nx-hop-not=3\nx-forwarded-prefix=/f')
+  }
+})
+
 for (const path of ['/f', '/f/', '/f?q=1', '/f/a/b']) {
   t.test(`${path} reaches the function`, async (t) => {
     const { url } = await gatewayWith(t, ({ functionName, request }) => ok(`${functionName} ${new URL(request.url).pathname}`))

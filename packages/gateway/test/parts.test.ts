@@ -1,10 +1,12 @@
 /** The parts of the gateway that decide without a client. */
 import { Readable } from 'node:stream'
 import type { IncomingMessage } from 'node:http'
+import { Socket } from 'node:net'
 import fc from 'fast-check'
 import t from 'tap'
 import { ByteBudget, type Holding } from '../src/byte-budget.ts'
-import { groupOf } from '../src/connections.ts'
+import { FunctionShares } from '../src/function-shares.ts'
+import { Connections, groupOf } from '../src/connections.ts'
 import { connectionLimit } from '../src/descriptor-limit.ts'
 import { RequestBody } from '../src/request-body.ts'
 
@@ -62,8 +64,7 @@ t.test('never more is held than the limit, unless nobody can be cut; what is cut
           one.held += bytes
           one.holding.add(bytes)
         } else if (act === 'settle') {
-          one.isSettled = true
-          one.holding.settle()
+          one.isSettled = one.holding.settle(`f-${which % 3}`)
         } else {
           one.holding.release()
           one.holding.release()
@@ -75,6 +76,34 @@ t.test('never more is held than the limit, unless nobody can be cut; what is cut
       return wrong.length === 0
     }),
   )
+})
+
+t.test('of bodies that have come, one function leaves room for the others', async (t) => {
+  const shares = new FunctionShares(516)
+  const takenBy = (name: string): number => {
+    for (let taken = 0; ; taken++) if (!shares.tryTake(name, 6)) return taken
+  }
+  t.equal(takenBy('flooded'), 29, 'a third')
+  t.equal(takenBy('second'), 19, 'a third of what is left')
+  for (let name = 0; name < 20; name++) t.ok(shares.tryTake(`other-${name}`, 6))
+  for (let given = 0; given < 29; given++) shares.give('flooded', 6)
+  t.ok(shares.tryTake('flooded', 6))
+  t.notOk(new FunctionShares(5).tryTake('f', 6), 'never more than there is')
+})
+
+t.test('who is refused does not cost a look at all connections each time', async (t) => {
+  const state = { nowMs: 0 }
+  const limits = { maxConnections: 4, addressConnections: 0 }
+  const connections = new Connections({ limits, clock: () => state.nowMs, refuse: (socket) => socket.destroy() })
+  const isTakenAt = (nowMs: number): boolean => {
+    state.nowMs = nowMs
+    return connections.opened(new Socket()) !== undefined
+  }
+  for (let opened = 0; opened < 4; opened++) t.ok(isTakenAt(0))
+  t.notOk(isTakenAt(990), 'all have been used within a second')
+  t.notOk(isTakenAt(1010), 'none is looked for so soon')
+  for (let opened = 0; opened < 4; opened++) t.ok(isTakenAt(1090), 'while some are found, there is no wait')
+  t.notOk(isTakenAt(1090))
 })
 
 t.test('whose an address is', async (t) => {
@@ -94,7 +123,7 @@ t.test('whose an address is', async (t) => {
 
 t.test('connections leave files for others', async (t) => {
   t.equal(connectionLimit(100, 1000), 100)
-  t.equal(connectionLimit(1000, 1000), 900)
+  t.equal(connectionLimit(1000, 1000), 650, 'of 1000, fetches have 250')
   t.equal(connectionLimit(1000, 1), 1)
   t.equal(connectionLimit(1000, Infinity), 1000)
   t.ok(connectionLimit(1_000_000) > 100)

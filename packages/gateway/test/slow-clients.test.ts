@@ -109,6 +109,42 @@ t.test('bodies of calls that are under way are not cut: the one that comes is re
   t.match(await untilClosed(first), /\r\n\r\nlargeHTTP\/1\.1 200 [^]*\r\n\r\nsmall$/)
 })
 
+t.test('bodies of one function that sleeps leave room for those of others', async (t) => {
+  const seen = { sleeping: 0, refused: 0 }
+  const invoke = ({ functionName }: { functionName: string }) => {
+    if (functionName !== 'f') return ok('awake')
+    seen.sleeping++
+    return new Promise<FinishedInvocation>(() => {})
+  }
+  const { port } = await gatewayWith(t, invoke, { limits: { maxBufferedBytes: 10_000 } })
+  for (let sent = 1; sent <= 10; sent++) {
+    const socket = await connectTo(t, port)
+    socket.write(post(900, 'x'.repeat(900)))
+    socket.on('data', (text) => (seen.refused += /^HTTP\/1\.1 503 [^]*"code":"saturated"/.test(String(text)) ? 1 : 0))
+    while (seen.sleeping + seen.refused !== sent) await new Promise((resolve) => setTimeout(resolve, 5))
+  }
+  t.strictSame(seen, { sleeping: 4, refused: 6 }, 'about a third of what there is')
+  const other = await connectTo(t, port)
+  other.write(post(900, 'x'.repeat(900)).replace('/f/', '/g/').replace('host: x', 'host: x\r\nconnection: close'))
+  t.match(await untilClosed(other), /^HTTP\/1\.1 200 [^]*awake$/)
+})
+
+t.test('a body that goes nowhere is not held while its call is under way', async (t) => {
+  const { promise: entered, resolve: enter } = Promise.withResolvers<void>()
+  const invoke = ({ request }: { request: { method: string } }) => {
+    if (request.method === 'POST') return ok('whole')
+    enter()
+    return new Promise<FinishedInvocation>(() => {})
+  }
+  const { port } = await gatewayWith(t, invoke, { limits: { maxBufferedBytes: 1500 } })
+  const first = await connectTo(t, port)
+  first.write(post(900, 'x'.repeat(900)).replace('POST', 'GET'))
+  await entered
+  const second = await connectTo(t, port)
+  second.write(post(900, 'x'.repeat(900)).replace('host: x', 'host: x\r\nconnection: close'))
+  t.match(await untilClosed(second), /^HTTP\/1\.1 200 [^]*whole$/)
+})
+
 t.test('a client that has nothing more to send gets its answers', async (t) => {
   const release: Array<() => void> = []
   const { port } = await gatewayWith(t, () => new Promise((resolve) => release.push(() => resolve(ok('late')))))

@@ -5,7 +5,7 @@ import type { Writable } from 'node:stream'
 import { cageCommand } from './cage-command.ts'
 import { processesBefore, type CagedProgram, type CagePlan } from './cage-plan.ts'
 import type { HostGroup, HostGroups } from './cgroup/host-groups.ts'
-import { inheritableDescriptors } from './inherited-descriptors.ts'
+import { cover, inheritableDescriptors, type Stdio } from './inherited-descriptors.ts'
 import { descendant, startedTicks } from './process-tree.ts'
 
 /** A process in its cage. Others may stand between it and the server. */
@@ -71,7 +71,7 @@ export function createCage(
     spawn(program) {
       const group = openGroups()
       const { command, args, options, filterFd } = cageCommand(program, plan, group?.descriptors.length)
-      const stdio: Array<'ignore' | 'pipe' | number> = ['ignore', 'ignore', 'pipe', 'pipe', ...(group?.descriptors ?? [])]
+      const stdio: Stdio = ['ignore', 'ignore', 'pipe', 'pipe', ...(group?.descriptors ?? [])]
       if (filterFd !== undefined) stdio[filterFd] = 'pipe'
       if (nothing !== undefined) cover(stdio, leaks, nothing)
       let child: ChildProcess
@@ -87,15 +87,6 @@ export function createCage(
       if (filterFd !== undefined) feed(child.stdio[filterFd] as Writable | null | undefined, plan.filter)
       return caged(child, generations, group?.folders ?? NO_FOLDERS)
     },
-  }
-}
-
-/** Opens nothing on descriptors that programs would inherit, unless they get something else there. */
-function cover(stdio: Array<'ignore' | 'pipe' | number>, leaks: readonly number[], nothing: number): void {
-  for (const fd of leaks) {
-    if (stdio[fd] !== undefined) continue
-    while (stdio.length < fd) stdio.push('ignore')
-    stdio[fd] = nothing
   }
 }
 

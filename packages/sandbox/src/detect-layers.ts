@@ -30,6 +30,8 @@ export interface SandboxOptions {
   readonly hostUid: number
   /** What one host may take. */
   readonly limits: GroupLimits
+  /** Leave the control groups of the machine as they are, although a server would divide its own and remove stale ones. Default: false. */
+  readonly onlyLooks?: boolean
   /** Told in a sentence if a host had to be started without its control groups. */
   readonly onProblem?: (text: string) => void
 }
@@ -50,8 +52,8 @@ const USER_TASKS = 16_384
  * second of CPU, once; what it finds holds for the life of the server.
  */
 export async function detectLayers(options: SandboxOptions): Promise<Sandbox> {
-  const { isOff, nodePath, folders, hostUid, limits, onProblem } = options
-  const groups = isOff ? undefined : prepareHostGroups(limits)
+  const { isOff, nodePath, folders, hostUid, limits, onlyLooks, onProblem } = options
+  const groups = isOff ? undefined : prepareHostGroups(limits, undefined, onlyLooks)
   const tools = findTools()
   const filter = seccompFilter(process.arch)
   const missing = obstacles({

@@ -6,15 +6,31 @@ const FIRST_AFTER_STANDARD = 3
 
 /**
  * Descriptors that programs started by this process would have open as well. Node.js opens all of its own so that they are closed, and sees to
- * those with low numbers that it has inherited; others are left. Empty where there is no /proc.
+ * those with low numbers that it has inherited; others are left. The lowest comes first. Empty where there is no /proc.
  */
 export function inheritableDescriptors(): readonly number[] {
   try {
     return readdirSync('/proc/self/fdinfo')
       .map(Number)
       .filter((fd) => fd >= FIRST_AFTER_STANDARD && isInheritable(fd))
+      .toSorted((a, b) => a - b)
   } catch {
     return []
+  }
+}
+
+/** What a process gets as its descriptors, by number. From 3 on, Node.js leaves those that it is to ignore as they are: the process inherits them. */
+export type Stdio = Array<'ignore' | 'pipe' | number>
+
+/**
+ * Opens nothing on descriptors that programs would inherit, unless they get something else there.
+ * @param nothing a descriptor that is open on /dev/null
+ */
+export function cover(stdio: Stdio, inherited: readonly number[], nothing: number): void {
+  for (const fd of inherited) {
+    if (fd < FIRST_AFTER_STANDARD) continue
+    while (stdio.length <= fd) stdio.push('ignore')
+    if (stdio[fd] === 'ignore') stdio[fd] = nothing
   }
 }
 

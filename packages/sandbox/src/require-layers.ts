@@ -4,6 +4,7 @@ import type { LayerName, LayerReport } from './layers.ts'
 /** What `sandbox=require` means: of each row at least one must be on. */
 const REQUIRED: ReadonlyArray<readonly LayerName[]> = [
   ['permission'],
+  ['inheritance'],
   ['rlimits'],
   ['user', 'user-namespace'],
   ['network-namespace'],
@@ -12,7 +13,7 @@ const REQUIRED: ReadonlyArray<readonly LayerName[]> = [
 ]
 
 /**
- * @param only the layers that must be on; empty: Node.js' permission model, limits on resources, a user or a user namespace of its own, and
+ * @param only the layers that must be on; empty: Node.js' permission model, nothing inherited from the server, limits on resources, a user or a user namespace of its own, and
  *   namespaces for network, mounts and processes
  * @throws CarpoolError `sandbox-unavailable`, naming each layer that is missing, why, and how to get it
  */

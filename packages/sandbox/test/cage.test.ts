@@ -9,6 +9,7 @@ import t from 'tap'
 import { createCage, type Cage, type CagedProcess } from '../src/cage.ts'
 import { prepareHostGroups } from '../src/cgroup/host-groups.ts'
 import { findTools } from '../src/find-tools.ts'
+import { cover, type Stdio } from '../src/inherited-descriptors.ts'
 import type { LayerName } from '../src/layers.ts'
 import { planOf } from './support/plan.ts'
 
@@ -134,17 +135,30 @@ t.test('what is left open here is not open there', async (t) => {
     closeSync(fd)
     rmSync(folder, { recursive: true })
   })
-  // A descriptor of a server that was itself started with one open.
+  // A server that was itself started with descriptors open. Node.js sees to the low ones only.
   const server = `
     import { createCage } from ${JSON.stringify(new URL('../src/cage.ts', import.meta.url).href)}
     import { findTools } from ${JSON.stringify(new URL('../src/find-tools.ts', import.meta.url).href)}
+    import { readlinkSync } from 'node:fs'
+    for (const fd of [9, 10, 62, 63, 200]) console.log(fd + " =", readlinkSync('/proc/self/fd/' + fd))
     const cage = createCage({ wanted: new Set(), tools: findTools(), folders: [], libraries: [], serverUid: 0, uid: 0, userTasks: 0, ownProc: true, filter: undefined })
     const { child } = cage.spawn({ nodePath: '/bin/sh', nodeArguments: ['-c', 'ls -l /proc/$$/fd >&2'] })
     child.stderr.pipe(process.stdout)`
-  const stdio = ['ignore', 'pipe', 'inherit', ...Array(197).fill('ignore'), fd]
-  const { stdout } = spawn('env', ['-i', process.execPath, '--input-type=module', '-e', server], { stdio })
-  const text = String(await stdout.toArray())
+  const open = [9, 10, 62, 63, 200]
+  const stdio = Array.from({ length: 201 }, (_, number) => (open.includes(number) ? fd : 'ignore'))
+  const { stdout } = spawn('env', ['-i', process.execPath, '--input-type=module', '-e', server], {
+    stdio: ['ignore', 'pipe', 'inherit', ...stdio.slice(3)],
+  })
+  const text = Buffer.concat(await stdout.toArray()).toString()
+  for (const number of open) t.match(text, new RegExp(`^${number} = .*secret$`, 'm'), 'it is open in the server')
   t.match(text, / 3 -> socket:/)
-  t.notMatch(text, 'secret')
-  t.match(text, / 200 -> \/dev\/null/)
+  t.notMatch(text, /-> .*secret/)
+})
+
+t.test('descriptors are covered in any order, but for those with a use', async (t) => {
+  const stdio: Stdio = ['ignore', 'ignore', 'pipe', 'pipe', 44]
+  cover(stdio, [200, 10, 9, 4, 3, 1, 7], 99)
+  t.strictSame(stdio.slice(0, 11), ['ignore', 'ignore', 'pipe', 'pipe', 44, 'ignore', 'ignore', 99, 'ignore', 99, 99])
+  t.equal(stdio.length, 201)
+  t.equal(stdio[200], 99)
 })

@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, readFileSync, rmdirSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmdirSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
@@ -25,6 +25,15 @@ t.test('who has been there before finds it as it was', async (t) => {
   mkdirSync(join(folder, 'carpool-server'))
   t.strictSame(delegate(join(folder, 'carpool-server'), ['memory', 'pids']), { parent: folder })
   t.strictSame(delegate(folder, ['pids']), { parent: folder })
+})
+
+t.test('who only looks leaves it as it is', async (t) => {
+  const folder = groupOf(t, [process.pid])
+  t.match(delegate(folder, ['memory'], true), { problem: /^The server divides its group when it starts; that was not tried/ })
+  t.strictSame(readdirSync(folder).toSorted(), ['cgroup.procs', 'cgroup.subtree_control'])
+  t.equal(readFileSync(join(folder, 'cgroup.subtree_control'), 'utf8'), '')
+  const divided = groupOf(t, [], 'memory pids\n')
+  t.strictSame(delegate(divided, ['memory'], true), { parent: divided })
 })
 
 t.test('one that others are in is left alone', async (t) => {

@@ -53,6 +53,8 @@ t.test('what servers that are gone have left is taken away, and what still runs 
     for (const folder of [populated!, other!]) rmdirSync(folder)
   })
   writeFileSync(join(populated!, 'cgroup.procs'), String(living.pid))
+  prepareHostGroups(LIMITS, undefined, true)
+  t.ok(existsSync(empty!), 'who only looks removes nothing')
   prepareHostGroups(LIMITS)
   t.notOk(existsSync(empty!))
   t.ok(existsSync(populated!), 'it may be that of somebody who has the same numbers for other processes')

@@ -12,7 +12,15 @@ function reports(on: readonly LayerName[]): readonly LayerReport[] {
   }))
 }
 
-const MAIN: readonly LayerName[] = ['permission', 'rlimits', 'user', 'network-namespace', 'mount-namespace', 'pid-namespace']
+const MAIN: readonly LayerName[] = [
+  'permission',
+  'inheritance',
+  'rlimits',
+  'user',
+  'network-namespace',
+  'mount-namespace',
+  'pid-namespace',
+]
 
 t.test('the main layers are enough, and a user namespace does for a user', async (t) => {
   requireLayers(reports(MAIN))

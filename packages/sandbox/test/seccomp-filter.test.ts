@@ -67,6 +67,11 @@ for (const arch of ['x64', 'arm64']) {
     )
   })
 
+  t.test(`${arch}: semaphores are denied by each of their names`, async (t) => {
+    const calls = arch === 'x64' ? { semop: 65, semtimedop: 220 } : { semop: 193, semtimedop: 192 }
+    for (const [name, number] of Object.entries(calls)) t.equal(verdict(number), EPERM, name)
+  })
+
   t.test(`${arch}: another calling convention ends the process`, async () => {
     fc.assert(
       fc.property(fc.nat(0xffff_ffff), fc.nat(1000), (audit, number) => {

@@ -34,7 +34,7 @@ export class Hops {
   readonly #headers: string[] = []
   /** Counts of invocations under way that another function called; there is no entry for those that none did. */
   readonly #underWay = new Map<string, number>()
-  /** Highest counts with which revisions were called lately, and before that. */
+  /** Counts with which revisions were called last, those called lately and before that; 0 or no entry: from outside. */
   #lately = new Map<string, number>()
   #before = new Map<string, number>()
   #latelySinceMs: number
@@ -66,7 +66,17 @@ export class Hops {
   began({ revision, id }: { revision: string; id: string }, hops: number): void {
     this.#underWay.set(id, hops)
     this.#turn()
-    this.#lately.set(revision, Math.max(hops, this.#lately.get(revision) ?? 0))
+    this.#lately.set(revision, hops)
+  }
+
+  /**
+   * A call from outside has begun: what the function does in the background from now on is taken to be of that. So a header that somebody got
+   * to see and sends again holds up the function's own calls only until its next one.
+   */
+  beganFromOutside(revision: string): void {
+    if (this.#lately.size === 0 && this.#before.size === 0) return
+    this.#turn()
+    if (this.#latest(revision) > 0) this.#lately.set(revision, 0)
   }
 
   /** It has its answer: what the function still does, it does in the background. */
@@ -76,7 +86,11 @@ export class Hops {
 
   #inBackground(revision: string): number {
     this.#turn()
-    return Math.max(this.#lately.get(revision) ?? 0, this.#before.get(revision) ?? 0)
+    return this.#latest(revision)
+  }
+
+  #latest(revision: string): number {
+    return this.#lately.get(revision) ?? this.#before.get(revision) ?? 0
   }
 
   #turn(): void {
@@ -98,7 +112,7 @@ export class Hops {
 }
 
 /**
- * Ends loops of functions, and follows the calls that functions make. Calls from outside cost nothing here.
+ * Ends loops of functions, and follows the calls that functions make. Calls from outside cost next to nothing here.
  * @param revisionOf the live revision of a function
  * @param onLoop told of each call that was refused
  * @returns invokes, or throws CarpoolError `loop-detected`
@@ -126,5 +140,10 @@ export function countHops(
       hops.ended(id)
     }
   }
-  return (call) => (call.hops === undefined ? invoke(call) : invokeNested(call))
+  return (call) => {
+    if (call.hops !== undefined) return invokeNested(call)
+    const revision = revisionOf(call.functionName)
+    if (revision !== undefined) hops.beganFromOutside(revision)
+    return invoke(call)
+  }
 }

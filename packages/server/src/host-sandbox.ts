@@ -3,8 +3,16 @@ import { HOST_FLAGS, HOST_MAIN, hostMemoryBytes } from './host-program.ts'
 import { programFolders } from './program-folders.ts'
 import type { ServerSettings } from './settings.ts'
 
-/** Finds out which layers this machine can put around hosts. @param onProblem told in a sentence if a host gets less of it than others */
-export async function openSandbox(settings: ServerSettings, onProblem: (text: string) => void = () => {}): Promise<Sandbox> {
+/**
+ * Finds out which layers this machine can put around hosts.
+ * @param onProblem told in a sentence if a host gets less of it than others
+ * @param onlyLooks nothing of the system is changed for it
+ */
+export async function openSandbox(
+  settings: ServerSettings,
+  onProblem: (text: string) => void = () => {},
+  onlyLooks = false,
+): Promise<Sandbox> {
   return await detectLayers({
     isOff: settings.sandbox === 'off',
     nodePath: process.execPath,
@@ -13,6 +21,7 @@ export async function openSandbox(settings: ServerSettings, onProblem: (text: st
     hostUid: settings.hostUid,
     limits: groupLimits({ budgetBytes: hostMemoryBytes(settings), maxIsolates: settings.maxIsolates }),
     onProblem,
+    onlyLooks,
   })
 }
 

@@ -10,11 +10,13 @@ const SERVER_GROUP = 'carpool-server'
  * terminal session, say, is not ours to divide.
  * @param folder of the group, as the system has it
  * @param controllers that are to work below it
+ * @param onlyLooks changes nothing: a group that is yet to be divided is then a problem
  * @returns the group to make others in, or why there is none
  */
 export function delegate(
   folder: string,
   controllers: readonly string[],
+  onlyLooks = false,
 ): { readonly parent: string } | { readonly problem: string } {
   // It has been here before.
   const parent = basename(folder) === SERVER_GROUP ? dirname(folder) : folder
@@ -25,6 +27,8 @@ export function delegate(
     // The launcher of the command stays in front of the server.
     const ours = new Set(process.connected ? [process.pid, process.ppid] : [process.pid])
     if (!members.every((member) => ours.has(member))) return { problem: 'Other processes are in the group of the server.' }
+    if (onlyLooks)
+      return { problem: 'The server divides its group when it starts; that was not tried, for it would change the group.' }
     mkdirSync(join(parent, SERVER_GROUP), { recursive: true })
     for (const member of members) writeFileSync(join(parent, SERVER_GROUP, 'cgroup.procs'), String(member))
     writeFileSync(join(parent, 'cgroup.subtree_control'), controllers.map((controller) => `+${controller}`).join(' '))

@@ -38,8 +38,13 @@ let lastNumber = 0
 /**
  * Finds where groups can be made, removes what servers that were killed have left there, and tries one.
  * @param wanted the controllers to limit hosts by
+ * @param onlyLooks divides no group and removes none; the one that is tried is gone afterwards
  */
-export function prepareHostGroups(limits: GroupLimits, wanted: readonly Controller[] = ['memory', 'pids']): HostGroups {
+export function prepareHostGroups(
+  limits: GroupLimits,
+  wanted: readonly Controller[] = ['memory', 'pids'],
+  onlyLooks = false,
+): HostGroups {
   const missing = new Map<Controller, string>()
   const parents = new Map<Controller, string>()
   const found = ownGroups(read('/proc/self/cgroup'), read('/proc/self/mountinfo'), (folder) =>
@@ -48,22 +53,22 @@ export function prepareHostGroups(limits: GroupLimits, wanted: readonly Controll
   const unified = [...found].filter(([, { version }]) => version === 2).map(([controller]) => controller)
   for (const controller of wanted) {
     const own = found.get(controller)
-    const place = own?.version === 2 ? delegate(own.folder, unified) : own && { parent: own.folder }
+    const place = own?.version === 2 ? delegate(own.folder, unified, onlyLooks) : own && { parent: own.folder }
     const problem =
       place === undefined
         ? 'There is no such controller, or the server is not in a group that has it.'
         : 'problem' in place
           ? place.problem
-          : trialProblem(place.parent, controller, limits)
+          : trialProblem(place.parent, controller, limits, onlyLooks)
     if (problem !== undefined) missing.set(controller, problem)
     else if (place !== undefined && 'parent' in place) parents.set(controller, place.parent)
   }
   return { missing, controllers: new Set(parents.keys()), open: () => openGroup(parents, limits) }
 }
 
-function trialProblem(parent: string, controller: Controller, limits: GroupLimits): string | undefined {
+function trialProblem(parent: string, controller: Controller, limits: GroupLimits, onlyLooks: boolean): string | undefined {
   try {
-    removeStale(parent)
+    if (!onlyLooks) removeStale(parent)
     const group = openGroup(new Map([[controller, parent]]), limits)
     group.close()
     group.remove()

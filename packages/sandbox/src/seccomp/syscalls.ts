@@ -67,6 +67,7 @@ const DENIED = {
   shmctl: [31, 195],
   semget: [64, 190],
   semop: [65, 193],
+  semtimedop: [220, 192],
   semctl: [66, 191],
   msgget: [68, 186],
   msgsnd: [69, 189],

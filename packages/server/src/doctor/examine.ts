@@ -17,7 +17,7 @@ export interface Examination {
 /** Looks at all that a server needs, without starting one. Takes about a second. */
 export async function examine(settings: ServerSettings): Promise<Examination> {
   const { version, platform, arch, versions } = process
-  const sandbox = await openSandbox(settings)
+  const sandbox = await openSandbox(settings, undefined, true)
   const checks = [
     checkNode(version.slice(1)),
     checkEntryClock(platform, arch, versions.modules),

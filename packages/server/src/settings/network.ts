@@ -74,7 +74,7 @@ export const NETWORK = {
     min: 1,
     max: 1_000_000,
     unit: 'connections',
-    help: 'most connections of clients at the same time, and no more than nine tenths of the files that the server may have open; idle ones make room for new ones',
+    help: 'most connections of clients at the same time, and no more than 65 in 100 of the files that the server may have open; idle ones make room for new ones',
   },
   addressConnections: {
     type: 'number',
@@ -91,7 +91,7 @@ export const NETWORK = {
     min: 6 * 1024 * 1024,
     max: 64 * 1024 * 1024 * 1024,
     unit: 'bytes',
-    help: 'most bytes of request bodies, and of answers that clients have not taken, in memory; above it the slowest clients are cut off',
+    help: 'most bytes of request bodies, and of answers that clients have not taken, in memory; above it the slowest clients are cut off; whole bodies of the calls of one function take at most half of what is free',
   },
   maxHops: {
     type: 'number',
