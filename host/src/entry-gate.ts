@@ -47,7 +47,7 @@ export class EntryGate {
   /** How many have been in for long. */
   #long = 0
   #nextNewcomerMs = 0
-  #newcomerTimer: NodeJS.Timeout | undefined
+  #isNewcomerDue = false
   #isOpening = false
   readonly #clock: Clock
 
@@ -114,13 +114,13 @@ export class EntryGate {
     this.#isOpening = false
     if (this.waiting === 0 || this.#taken >= this.#places) return
     // Those that are left wait for their turn as newcomers.
-    this.#newcomerTimer ??= setTimeout(
-      () => {
-        this.#newcomerTimer = undefined
-        this.#open()
-      },
-      Math.max(1, this.#nextNewcomerMs - this.#clock()),
-    ).unref()
+    if (this.#isNewcomerDue) return
+    this.#isNewcomerDue = true
+    const waitMs = Math.max(1, this.#nextNewcomerMs - this.#clock())
+    setTimeout(() => {
+      this.#isNewcomerDue = false
+      this.#open()
+    }, waitMs).unref()
   }
 
   /** The one that would have had its share first; of several the one that asked first. There are as many at most as guests, so a look at all is short. */

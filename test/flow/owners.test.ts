@@ -151,6 +151,39 @@ t.test('a secret that is changed comes with the next call, calls under way keep 
   }
 })
 
+t.test('a secret is taken out of whatever the console makes of it', async (t) => {
+  const server = await startServer(t)
+  const acme = await ownerOf(server, 'acme')
+  const [plain, quoted, long] = ['-- begin "A" --\nof plain\n', `-- begin "B" --\nit's quoted\n`, 'cut off at its end']
+  await acme.setSecret('shop', 'PLAIN', plain)
+  await acme.setSecret('shop', 'QUOTED', quoted)
+  await acme.setSecret('shop', 'LONG', long)
+  await acme.deploy(
+    'shop',
+    `export default (request, env) => {
+      for (const value of [env.PLAIN, env.QUOTED]) {
+        console.log(value)
+        console.log({ value }, [value])
+        console.log({ body: JSON.stringify({ value }) })
+        console.log(JSON.stringify({ body: JSON.stringify({ value }) }))
+        console.log(new Error(value))
+      }
+      console.log(' '.repeat(16_384 - 8) + env.LONG)
+      console.log({ text: ' '.repeat(10_000 - 8) + env.LONG })
+      console.log('the last line')
+      return new Response()
+    }`,
+  )
+  await server.get('/shop/')
+  await server.untilLogged('shop', /the last line/)
+  const messages = (await acme.log('shop')).filter(({ stream }) => stream === 'console').map(({ msg }) => msg)
+  t.equal(messages.length, 13)
+  for (const msg of messages.slice(0, -1)) {
+    t.match(msg, '[secret ')
+    t.notMatch(msg, /begin|quoted|of plain|cut off/)
+  }
+})
+
 t.test(
   'a secret is no env at the same time, does not stand in what a deploy fails with, and goes with its function',
   async (t) => {

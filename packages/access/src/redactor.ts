@@ -1,12 +1,14 @@
-import { SECRET_FORMS, WHOLE_SECRET_FORMS } from './secret-forms.ts'
+import { ESCAPED_SECRET_FORMS, isEscaped, SECRET_FORMS, WHOLE_SECRET_FORMS } from './secret-forms.ts'
 
 /** Takes the values of secrets out of a text. */
 export type Redact = (text: string) => string
 
 /** Shorter values are left in: they may stand in any text. In UTF-16 units. */
 const MIN_LENGTH = 6
-/** So much of a longer value must be there for it to count, and the rest of it goes as far as it is there: a value may be cut short. */
+/** So much of a longer value must be there for it to count, and the rest of it goes as far as it is there. */
 const HEAD_LENGTH = 256
+/** Where a text was cut: its end, and what stands before the marks of the console, of its inspection of values and of the log. */
+const CUT_MARK = /['"]?… \(?\d+ more characters/g
 const MULTIPLIER = 31
 /** What the first unit of a window has been multiplied by when the window moves on. */
 const FIRST_WEIGHT = Math.imul(Math.imul(MULTIPLIER ** 3, MULTIPLIER), MULTIPLIER)
@@ -31,7 +33,8 @@ interface Sought {
 
 /**
  * Makes what replaces the values of secrets by `[secret KEY]`, in all the forms of `secret-forms.ts`. The time that it takes goes by the
- * length of the text, not by the number of secrets: as Rabin and Karp do it, a hash of every window of six units is looked up.
+ * length of the text, not by the number of secrets: as Rabin and Karp do it, a hash of every window of six units is looked up. Where a text
+ * was cut, six units of the beginning of a secret count as one.
  */
 export function createRedactor(secrets: Iterable<readonly [key: string, value: string]>): Redact {
   const buckets = new Map<number, Sought[]>()
@@ -54,14 +57,15 @@ export function createRedactor(secrets: Iterable<readonly [key: string, value: s
 function* soughtFor(secrets: Iterable<readonly [key: string, value: string]>): Generator<Sought> {
   for (const [key, value] of secrets) {
     if (value.length < MIN_LENGTH) continue
+    const forms = isEscaped(value) ? [...SECRET_FORMS, ...ESCAPED_SECRET_FORMS] : SECRET_FORMS
     if (value.length <= HEAD_LENGTH) {
-      for (const form of [...WHOLE_SECRET_FORMS, ...SECRET_FORMS]) {
+      for (const form of [...WHOLE_SECRET_FORMS, ...forms]) {
         const whole = form(value)
         yield { key, head: whole, isWhole: true, upTo: () => whole }
       }
     } else {
       const beginning = wellFormed(value.slice(0, HEAD_LENGTH))
-      for (const form of SECRET_FORMS) {
+      for (const form of forms) {
         const upTo = (units: number): string => form(wellFormed(value.slice(0, Math.max(HEAD_LENGTH, units))))
         yield { key, head: form(beginning), isWhole: false, upTo }
       }
@@ -81,11 +85,14 @@ function redact(text: string, buckets: ReadonlyMap<number, readonly Sought[]>, f
   let redacted = ''
   let from = 0
   let hash = hashOf(text, 0)
+  const ends = endsOf(text)
+  let nextEnd = 0
   for (let at = 0; at <= last; ) {
     const bucket = filter[slotOf(hash)] === 1 ? buckets.get(hash) : undefined
     if (bucket !== undefined) {
       comparisons -= bucket.length
-      const { key, length, cost } = longestOf(bucket, text, at, comparisons)
+      while (ends[nextEnd]! < at + MIN_LENGTH) nextEnd++
+      const { key, length, cost } = longestOf(bucket, text, { at, end: ends[nextEnd]! }, comparisons)
       comparisons -= cost
       if (comparisons < 0) return `[${text.length} characters withheld: they look like the beginnings of secrets]`
       if (length > 0) {
@@ -104,24 +111,31 @@ function redact(text: string, buckets: ReadonlyMap<number, readonly Sought[]>, f
 
 /**
  * Which of what is sought stands there with the most of it; values may begin alike. A length of 0: none does.
+ * @param end of the text, or where it was cut next: there the beginning of a head is enough
  * @param maxCost ends the search
  */
 function longestOf(
   bucket: readonly Sought[],
   text: string,
-  at: number,
+  { at, end }: { readonly at: number; readonly end: number },
   maxCost: number,
 ): { key: string; length: number; cost: number } {
   const longest = { key: '', length: 0, cost: 0 }
   for (const { key, head, upTo } of bucket) {
     if (longest.cost > maxCost) break
-    if (!text.startsWith(head, at)) continue
-    const form = upTo(text.length - at)
+    const isCut = end - at < head.length && head.startsWith(text.slice(at, end))
+    if (!isCut && !text.startsWith(head, at)) continue
+    const form = isCut ? text.slice(at, end) : upTo(text.length - at)
     longest.cost += form.length / UNITS_PER_COMPARISON
     const length = commonLength(text, at, form)
     if (length > longest.length) Object.assign(longest, { key, length })
   }
   return longest
+}
+
+/** In order; the last one is the end of the text. */
+function endsOf(text: string): number[] {
+  return [...Array.from(text.matchAll(CUT_MARK), ({ index }) => index), text.length]
 }
 
 function hashOf(text: string, start: number): number {

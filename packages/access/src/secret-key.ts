@@ -13,10 +13,11 @@ export class SecretKey {
     this.#path = path
   }
 
-  /** @throws Error if there is no such file, or if what is in it is no key */
+  /** @throws Error if there is no such file, with the code ENOENT also if it is empty; or if what is in it is no key */
   read(): Buffer {
     if (this.#key !== undefined) return this.#key
     const text = readFileSync(this.#path, 'utf8').trim()
+    if (text === '') throw Object.assign(new Error('The file is empty.'), { code: 'ENOENT' })
     if (!BASE64_KEY.test(text)) throw new Error(`The file does not hold ${KEY_BYTES} bytes in base64.`)
     this.#key = Buffer.from(text, 'base64')
     return this.#key
@@ -30,7 +31,8 @@ export class SecretKey {
       if ((cause as NodeJS.ErrnoException).code !== 'ENOENT') throw cause
     }
     const key = randomBytes(KEY_BYTES)
-    const file = openSync(this.#path, 'wx', 0o600)
+    // What is there is empty: a server ended before it had written the key.
+    const file = openSync(this.#path, 'w', 0o600)
     try {
       writeSync(file, `${key.toString('base64')}\n`)
       // Before anything is encrypted with it.

@@ -9,12 +9,13 @@ const DEFAULT_MAX_BYTES = 64 * 1024 * 1024
 
 interface Superseded extends SecretSet {
   readonly holder: string
+  readonly owner: string
   readonly bytes: number
 }
 
 /**
- * Secrets that are not in force any more, but which calls under way may still be given and may still log. In memory alone; the oldest are
- * forgotten when there are too many.
+ * Secrets that are not in force any more, but which calls under way may still be given and may still log. In memory alone; when there are too
+ * many, the oldest of the owner who has the most are forgotten, so that nobody makes those of others be forgotten.
  */
 export class SupersededSecrets {
   readonly #maxBytes: number
@@ -27,11 +28,14 @@ export class SupersededSecrets {
     this.#maxSets = maxSets
   }
 
+  /** @param holder `owner/function` */
   add(holder: string, { version, values }: SecretSet): void {
     const bytes = Object.values(values).reduce((sum, value) => sum + value.length, 0)
-    this.#sets.push({ holder, version, values, bytes })
+    const owner = holder.slice(0, holder.indexOf('/'))
+    this.#sets.push({ holder, owner, version, values, bytes })
     this.#bytes += bytes
-    while (this.#sets.length > this.#maxSets || this.#bytes > this.#maxBytes) this.#bytes -= this.#sets.shift()?.bytes ?? 0
+    while (this.#sets.length > this.#maxSets) this.#forgetOldest(ownerWithMost(this.#sets, () => 1))
+    while (this.#bytes > this.#maxBytes) this.#forgetOldest(ownerWithMost(this.#sets, (set) => set.bytes))
   }
 
   find(holder: string, version: number): SecretSet | undefined {
@@ -41,4 +45,18 @@ export class SupersededSecrets {
   of(holder: string): SecretSet[] {
     return this.#sets.filter((set) => set.holder === holder)
   }
+
+  #forgetOldest(owner: string): void {
+    const [oldest] = this.#sets.splice(
+      this.#sets.findIndex((set) => set.owner === owner),
+      1,
+    )
+    this.#bytes -= oldest?.bytes ?? 0
+  }
+}
+
+function ownerWithMost(sets: readonly Superseded[], weightOf: (set: Superseded) => number): string {
+  const sums = new Map<string, number>()
+  for (const set of sets) sums.set(set.owner, (sums.get(set.owner) ?? 0) + weightOf(set))
+  return [...sums].reduce((most, one) => (one[1] > most[1] ? one : most), ['', -1] as const)[0]
 }

@@ -9,13 +9,15 @@ import { generateToken, hashToken, tokenIdOf } from './token-text.ts'
 export interface TokenStoreOptions {
   /** The time of day in ms of the epoch. */
   readonly now: () => number
-  /** Told when it cannot be written when a token was last used, which keeps nobody from using it. */
+  /** Told of what cannot be written and keeps nobody from using a token: when it was last used, or that an expired one is gone. */
   readonly onProblem: (cause: unknown) => void
   /** Most tokens that there may be. Default: 10000. */
   readonly maxTokens?: number
 }
 
 const DAY_MS = 86_400_000
+/** How long it can be seen of a token that it has expired. */
+const KEPT_EXPIRED_MS = 30 * DAY_MS
 /** How often it is written when a token was last used. */
 const USED_INTERVAL_MS = 60_000
 /** Compared with where there is no token of an id, so that it takes as long as where there is one. */
@@ -32,6 +34,7 @@ export class TokenStore {
     this.#options = options
     this.#table = new TokenTable(database)
     for (const token of this.#table.all()) this.#tokens.set(token.id, token)
+    this.#removeExpired(KEPT_EXPIRED_MS)
   }
 
   /**
@@ -46,6 +49,7 @@ export class TokenStore {
     if (days !== undefined && !(Number.isInteger(days) && days >= 1 && days <= MAX_TOKEN_DAYS))
       throw new CarpoolError('bad-request', `A token expires after 1 to ${MAX_TOKEN_DAYS} days, not ${days}.`)
     const { now, maxTokens = 10_000 } = this.#options
+    this.#removeExpired(this.#tokens.size >= maxTokens ? 0 : KEPT_EXPIRED_MS)
     if (this.#tokens.size >= maxTokens)
       throw new CarpoolError('bad-request', `There are ${maxTokens} tokens, which is the limit; revoke some.`)
     const { id, token } = generateToken()
@@ -64,7 +68,7 @@ export class TokenStore {
     return { ...infoOf(stored), token }
   }
 
-  /** All tokens, the oldest first; those that have expired are among them. */
+  /** All tokens, the oldest first; those that have expired are among them for 30 days, unless there are too many tokens. */
   list(): TokenInfo[] {
     return [...this.#tokens.values()].map(infoOf)
   }
@@ -103,6 +107,20 @@ export class TokenStore {
     if (this.#isExpired(token)) throw new CarpoolError('unauthorized', 'The token has expired.')
     this.#use(token)
     return { tokenId: token.id, owner: token.owner, scopes: new Set(token.scopes) }
+  }
+
+  /** Those that expired so long ago or longer. */
+  #removeExpired(keptMs: number): void {
+    const nowMs = this.#options.now()
+    const old = [...this.#tokens.values()].filter(({ expiresAtMs = Infinity }) => nowMs - expiresAtMs >= keptMs)
+    try {
+      for (const { id } of old) {
+        this.#table.remove(id)
+        this.#tokens.delete(id)
+      }
+    } catch (cause) {
+      this.#options.onProblem(cause)
+    }
   }
 
   #isExpired({ expiresAtMs }: StoredToken): boolean {

@@ -12,6 +12,9 @@ t.test('a value is taken out in every form in which it comes to stand in a log',
   const bytes = Buffer.from(SECRET)
   const forms = {
     'as it is': SECRET,
+    'json in json': JSON.stringify(JSON.stringify(SECRET)).slice(3, -3),
+    'shown by the console': JSON.stringify(SECRET).slice(1, -1).replaceAll('\\"', '"'),
+    'json shown by the console': JSON.stringify(JSON.stringify(SECRET).slice(1, -1)).slice(1, -1).replaceAll('\\"', '"'),
     'json': JSON.stringify(SECRET).slice(1, -1),
     'hex': bytes.toString('hex'),
     'hex in capitals': bytes.toString('hex').toUpperCase(),
@@ -35,8 +38,21 @@ t.test('in the base64 of a longer text only what is around it stays', async (t) 
   }
 })
 
+t.test('where a text was cut the beginning of a value counts', async (t) => {
+  const marks = ['', '… (9 more characters)', '… (9 more characters cut)', "'… 9 more characters", "'… 9 more characters }"]
+  for (const mark of marks) {
+    for (const length of [6, 7, SECRET.length - 1]) {
+      t.equal(redact(`key: ${SECRET.slice(0, length)}${mark}`), `key: [secret API_KEY]${mark}`, `${length} before "${mark}"`)
+    }
+    t.equal(redact(`key: ${SECRET.slice(0, 5)}${mark}`), `key: ${SECRET.slice(0, 5)}${mark}`)
+    const hex = Buffer.from(SECRET).toString('hex').slice(0, -1)
+    t.equal(redact(`${hex}${mark}`), `[secret API_KEY]${mark}`)
+  }
+  t.equal(redact(`${SECRET.slice(0, 10)} and on`), `${SECRET.slice(0, 10)} and on`, 'not in the middle')
+})
+
 t.test('short values and other texts stay', async (t) => {
-  for (const text of ['', '12345', 'short', 's3cr3t', SECRET.slice(1), 'x'.repeat(100_000)]) t.equal(redact(text), text)
+  for (const text of ['', '12345', 'short', 's3cr3', 's3cr3t?', SECRET.slice(1), 'x'.repeat(100_000)]) t.equal(redact(text), text)
   t.equal(createRedactor([])('a text'), 'a text')
   t.equal(createRedactor([['PIN', '12345']])('12345'), '12345')
 })
@@ -62,7 +78,8 @@ t.test('a large value is taken out as a whole, and what was cut short of it as f
   t.equal(large(`<${LONG.slice(0, 5_000)}… (cut)`), '<[secret KEY]… (cut)')
   t.equal(large(`<${Buffer.from(LONG).toString('hex')}>`), '<[secret KEY]>')
   t.match(large(Buffer.from(LONG).toString('base64')), /^\[secret KEY\].{0,3}$/, 'but for the last few bits')
-  t.equal(large(LONG.slice(0, 100)), LONG.slice(0, 100), 'as its beginning alone may stand anywhere')
+  t.equal(large(`${LONG.slice(0, 100)}.`), `${LONG.slice(0, 100)}.`, 'as its beginning alone may stand anywhere')
+  t.equal(large(LONG.slice(0, 100)), '[secret KEY]', 'but not where the text ends')
 })
 
 t.test('a text that looks all over like the beginnings of secrets is withheld, not searched for minutes', async (t) => {

@@ -205,6 +205,24 @@ t.test('of those that are not in force any more the oldest are forgotten', async
   t.strictSame([superseded.of('a/b').length, superseded.of('a/d').length], [0, 0])
 })
 
+t.test('secrets that are not in force any more are forgotten for the changes of their own owner alone', async (t) => {
+  const superseded = new SupersededSecrets(100, 3)
+  superseded.add('b/f', { version: 1, values: { A: 'x'.repeat(40) } })
+  for (let version = 2; version <= 9; version++) superseded.add('a/f', { version, values: { A: 'x'.repeat(20) } })
+  t.strictSame([superseded.of('a/f').length, superseded.of('b/f').length], [2, 1])
+  superseded.add('a/f', { version: 10, values: { A: 'x'.repeat(61) } })
+  t.strictSame([superseded.of('a/f').length, superseded.of('b/f').length], [0, 1])
+})
+
+t.test('an empty file of the key counts as none', async (t) => {
+  const folder = t.testdir({ 'secret-key': '' })
+  const before = open(t, folder)
+  t.ok(before.secrets.isReadable)
+  set(before.secrets, SHOP, 'API_KEY', VALUE)
+  before.close()
+  t.strictSame(open(t, folder).secrets.current(SHOP).values, { API_KEY: VALUE })
+})
+
 t.test('what is sealed opens with its key and context alone, and no two are alike', async (t) => {
   const key = Buffer.alloc(32, 1)
   const sealed = seal(key, VALUE, 'context')

@@ -62,7 +62,35 @@ t.test('a token expires', async (t) => {
   clock.nowMs += 1
   t.throws(() => tokens.authenticate(token), { code: 'unauthorized', message: 'The token has expired.' })
   t.notOk(tokens.isValid(id))
-  t.match(tokens.list(), [{ id }], 'it is listed until it is revoked')
+  t.match(tokens.list(), [{ id }], 'it is listed for a while')
+})
+
+t.test('tokens that have expired are removed: long after, and at once where there are too many', async (t) => {
+  const folder = t.testdir()
+  const { tokens, clock, close } = open(t, folder)
+  const DAYS = { owner: 'acme', scopes: ['read'], days: 1 } as const
+  const { id } = tokens.create(DAYS)
+  clock.nowMs += 31 * DAY_MS - 1
+  const next = tokens.create(DAYS)
+  t.match(tokens.list(), [{ id }, { id: next.id }])
+  clock.nowMs += 1
+  tokens.create(DAYS)
+  t.equal(tokens.find(id), undefined)
+  close()
+  t.notOk(dump(folder).includes(id), 'also on the disk')
+})
+
+t.test('expired tokens keep nobody from making one', async (t) => {
+  const database = new DatabaseSync(':memory:')
+  for (const migration of MIGRATIONS) database.exec(migration)
+  t.teardown(() => database.close())
+  const clock = { nowMs: 0 }
+  const tokens = new TokenStore(database, { now: () => clock.nowMs, onProblem: (cause) => t.fail(String(cause)), maxTokens: 1 })
+  const { id } = tokens.create({ owner: 'acme', scopes: ['read'], days: 1 })
+  t.throws(() => tokens.create({ owner: 'acme', scopes: ['read'] }), { code: 'bad-request' })
+  clock.nowMs = DAY_MS
+  tokens.create({ owner: 'acme', scopes: ['read'] })
+  t.equal(tokens.find(id), undefined)
 })
 
 t.test('when it was last used is written once a minute', async (t) => {

@@ -24,7 +24,7 @@ export function addConnectionOptions(command: Command): void {
 export function connect(options: ConnectionOptions, env: Io['env']): ApiClient {
   const url = namedUrl(options, env)
   const local = findServer({ url: url?.href, env })
-  const token = options.token || ownToken(options, env) || local?.token || env['CARPOOL_TOKEN'] || undefined
+  const token = options.token || ownToken(options, env) || local?.token || meantToken(options, env)
   if (local !== undefined) return new ApiClient({ adminUrl: local.adminUrl, token })
   if (url === undefined) {
     throw new CarpoolError(
@@ -40,22 +40,32 @@ export function connect(options: ConnectionOptions, env: Io['env']): ApiClient {
 
 /**
  * A token of the environment that comes before the operator's, which a server of this machine says itself: one that "carpool token create"
- * made says as who one wants to act. Not if the flag names another server than the environment, which the token may be meant for.
+ * made says as who one wants to act.
  */
-function ownToken({ url }: ConnectionOptions, env: Io['env']): string | undefined {
+function ownToken(options: ConnectionOptions, env: Io['env']): string | undefined {
+  const token = meantToken(options, env)
+  return token?.startsWith('cpt_') ? token : undefined
+}
+
+/** The token of the environment, unless the flag names another server than the environment: that one must not be sent it. */
+function meantToken({ url }: ConnectionOptions, env: Io['env']): string | undefined {
   const { CARPOOL_TOKEN: token, CARPOOL_URL: ownUrl } = env
-  const isMeant = !url || !ownUrl || url === ownUrl
-  return isMeant && token?.startsWith('cpt_') ? token : undefined
+  const isMeant = !url || !ownUrl || parseUrl(url)?.origin === parseUrl(ownUrl)?.origin
+  return isMeant && token ? token : undefined
 }
 
 function namedUrl(options: ConnectionOptions, env: Io['env']): URL | undefined {
   const origin = options.url ? '--url' : 'CARPOOL_URL'
   const text = options.url || env['CARPOOL_URL']
   if (!text) return undefined
-  const url = URL.parse(text.includes('://') ? text : `http://${text}`)
+  const url = parseUrl(text)
   if (url === null || !/^https?:$/.test(url.protocol))
     throw usageError(`${origin} must be an http or https URL, not ${JSON.stringify(text)}`)
   return url
+}
+
+function parseUrl(text: string): URL | null {
+  return URL.parse(text.includes('://') ? text : `http://${text}`)
 }
 
 function isLoopback({ hostname }: URL): boolean {

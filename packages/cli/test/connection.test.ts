@@ -49,6 +49,24 @@ t.test('a token that was made for somebody says as who one acts, also on the mac
   )
 })
 
+t.test('the token of the environment goes to the server that it is meant for alone', async (t) => {
+  const seen: Array<string | undefined> = []
+  const other = createServer(({ headers }, response) => {
+    seen.push(headers.authorization)
+    response.end('{"functions":[]}')
+  }).listen(0, '127.0.0.1')
+  await once(other, 'listening')
+  t.teardown(() => other.close())
+  const url = `http://127.0.0.1:${(other.address() as AddressInfo).port}`
+  const list = (...environment: object[]) =>
+    runCommand(['list', '--url', `${url}/`], { env: Object.assign({ CARPOOL_TOKEN: 'of-another' }, ...environment) })
+  await list({ CARPOOL_URL: 'https://carpool.example' })
+  await list({ CARPOOL_URL: 'https://carpool.example', CARPOOL_TOKEN: 'cpt_1_x' })
+  await list({ CARPOOL_URL: url })
+  await list()
+  t.strictSame(seen, [undefined, undefined, 'Bearer of-another', 'Bearer of-another'])
+})
+
 t.test('flags win over the environment', async (t) => {
   const plane = await startControlPlane(t)
   const env = { CARPOOL_URL: 'http://127.0.0.1:9', CARPOOL_TOKEN: 'other' }

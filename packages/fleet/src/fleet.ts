@@ -277,7 +277,10 @@ export class Fleet {
 
   #disabled(functionName: string): void {
     for (const host of this.#quarantine.hosts) host.connection.retireFunction(functionName)
-    this.#placement.refuse(functionName, new CarpoolError('function-disabled', `${functionName} was disabled while the call waited.`))
+    this.#placement.refuse(
+      functionName,
+      new CarpoolError('function-disabled', `${functionName} was disabled while the call waited.`),
+    )
   }
 
   #startTryOut(): HostProcess {

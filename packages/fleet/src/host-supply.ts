@@ -112,7 +112,8 @@ export class HostSupply {
     const { standbyHosts, canStartStandby } = this.#options
     // What is stuck in a poisoned host keeps the machine busy, and is what the standby is for.
     const isHarmed = [...this.#hosts].some(({ state }) => state === 'poisoned')
-    while (this.#standbys.length < standbyHosts && (isHarmed || canStartStandby())) if (this.#start() === undefined) return
+    const mayStart = isHarmed ? () => true : canStartStandby
+    while (this.#standbys.length < standbyHosts && mayStart()) if (this.#start() === undefined) return
   }
 
   /** Ends the hosts that have drained, and starts what is missing. To be called now and then. */

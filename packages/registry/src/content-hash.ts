@@ -1,22 +1,29 @@
 import { createHash } from 'node:crypto'
-import type { RevisionConfig } from '@carpool/core'
+import type { Revision, RevisionConfig } from '@carpool/core'
 
 /** SHA-256 in hex. */
 export function contentHash(content: string | Uint8Array): string {
   return createHash('sha256').update(content).digest('hex')
 }
 
-/** The id of a revision: the same code with the same configuration under the same name has the same id, whatever the order of its keys. */
-export function revisionId(functionName: string, codeHash: string, config: RevisionConfig): string {
+/**
+ * The id of a revision: the same code with the same configuration of the same function has the same id, whatever the order of its keys.
+ * Functions of two owners never share one, not even when one gets the name after the other: what is kept by id must not be either's.
+ */
+export function revisionId(
+  { functionName, owner }: Pick<Revision, 'functionName' | 'owner'>,
+  codeHash: string,
+  config: RevisionConfig,
+): string {
   const { secretsVersion = 0, egress } = config
   const canonical = JSON.stringify([
     functionName,
+    owner,
     config.handlerExport ?? null,
     sortedEntries(config.limits),
     sortedEntries(config.env),
-    // Functions without secrets have the ids that they had before there were any.
-    ...(secretsVersion > 0 ? [secretsVersion] : []),
-    ...(egress === undefined ? [] : [{ egress }]),
+    secretsVersion,
+    egress ?? null,
   ])
   return contentHash(`${codeHash}\n${canonical}`).slice(0, 16)
 }

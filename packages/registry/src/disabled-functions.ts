@@ -9,10 +9,12 @@ export interface DisabledInfo {
   readonly at: string
 }
 
-/** The functions whose calls are refused: in memory, and on disk before it is in force. */
+/** The functions whose calls are refused: in memory, and on the disk so that a restart does not enable them. */
 export class DisabledFunctions {
   readonly #database: DatabaseSync
   readonly #disabled = new Map<string, DisabledInfo>()
+  /** Those of which the disk does not know yet. */
+  readonly #unwritten = new Set<string>()
 
   constructor(database: DatabaseSync) {
     this.#database = database
@@ -26,17 +28,28 @@ export class DisabledFunctions {
     return this.#disabled.get(functionName)
   }
 
-  add(functionName: string, info: DisabledInfo): void {
+  /**
+   * In force at once, for a full disk must not keep harmful code running. One that is disabled already keeps its info; if that was not
+   * written yet, this tries again.
+   * @throws what the database throws, if it is in force but a restart would forget it
+   */
+  add(functionName: string, given: DisabledInfo): void {
+    const known = this.#disabled.get(functionName)
+    if (known !== undefined && !this.#unwritten.has(functionName)) return
+    const info = known ?? given
+    this.#disabled.set(functionName, info)
+    this.#unwritten.add(functionName)
     const { owner, reason, at } = info
     this.#database
       .prepare('INSERT OR REPLACE INTO disabled (function_name, owner, reason, at) VALUES (?, ?, ?, ?)')
       .run(functionName, owner, reason, at)
-    this.#disabled.set(functionName, info)
+    this.#unwritten.delete(functionName)
   }
 
   remove(functionName: string): void {
     if (!this.#disabled.has(functionName)) return
     this.#database.prepare('DELETE FROM disabled WHERE function_name = ?').run(functionName)
     this.#disabled.delete(functionName)
+    this.#unwritten.delete(functionName)
   }
 }

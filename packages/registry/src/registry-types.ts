@@ -46,7 +46,7 @@ export interface PublishInput {
 
 export interface RouteChange {
   readonly functionName: string
-  /** Absent: the name is new. */
+  /** The one that was live, or damaged if it was removed. Absent: the name is new. */
   readonly previous?: Revision
   /** Absent: the function was removed. */
   readonly current?: Revision

@@ -88,7 +88,7 @@ export class Registry {
     const sourceMapHash = contentHash(mapContent)
     const staged: StagedRevision = Object.freeze({
       ...config,
-      id: revisionId(functionName, codeHash, config),
+      id: revisionId({ functionName, owner }, codeHash, config),
       functionName,
       owner,
       codeBytes: codeContent.length,
@@ -130,14 +130,14 @@ export class Registry {
 
   /**
    * Refuses the calls of a function from now on, until it is enabled: a new deploy of its owner does not end that, and neither does deleting it.
-   * Without effect on one that is disabled already.
+   * One that is disabled already keeps its reason.
    * @param reason completes "it is disabled because …"
-   * @throws CarpoolError `not-found`
+   * @throws CarpoolError `not-found`; what the database throws if it cannot be written: then it is in force until a restart
    */
   disable(name: string, { reason }: { readonly reason: string }): void {
     const owner = this.ownerOf(name)
     if (owner === undefined) throw functionNotFound(name)
-    if (this.#disabled.get(name) === undefined) this.#disabled.add(name, { owner, reason, at: this.#now().toISOString() })
+    this.#disabled.add(name, { owner, reason, at: this.#now().toISOString() })
   }
 
   /** Takes the calls of a function again. Without effect on one that is not disabled. @throws CarpoolError `not-found` */
@@ -155,10 +155,11 @@ export class Registry {
   remove(name: string): void {
     const unreferenced = this.#table.remove(name)
     if (unreferenced === undefined) throw functionNotFound(name)
-    const previous = this.#routes.get(name)
+    // A damaged one has something to be cleaned up as well, such as its log.
+    const previous = this.#routes.get(name) ?? this.#damaged.get(name)
     this.#routes.delete(name)
     this.#damaged.delete(name)
-    if (previous !== undefined) this.#emit({ functionName: name, previous })
+    this.#emit({ functionName: name, ...(previous && { previous }) })
     this.#collect(unreferenced)
   }
 

@@ -1,6 +1,9 @@
 import { readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
+import type { RouteChange } from '../src/index.ts'
+import { openDatabase } from '../src/database.ts'
+import { DisabledFunctions } from '../src/disabled-functions.ts'
 import { deploy, open, stageInput } from './fixtures/open.ts'
 
 const REASON = 'its code took down 4 host processes'
@@ -47,6 +50,50 @@ t.test('neither a new deploy nor deleting it enables a function, but with anothe
   t.equal(registry.route('hello').owner, 'bob')
 })
 
+t.test('on a full disk a function is disabled all the same, and written when there is room', async (t) => {
+  const path = join(t.testdir(), 'registry.sqlite')
+  const database = openDatabase(path)
+  t.teardown(() => database.close())
+  const disabled = new DisabledFunctions(database)
+  const info = { owner: 'ann', reason: REASON.padEnd(100_000), at: '1970-01-01T00:00:00.000Z' }
+  const pages = Number(database.prepare('PRAGMA page_count').get()?.['page_count'])
+  database.exec(`PRAGMA max_page_count = ${pages}`)
+  t.throws(() => disabled.add('hello', info), { message: /full/ })
+  t.strictSame(disabled.get('hello'), info)
+  database.exec('PRAGMA max_page_count = 1000000')
+  disabled.add('hello', { ...info, reason: 'another' })
+  t.strictSame(new DisabledFunctions(database).get('hello'), info)
+})
+
+t.test('a damaged function that is removed is told, so that what it left behind can go', async (t) => {
+  const folder = t.testdir()
+  const before = open(folder)
+  const { id } = await deploy(before, 'hello', 'one')
+  before.close()
+  const file = readdirSync(join(folder, 'bundles')).find((name) => name.endsWith('.js')) ?? ''
+  writeFileSync(join(folder, 'bundles', file), '')
+  const registry = open(folder)
+  t.teardown(() => registry.close())
+  const changes: RouteChange[] = []
+  registry.onRouteChange((change) => changes.push(change))
+  registry.remove('hello')
+  t.match(changes, [{ functionName: 'hello', previous: { id } }])
+  t.notHas(changes[0], { current: Object })
+})
+
+t.test('the same code of two owners has two ids', async (t) => {
+  const registry = open(t.testdir())
+  t.teardown(() => registry.close())
+  const input = stageInput('hello', 'one')
+  const [ofAnn, again, ofBob] = await Promise.all([
+    registry.stage(input),
+    registry.stage(input),
+    registry.stage({ ...input, owner: 'bob' }),
+  ])
+  t.equal(again.id, ofAnn.id)
+  t.not(ofBob.id, ofAnn.id)
+})
+
 t.test('the first reason stays', async (t) => {
   const registry = open(t.testdir(), { now })
   t.teardown(() => registry.close())
@@ -83,7 +130,7 @@ t.test('a function has its owner also while its bundle is damaged', async (t) =>
   t.throws(() => registry.route('hello'), { code: 'data-unusable' })
 })
 
-t.test('the id depends on the version of the secrets, and is as before without any', async (t) => {
+t.test('the id depends on the version of the secrets, and one without any is of version 0', async (t) => {
   const folder = t.testdir()
   const registry = open(folder)
   const input = stageInput('hello', 'one')

@@ -8,8 +8,9 @@ import {
 } from '@carpool/access'
 import { CarpoolError, checkEnv, resolveLimits, type DeployRequest, type Revision, type RevisionConfig } from '@carpool/core'
 import { checkHostList } from '@carpool/egress'
-import { concurrencyLimitByKey, type Fleet } from '@carpool/fleet'
+import type { Fleet } from '@carpool/fleet'
 import { functionNotFound, type Registry, type StageInput } from '@carpool/registry'
+import { deployTurns } from './deploy-turns.ts'
 import { mapStack, parseSourceMap } from './source-mapper.ts'
 
 export interface DeployParts {
@@ -18,6 +19,8 @@ export interface DeployParts {
   readonly secrets: FunctionSecrets
   /** Holds the revisions that are tried out and warmed up, by id: hosts speak of them already. */
   readonly staged: Map<string, Pick<Revision, 'functionName' | 'owner' | 'limits' | 'egress'>>
+  /** Erases what an earlier function of the name has left in its log. Default: nothing. */
+  readonly eraseLog?: (functionName: string) => Promise<void>
 }
 
 /** Functions for which one owner may have secrets before they are deployed. */
@@ -26,8 +29,7 @@ const MAX_UNDEPLOYED = 100
 /** Changes what names stand for, one change at a time for each name: of two deploys at once, the one that came last stays. */
 export class Deployer {
   readonly #parts: DeployParts
-  /** Of the names of which something changes at this moment. */
-  readonly #inTurn = concurrencyLimitByKey(1)
+  readonly #inTurn = deployTurns()
 
   constructor(parts: DeployParts) {
     this.#parts = parts
@@ -36,10 +38,12 @@ export class Deployer {
   /**
    * Makes new code answer to a name: stage, try out, warm up, publish. Until the last step the revision that was live goes on serving, and
    * when this resolves the next call is answered by the new one.
-   * @throws CarpoolError `name-taken`, and what is wrong with the code
+   * @throws CarpoolError `name-taken`; `saturated` if too many deploys wait; and what is wrong with the code
    */
-  deploy(functionName: string, owner: string, request: DeployRequest & Pick<RevisionConfig, 'egress'>): Promise<Revision> {
-    return this.#inTurn(functionName, async () => {
+  async deploy(functionName: string, owner: string, request: DeployRequest & Pick<RevisionConfig, 'egress'>): Promise<Revision> {
+    // What cannot come to anything does not hold up the owner of the name.
+    this.#requireFree(functionName, owner)
+    return this.#inTurn({ functionName, owner }, async () => {
       this.#requireFree(functionName, owner)
       const { code, sourceMap, handlerExport, limits = {}, env = {}, egress } = request
       const secrets = this.#parts.secrets.current({ owner, functionName })
@@ -54,14 +58,18 @@ export class Deployer {
     })
   }
 
-  /** Takes a function of an owner out of service, with its revisions and secrets. @throws CarpoolError `not-found` */
+  /**
+   * Takes a function of an owner out of service, with its revisions and secrets. It does not wait for deploys that wait themselves: these come
+   * after it.
+   * @throws CarpoolError `not-found`
+   */
   remove(functionName: string, owner: string): Promise<void> {
-    return this.#inTurn(functionName, async () => {
+    return this.#inTurn({ functionName, owner, isUrgent: true }, async () => {
       const { registry, secrets } = this.#parts
       if (registry.ownerOf(functionName) !== owner) throw functionNotFound(functionName)
-      // First: what is deployed next under the name must not find them.
-      secrets.forget({ owner, functionName })
+      // First: should one of the two fail, no function is left without its secrets. Another owner never finds them.
       registry.remove(functionName)
+      secrets.forget({ owner, functionName })
     })
   }
 
@@ -70,8 +78,9 @@ export class Deployer {
    * @returns the revision that has it; undefined if the function is not deployed: then the first deploy of its owner finds it
    * @throws CarpoolError `name-taken`; `bad-request` of the key and the value; and what a deploy does
    */
-  setSecret(holder: SecretHolder, key: string, value: string): Promise<Revision | undefined> {
-    return this.#inTurn(holder.functionName, async () => {
+  async setSecret(holder: SecretHolder, key: string, value: string): Promise<Revision | undefined> {
+    this.#requireFree(holder.functionName, holder.owner)
+    return this.#inTurn(holder, async () => {
       const { secrets, registry } = this.#parts
       this.#requireFree(holder.functionName, holder.owner)
       const change = secrets.setting(holder, key, value)
@@ -84,7 +93,7 @@ export class Deployer {
 
   /** Deletes a secret; else as {@link Deployer.setSecret}. @throws CarpoolError `secret-not-found`, and what a deploy does */
   deleteSecret(holder: SecretHolder, key: string): Promise<Revision | undefined> {
-    return this.#inTurn(holder.functionName, async () => {
+    return this.#inTurn(holder, async () => {
       const change = this.#parts.secrets.deleting(holder, key)
       return this.#changeSecrets(change)
     })
@@ -134,7 +143,7 @@ export class Deployer {
  * @param onLoaded called when nothing but publishing is left; what it gives is called if that fails
  */
 async function bringUp(
-  { registry, fleet, staged: tried }: DeployParts,
+  { registry, fleet, staged: tried, eraseLog }: DeployParts,
   input: Omit<StageInput, 'config'> & { readonly config: Omit<RevisionConfig, 'secretsVersion'> },
   { version, values }: SecretSet,
   onLoaded?: () => () => void,
@@ -147,7 +156,10 @@ async function bringUp(
   try {
     const { result, codeCache } = await fleet.tryOut(staged.owner, { ...staged, env: { ...staged.env, ...values } }, code)
     if (!result.ok) throw refusal(functionName, result, sourceMap, createRedactor(Object.entries(values)))
-    await fleet.warm(staged, { source: code, secrets: values, ...(codeCache !== undefined && { codeCache }) })
+    const isDisabled = registry.disabledInfo(functionName)?.owner === staged.owner
+    if (!isDisabled) await fleet.warm(staged, { source: code, secrets: values, ...(codeCache !== undefined && { codeCache }) })
+    // A log that could not be removed with its function is not for the next owner of the name.
+    if (registry.ownerOf(functionName) === undefined) await eraseLog?.(functionName)
     takeBack = onLoaded?.()
     return await registry.publish(staged, { form: result.form, ...(codeCache !== undefined && { codeCache }) })
   } catch (cause) {

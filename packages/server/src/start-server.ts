@@ -56,7 +56,10 @@ const VERSION = (JSON.parse(readFileSync(new URL('../package.json', import.meta.
  * @throws CarpoolError of a setting that cannot be met, or of data that cannot be used
  */
 export async function startServer(settings: ServerSettings): Promise<RunningServer> {
-  const log = pino({ level: settings.logLevel }, pino.destination({ dest: 2, sync: true }))
+  const destination = pino.destination({ dest: 2, sync: true })
+  // A log that cannot be written, as on a full disk, ends nothing.
+  destination.on('error', () => {})
+  const log = pino({ level: settings.logLevel }, destination)
   const onFault = (error: CarpoolError): void => log.error({ err: error.cause ?? error }, 'fault')
   // What only reads settings comes first: nothing has to be undone when one of them is wrong.
   const egress = createEgress({
@@ -151,9 +154,13 @@ export async function startServer(settings: ServerSettings): Promise<RunningServ
     policy,
     machine,
     codeOf: async (revision) => ({ ...(await registry.code(revision)), secrets: secrets.of(revision) }),
+    ownerOf: (functionName) => registry.ownerOf(functionName),
     isLive: ({ functionName, id }) => registry.find(functionName)?.id === id,
     isKeptWarm: (functionName) => settings.keepWarm.includes(functionName),
-    keptWarm: () => settings.keepWarm.map((name) => registry.find(name)).filter((revision) => revision !== undefined),
+    keptWarm: () =>
+      settings.keepWarm
+        .map((name) => (registry.disabledInfo(name) === undefined ? registry.find(name) : undefined))
+        .filter((revision) => revision !== undefined),
     listener: createHostListener({
       revisions,
       journal,
@@ -164,7 +171,12 @@ export async function startServer(settings: ServerSettings): Promise<RunningServ
       disable: (functionName, strikes) => {
         // It may have been deleted since.
         if (registry.ownerOf(functionName) === undefined) return
-        registry.disable(functionName, { reason: `its code has harmed ${Math.round(strikes)} host processes` })
+        try {
+          registry.disable(functionName, { reason: `its code has harmed ${Math.round(strikes)} host processes` })
+        } catch (cause) {
+          // It stays disabled until the server ends: what cannot be is that it is remembered.
+          log.error({ functionName, err: cause }, 'it cannot be written that the function is disabled')
+        }
       },
     }),
   })
@@ -172,7 +184,7 @@ export async function startServer(settings: ServerSettings): Promise<RunningServ
   const status = new ServerStatus({ version: VERSION, fleet, admission, metrics, ledgerUnavailable })
   registry.onRouteChange(({ functionName, previous, current }) => {
     if (previous !== undefined) fleet.retire(previous.id)
-    if (current !== undefined) return
+    if (current !== undefined) return fleet.published(current)
     fleet.forget(functionName)
     logs.remove(functionName).catch((cause: unknown) => log.warn({ functionName, err: cause }, 'log not removed'))
   })
@@ -183,7 +195,7 @@ export async function startServer(settings: ServerSettings): Promise<RunningServ
     (functionName) => registry.find(functionName)?.id,
     () => metrics.shed('loop-detected'),
   )
-  const deployer = new Deployer({ registry, fleet, secrets, staged })
+  const deployer = new Deployer({ registry, fleet, secrets, staged, eraseLog: (functionName) => logs.remove(functionName) })
   let gatewayPhase: GatewayPhase = 'open'
   const gateway = createGateway({
     invoke,
@@ -210,6 +222,14 @@ export async function startServer(settings: ServerSettings): Promise<RunningServ
     remove: (functionName, owner) => deployer.remove(functionName, owner),
     setSecret: (holder, key, value) => deployer.setSecret(holder, key, value),
     deleteSecret: (holder, key) => deployer.deleteSecret(holder, key),
+    disable: (functionName, reason) => {
+      try {
+        registry.disable(functionName, { reason })
+      } finally {
+        // On a full disk it is in force, though not for longer than the server lives.
+        fleet.disable(functionName)
+      }
+    },
     enable: (functionName) => {
       registry.enable(functionName)
       fleet.absolve(functionName)

@@ -113,6 +113,47 @@ t.test('a change has an entry also when nobody waits for its answer', async (t) 
   t.match(entries, [{ action: 'deployFunction', subject: 'shop', result: 'load-failed' }])
 })
 
+t.test('a change that has no answer to send has an entry also when nobody waits for it', async (t) => {
+  const begun = Promise.withResolvers<void>()
+  const released = Promise.withResolvers<void>()
+  const { url, audit, registry, post } = await startControlPlane(t, undefined, {
+    remove: async (functionName) => {
+      begun.resolve()
+      await released.promise
+      registry.remove(functionName)
+    },
+  })
+  await post('/v1/functions/shop/revisions', DEPLOY)
+  const { hostname, port } = new URL(url)
+  const socket = connect(Number(port), hostname)
+  socket.write(`DELETE /v1/functions/shop HTTP/1.1\r\nhost: ${hostname}\r\nauthorization: Bearer ${TOKEN}\r\n\r\n`)
+  await begun.promise
+  // The server answers this once it has seen that the other connection is gone.
+  const left = new Promise((resolve) => socket.once('close', resolve))
+  socket.resetAndDestroy()
+  await left
+  await fetch(`${url}/healthz`)
+  released.resolve()
+  let entries = await audit.newest(1)
+  while (entries[0]?.action !== 'deleteFunction') entries = await audit.newest(1)
+  t.match(entries, [{ subject: 'shop', result: 'ok' }])
+})
+
+t.test('a token that stands where a name should is not written', async (t) => {
+  const { as, send, post, url, audit } = await startControlPlane(t)
+  const token = `cpt_0123456789abcdef_${'a'.repeat(43)}`
+  const acme = as('acme', 'deploy')
+  await acme.put(`/v1/functions/shop/secrets/${token}`, { value: 'v' })
+  await acme.put(`/v1/functions/shop/secrets/${token.replace('c', '%63')}`, { value: 'v' })
+  await fetch(`${url}/v1/functions/shop/secrets/${TOKEN.replace('-', '_')}`, { method: 'DELETE' })
+  await send('/v1/functions/a-token', { method: 'DELETE' })
+  await acme.post('/v1/functions/shop/revisions', DEPLOY)
+  await post('/v1/functions/shop/disable', { reason: `of ${token}` })
+  const entries = await audit.newest(100)
+  t.ok(entries.length >= 5)
+  for (const part of ['cpt_0123456789abcdef', TOKEN]) t.notOk(JSON.stringify(entries).includes(part), part)
+})
+
 t.test('the newest entries are for admins, and how many were lost', async (t) => {
   const { as, post, send } = await startControlPlane(t)
   await post('/v1/functions/a/revisions', DEPLOY)

@@ -2,6 +2,8 @@ import { once } from 'node:events'
 import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
 import t from 'tap'
+import { CarpoolError, type HttpRequest } from '@carpool/core'
+import { bodyBudget } from '../src/control-plane/body-budget.ts'
 import { checkJsonShape } from '../src/control-plane/json-body.ts'
 import { problemOf, startControlPlane, TOKEN } from './support/control-plane.ts'
 
@@ -116,6 +118,111 @@ t.test('a body that is far too large is refused as soon as that is known', async
   socket.end()
   await answer
   t.ok(sentBytes < 50_000_000, `it was cut off after ${sentBytes} bytes`)
+})
+
+t.test('each operation takes bodies as large as it needs', async (t) => {
+  const { as, post, send } = await startControlPlane(t)
+  const large = 'x'.repeat(70_000)
+  const tooLarge = { status: 413, code: 'body-too-large' }
+  t.match(await problemOf(await post('/v1/tokens', { owner: large, scopes: ['read'] })), { ...tooLarge, detail: /65536 bytes/ })
+  t.match(await problemOf(await post('/v1/functions/f/disable', { reason: large })), tooLarge)
+  t.equal((await post(DEPLOY_PATH, { ...DEPLOY, code: large })).status, 201)
+  t.equal((await as('acme', 'deploy').put('/v1/functions/g/secrets/A', { value: 'x'.repeat(65_536) })).status, 200)
+  const call = { method: 'POST', path: '/', headers: [], bodyBase64: Buffer.alloc(150_000).toString('base64') }
+  t.match(await problemOf(await post('/v1/functions/f/invocations', call)), { ...tooLarge, detail: /198870 bytes/ })
+  t.match(await problemOf(await send('/v1/nothing', { method: 'POST', body: large, headers: AS_JSON })), tooLarge)
+})
+
+t.test('the bodies that one owner may have under way are limited; admins and others are let in', async (t) => {
+  const begun = Promise.withResolvers<void>()
+  const released = Promise.withResolvers<never>()
+  const { as, post, url } = await startControlPlane(t, undefined, {
+    deploy: async (_name, _owner, { code }) => {
+      if (code !== 'waits') throw new CarpoolError('load-failed', 'No.')
+      begun.resolve()
+      return released.promise
+    },
+  })
+  const acme = as('acme', 'deploy')
+  const { hostname, port } = new URL(url)
+  const socket = connect(Number(port), hostname)
+  socket.on('error', () => {})
+  const head = (length: string): string =>
+    `POST ${DEPLOY_PATH} HTTP/1.1\r\nhost: ${hostname}\r\nauthorization: Bearer ${acme.token}\r\ncontent-type: application/json\r\n${length}\r\n\r\n`
+  // Of one whose length is not known as much is reserved as there may be; it is held until it is answered.
+  const body = JSON.stringify({ ...DEPLOY, code: 'waits' })
+  socket.write(`${head('transfer-encoding: chunked')}${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n`)
+  await begun.promise
+  const large = { ...DEPLOY, code: 'x'.repeat(1_048_576) }
+  const most = { ...DEPLOY, code: 'x'.repeat(1_048_000) }
+  t.match(await problemOf(await acme.post(DEPLOY_PATH, large)), { code: 'body-too-large' })
+  t.match(await problemOf(await acme.post(DEPLOY_PATH, most)), { code: 'load-failed' }, 'there is room for another')
+  const second = connect(Number(port), hostname)
+  second.on('error', () => {})
+  second.write(head('content-length: 1048000'))
+  let problem = await problemOf(await acme.post(DEPLOY_PATH, most))
+  while (problem.code === 'load-failed') problem = await problemOf(await acme.post(DEPLOY_PATH, most))
+  t.match(problem, { status: 503, code: 'saturated', detail: /requests of acme .* bodies of 2097152 bytes in all/ })
+  t.match(await problemOf(await as('beta', 'deploy').post(DEPLOY_PATH, most)), { code: 'load-failed' })
+  t.match(await problemOf(await post(DEPLOY_PATH, most)), { code: 'load-failed' })
+  second.destroy()
+  while (problem.code === 'saturated') problem = await problemOf(await acme.post(DEPLOY_PATH, most))
+  t.match(problem, { code: 'load-failed' }, 'what a client that left had reserved is free again')
+  socket.destroy()
+  released.reject(new CarpoolError('load-failed', 'No.'))
+})
+
+t.test('shares of bodies are taken and returned, and admins are never refused', async (t) => {
+  const take = bodyBudget({ ownerBytes: 10, totalBytes: 15 })
+  const returnFirst = take({ owner: 'a', bytes: 10, isAdmin: false })
+  t.throws(() => take({ owner: 'a', bytes: 1, isAdmin: false }), { code: 'saturated', message: /of a .* 10 bytes/ })
+  t.throws(() => take({ owner: 'b', bytes: 6, isAdmin: false }), { code: 'saturated', message: /15 bytes/ })
+  take({ owner: 'b', bytes: 5, isAdmin: false })
+  take({ owner: 'a', bytes: 100, isAdmin: true })()
+  returnFirst()
+  take({ owner: 'a', bytes: 10, isAdmin: false })
+})
+
+t.test('a call through the control plane is held to the rules of the data plane', async (t) => {
+  const requests: HttpRequest[] = []
+  const { post } = await startControlPlane(t, async ({ request }) => {
+    requests.push(request)
+    throw new CarpoolError('no-host', 'No.')
+  })
+  await post(DEPLOY_PATH, DEPLOY)
+  const call = (changes: object): Promise<Response> =>
+    post('/v1/functions/f/invocations', { method: 'GET', path: '/', headers: [], bodyBase64: '', ...changes })
+  const refused: object[] = [
+    ...['TRACE', 'CONNECT', 'BREW'].map((method) => ({ method })),
+    ...['a/b', 'a b', '', 'user@host', 'a:b'].map((host) => ({ headers: [['host', host]] })),
+    { headers: ['a', 'b'].map((host) => ['host', host]) },
+    { path: '/a b' },
+    { path: '/#a' },
+  ]
+  for (const changes of refused)
+    t.match(await problemOf(await call(changes)), { status: 400, code: 'bad-request' }, JSON.stringify(changes))
+  t.strictSame(requests, [])
+  const own = ['x-carpool-hops', 'x-carpool-anything', 'connection', 'keep-alive', 'te', 'transfer-encoding', 'upgrade']
+  const named = [
+    ['connection', 'X-Named, close'],
+    ['x-named', '1'],
+  ]
+  await call({ headers: [...own.map((name) => [name, '1']), ...named, ['host', 'shop.example:80'], ['accept', 'text/plain']] })
+  t.strictSame(requests[0]?.headers, [
+    ['host', 'shop.example:80'],
+    ['accept', 'text/plain'],
+  ])
+})
+
+t.test('a web page is told nothing, and cannot fill the audit log', async (t) => {
+  const { url, audit } = await startControlPlane(t)
+  for (const path of ['/healthz', '/readyz', '/v1/openapi.json', '/metrics']) {
+    const response = await fetch(url + path, { headers: { origin: 'http://evil.example' } })
+    t.match(await problemOf(response), { status: 401, code: 'unauthorized' }, path)
+  }
+  t.equal((await fetch(`${url}/healthz`)).status, 200)
+  t.match(await exchange(url.replace('127.0.0.1', 'localhost'), ['GET /healthz HTTP/1.1']), /^HTTP\/1\.1 200 /)
+  t.strictSame(await audit.newest(10), [])
 })
 
 t.test('other types of content are refused', async (t) => {

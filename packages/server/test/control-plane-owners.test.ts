@@ -195,7 +195,7 @@ t.test('an operator disables a function with a reason and enables it; an owner s
   t.match(await acme.get('/v1/functions'), { functions: [{ state: 'quarantined' }, { state: 'active' }] })
   t.equal((await post('/v1/functions/shop/disable', { reason: 'it mines coins' })).status, 204)
   t.match(await acme.get('/v1/functions/shop'), { state: 'disabled', reason: 'it mines coins' })
-  t.throws(() => registry.route('shop'), {
+  t.throws(() => registry.checkEnabled('shop'), {
     code: 'function-disabled',
     message: /because it mines coins\. An operator can enable it/,
   })

@@ -4,6 +4,8 @@ import type { FastifyRequest } from 'fastify'
 
 /** What is learned of a request for the audit log while it is handled. */
 export interface RequestAudit {
+  /** Whether the entry is made. */
+  isEntered?: boolean
   /** The error with which it is answered. */
   error?: ErrorCode
   /** It is about something of another owner, which it is not told. */
@@ -21,18 +23,24 @@ export interface AuditParts {
   readonly log: AuditLog
   /** Accesses that were refused, by the id of the token: one bearer should not fill the log. */
   readonly refusals: FailedAttempts
+  /** Whether a text holds a token: then it is not written. */
+  readonly holdsToken: (text: string) => boolean
   /** The time of day in ms of the epoch. */
   readonly now: () => number
 }
 
-/** Makes what enters a request that is about to be answered: each change, and each access that is refused. Never a body, a query or a header. */
-export function createAudit({ log, refusals, now }: AuditParts): (request: FastifyRequest) => void {
+/**
+ * Makes what enters a request once its outcome is known: each change, and each access that is refused. Never a body, a query or a header. A
+ * request that has an entry gets no other.
+ */
+export function createAudit({ log, refusals, holdsToken, now }: AuditParts): (request: FastifyRequest) => void {
   return (request) => {
     const { audit, principal, routeOptions } = request
     const operation = routeOptions.config?.operation
     if (operation === undefined || audit === undefined) return
     const isRefused = audit.error === 'unauthorized' || audit.error === 'forbidden' || audit.isForeign === true
-    if (audit.isLeftOut || !(isRefused || operation.isChange)) return
+    if (audit.isEntered || audit.isLeftOut || !(isRefused || operation.isChange)) return
+    audit.isEntered = true
     const tokenId = principal?.tokenId
     if (isRefused && tokenId !== undefined) {
       const refusal = refusals.add(tokenId)
@@ -44,12 +52,12 @@ export function createAudit({ log, refusals, now }: AuditParts): (request: Fasti
     const entry: AuditEntry = {
       time: new Date(now()).toISOString(),
       action: operation.id,
-      ...(subject !== undefined && { subject }),
+      ...(subject !== undefined && !holdsToken(subject) && { subject }),
       result: audit.error ?? 'ok',
       ...(tokenId !== undefined && { tokenId }),
       ...(owner !== undefined && { owner }),
       remoteAddress: request.ip,
-      ...(audit.note !== undefined && { note: audit.note }),
+      ...(audit.note !== undefined && !holdsToken(audit.note) && { note: audit.note }),
     }
     log.append(entry)
   }

@@ -17,6 +17,12 @@ export function checkOrigin({ headers }: Pick<FastifyRequest, 'headers'>): void 
   }
 }
 
+/** The same where no token is needed, and where the audit log need not tell of it: a page could fill it. @throws CarpoolError `unauthorized` */
+export function refuseWebPages(request: FastifyRequest): void {
+  request.audit.isLeftOut = true
+  checkOrigin(request)
+}
+
 function isOwnHost(host: string): boolean {
   const [, ipv6, name = ''] = /^(?:\[([^\]]*)\]|([^:]*))(?::\d{1,5})?$/.exec(host) ?? []
   if (ipv6 !== undefined) return isIP(ipv6) === 6

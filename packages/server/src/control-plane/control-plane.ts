@@ -1,4 +1,4 @@
-import { FailedAttempts, type AccessStore, type AuditLog, type SecretHolder } from '@carpool/access'
+import { FailedAttempts, holdsToken, isAdmin, type AccessStore, type AuditLog, type SecretHolder } from '@carpool/access'
 import {
   monotonicClock,
   PROBLEM_CONTENT_TYPE,
@@ -21,9 +21,10 @@ import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest }
 import { createAudit } from './audit.ts'
 import { auditRoutes } from './audit-routes.ts'
 import { createAuthenticate } from './authenticate.ts'
-import { functionRoutes } from './function-routes.ts'
+import { bodyBudget } from './body-budget.ts'
+import { deployBodyLimit, functionRoutes } from './function-routes.ts'
 import { healthRoutes, statusRoutes } from './health-routes.ts'
-import { invokeRoutes } from './invoke-routes.ts'
+import { invokeBodyLimit, invokeRoutes } from './invoke-routes.ts'
 import { readJsonBodies } from './json-body.ts'
 import { logRoutes } from './log-routes.ts'
 import { metricsRoute } from './metrics-routes.ts'
@@ -55,6 +56,12 @@ export interface ControlPlaneOptions {
   readonly setSecret: (holder: SecretHolder, key: string, value: string) => Promise<Revision | undefined>
   /** @throws CarpoolError `secret-not-found` and what a deploy does */
   readonly deleteSecret: (holder: SecretHolder, key: string) => Promise<unknown>
+  /**
+   * Refuses the calls of a function until it is enabled, and ends what runs of it.
+   * @param reason completes "it is disabled because …"
+   * @throws CarpoolError `not-found`
+   */
+  readonly disable: (functionName: string, reason: string) => void
   /** Takes the calls of a function again that was disabled. @throws CarpoolError `not-found` */
   readonly enable: (functionName: string) => void
   /** Whether a function runs in a host process of its own because of what it did. */
@@ -69,8 +76,11 @@ export interface ControlPlaneOptions {
   readonly onFault: (error: CarpoolError) => void
 }
 
-/** A deploy carries a source map, which is larger than the code, and both grow when they are quoted in JSON. */
-const BODY_BYTES_PER_BUNDLE_BYTE = 8
+/** Largest body of an operation that names no other limit, in bytes. */
+const BODY_LIMIT_BYTES = 64 * 1024
+/** Bodies as large as the largest that one owner may have under way, and all together. */
+const OWNER_BODIES = 2
+const TOTAL_BODIES = 4
 /** How long a request may take to arrive; what is answered may take longer. */
 const REQUEST_TIMEOUT_MS = 120_000
 /** The same for its headers, in ms. */
@@ -80,9 +90,10 @@ const CHECK_INTERVAL_MS = 2_000
 
 /** The control plane: what operators, owners and the CLI call. */
 export function createControlPlane(options: ControlPlaneOptions): FastifyInstance {
-  const bodyLimit = Math.max(options.maxBundleBytes * BODY_BYTES_PER_BUNDLE_BYTE, options.maxBodyBytes * 2, 1024 * 1024)
+  const largestBodyBytes = Math.max(deployBodyLimit(options), invokeBodyLimit(options))
+  const takeShare = bodyBudget({ ownerBytes: OWNER_BODIES * largestBodyBytes, totalBytes: TOTAL_BODIES * largestBodyBytes })
   const refuse = (cause: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply => {
-    const error = errorOfRequest(cause, request.routeOptions?.bodyLimit ?? bodyLimit)
+    const error = errorOfRequest(cause, request.routeOptions?.bodyLimit ?? BODY_LIMIT_BYTES)
     if (error.code === 'internal') options.onFault(error)
     // Undefined for an address that is none.
     if (request.audit !== undefined) request.audit.error = error.code
@@ -91,7 +102,7 @@ export function createControlPlane(options: ControlPlaneOptions): FastifyInstanc
     return reply.code(error.status).type(PROBLEM_CONTENT_TYPE).send(problemOfError(error))
   }
   const app = Fastify({
-    bodyLimit,
+    bodyLimit: BODY_LIMIT_BYTES,
     requestTimeout: REQUEST_TIMEOUT_MS,
     http: { headersTimeout: HEADERS_TIMEOUT_MS, connectionsCheckingInterval: CHECK_INTERVAL_MS },
     forceCloseConnections: true,
@@ -112,7 +123,13 @@ export function createControlPlane(options: ControlPlaneOptions): FastifyInstanc
     tokens: options.access.tokens,
     attempts: new FailedAttempts({ clock: monotonicClock }),
   })
-  const enter = createAudit({ log: options.audit, refusals: new FailedAttempts({ clock: monotonicClock }), now: Date.now })
+  const enter = createAudit({
+    log: options.audit,
+    refusals: new FailedAttempts({ clock: monotonicClock }),
+    holdsToken: (text) => holdsToken(text) || text.includes(options.operatorToken),
+    now: Date.now,
+  })
+  app.decorate('enterAudit', enter)
   app.decorateRequest('audit')
   app.decorateRequest('principal')
   app.addHook('onRequest', async (request) => {
@@ -128,6 +145,10 @@ export function createControlPlane(options: ControlPlaneOptions): FastifyInstanc
       guarded.addHook('onRequest', async (request, reply) => {
         request.principal = authenticate(request, reply)
         requireOperation(request)
+        const bytes = bodyBytes(request)
+        if (bytes === 0) return
+        const { owner } = request.principal
+        reply.raw.once('close', takeShare({ owner, bytes, isAdmin: isAdmin(request.principal) }))
       })
       statusRoutes(guarded, options)
       functionRoutes(guarded, options)
@@ -140,4 +161,11 @@ export function createControlPlane(options: ControlPlaneOptions): FastifyInstanc
     })
   })
   return app
+}
+
+/** How large the body of a request may become: as it says, or, if it does not, as large as it may be. */
+function bodyBytes({ method, headers, routeOptions }: FastifyRequest): number {
+  if (method === 'GET' || method === 'HEAD') return 0
+  const announced = headers['transfer-encoding'] === undefined ? Number(headers['content-length'] ?? 0) : Infinity
+  return Math.min(announced, routeOptions.bodyLimit)
 }

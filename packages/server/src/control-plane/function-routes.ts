@@ -78,11 +78,20 @@ const DISABLE: Operation = {
   errors: ['not-found', 'data-unusable'],
 }
 
+/** A deploy carries a source map, which is larger than the code, and both grow when they are quoted in JSON. */
+const BODY_BYTES_PER_BUNDLE_BYTE = 8
+const MIN_DEPLOY_BODY_BYTES = 1024 * 1024
+
+/** Largest body of a deploy, in bytes. */
+export function deployBodyLimit({ maxBundleBytes }: Pick<ControlPlaneOptions, 'maxBundleBytes'>): number {
+  return Math.max(maxBundleBytes * BODY_BYTES_PER_BUNDLE_BYTE, MIN_DEPLOY_BODY_BYTES)
+}
+
 /** Deploy, list, show, delete, enable and disable functions. */
 export function functionRoutes(app: FastifyInstance, parts: ControlPlaneOptions): void {
-  const { registry, deploy, remove, enable } = parts
+  const { registry, deploy, remove, enable, disable } = parts
 
-  addOperation<DeployRequest>(app, DEPLOY, async (request) => {
+  addOperation<DeployRequest>(app, { ...DEPLOY, bodyLimitBytes: deployBodyLimit(parts) }, async (request) => {
     const name = checkFunctionName(request.params['name'] ?? '')
     const owner = actingOwner(request)
     request.audit.isForeign = isForeign(registry.ownerOf(name), owner)
@@ -117,8 +126,8 @@ export function functionRoutes(app: FastifyInstance, parts: ControlPlaneOptions)
     const name = request.params['name'] ?? ''
     requireFunction(request, registry, name)
     const { reason = 'an operator disabled it' } = request.body
-    registry.disable(name, { reason })
     request.audit.note = reason
+    disable(name, reason)
   })
 }
 

@@ -10,6 +10,7 @@ import {
   type StatusSummary,
 } from '@carpool/core'
 import type { FastifyInstance } from 'fastify'
+import { refuseWebPages } from './check-origin.ts'
 import type { ControlPlaneOptions } from './control-plane.ts'
 import { addOperation, type Operation } from './operation.ts'
 import { HEALTH, READINESS, SERVER_INFO, STATUS } from './response-schemas.ts'
@@ -20,6 +21,7 @@ const HEALTHZ: Operation = {
   url: '/healthz',
   summary: 'Whether the server is alive.',
   response: { status: 200, description: 'It is.', schema: HEALTH },
+  errors: ['unauthorized'],
 }
 const READYZ: Operation = {
   id: 'getReadiness',
@@ -28,6 +30,7 @@ const READYZ: Operation = {
   summary: 'Whether the server takes calls.',
   response: { status: 200, description: 'It does.', schema: READINESS },
   alsoAnswers: { 503: { description: 'It does not, for these reasons.', schema: READINESS } },
+  errors: ['unauthorized'],
 }
 const GET_STATUS: Operation = {
   id: 'getStatus',
@@ -62,8 +65,12 @@ const REFUSALS: Readonly<Record<Exclude<ServerState, 'ready'>, ErrorCode>> = {
  *   full and calls wait so long that some are refused, so that a load balancer does better to send the next ones elsewhere.
  */
 export function healthRoutes(app: FastifyInstance, { status }: Pick<ControlPlaneOptions, 'status'>): void {
-  addOperation(app, HEALTHZ, () => ({ status: 'ok' }))
-  addOperation(app, READYZ, (_request, reply): ReadinessInfo => {
+  addOperation(app, HEALTHZ, (request) => {
+    refuseWebPages(request)
+    return { status: 'ok' }
+  })
+  addOperation(app, READYZ, (request, reply): ReadinessInfo => {
+    refuseWebPages(request)
     const { state, reasons } = status()
     if (state !== 'ready') reply.code(503).header('retry-after', retryAfterSeconds(REFUSALS[state], Math.random))
     return { status: state, reasons }

@@ -1,6 +1,8 @@
 import { randomUUIDv7 } from 'node:crypto'
 import { Cancellation, CarpoolError, problemOfOutcome, type InvokeRequest, type InvokeResponse } from '@carpool/core'
+import { checkRequest, isReserved, namedByConnection } from '@carpool/gateway'
 import type { FastifyInstance, FastifyReply } from 'fastify'
+import type { IncomingMessage } from 'node:http'
 import type { ControlPlaneOptions } from './control-plane.ts'
 import { addOperation, type Operation } from './operation.ts'
 import { requireFunction } from './ownership.ts'
@@ -21,12 +23,25 @@ const INVOKE: Operation = {
   ],
 }
 
+/** Headers and the rest of what is around a body: more than a request to the data plane may have. */
+const AROUND_BODY_BYTES = 64 * 1024
+/** What the schema of the body allows. */
+const REQUEST_LIMITS = { maxHeaders: 201, maxUrlBytes: 16_384 }
+
+/** Largest body of a call: base64 has four characters for three bytes. */
+export function invokeBodyLimit({ maxBodyBytes }: Pick<ControlPlaneOptions, 'maxBodyBytes'>): number {
+  return Math.ceil((maxBodyBytes * 4) / 3) + AROUND_BODY_BYTES
+}
+
 /** Call functions through the control plane. */
-export function invokeRoutes(app: FastifyInstance, { registry, invoke, dataUrl, maxBodyBytes }: ControlPlaneOptions): void {
-  addOperation<InvokeRequest>(app, INVOKE, async (request, reply) => {
-    const { method, path, headers, bodyBase64 } = request.body
+export function invokeRoutes(app: FastifyInstance, options: ControlPlaneOptions): void {
+  const { registry, invoke, dataUrl, maxBodyBytes } = options
+  addOperation<InvokeRequest>(app, { ...INVOKE, bodyLimitBytes: invokeBodyLimit(options) }, async (request, reply) => {
+    const { method, path, bodyBase64 } = request.body
     const functionName = request.params['name'] ?? ''
     requireFunction(request, registry, functionName)
+    const headers = withoutReserved(request.body.headers)
+    checkAsOnDataPlane({ method, path, headers })
     const body = Buffer.from(bodyBase64, 'base64')
     if (body.length > maxBodyBytes)
       throw new CarpoolError('body-too-large', `The limit for a request body is ${maxBodyBytes} bytes.`)
@@ -44,6 +59,28 @@ export function invokeRoutes(app: FastifyInstance, { registry, invoke, dataUrl, 
       release()
     }
   })
+}
+
+function withoutReserved(headers: InvokeRequest['headers']): InvokeRequest['headers'] {
+  const ofConnection = headers.filter(([name]) => name === 'connection').flatMap(([, value]) => [...namedByConnection(value)])
+  return headers.filter(([name]) => !isReserved(name) && !ofConnection.includes(name))
+}
+
+/** What the gateway refuses on the data plane does not get to functions through here either. @throws CarpoolError `bad-request` */
+function checkAsOnDataPlane({ method, path, headers }: Pick<InvokeRequest, 'method' | 'path' | 'headers'>): void {
+  const hosts = headers.filter(([name]) => name === 'host').map(([, value]) => value)
+  // Without one, the request is for the address of the data plane.
+  const rawHeaders = [...headers.flat(), ...(hosts.length === 0 ? ['host', 'localhost'] : [])]
+  const raw: Partial<IncomingMessage> = {
+    httpVersion: '1.1',
+    httpVersionMajor: 1,
+    httpVersionMinor: 1,
+    method,
+    url: path,
+    headers: { host: hosts[0] ?? 'localhost' },
+    rawHeaders,
+  }
+  checkRequest(raw as IncomingMessage, REQUEST_LIMITS)
 }
 
 /** A cancellation that is told when the client leaves before its answer, until it is released. */

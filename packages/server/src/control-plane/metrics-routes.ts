@@ -2,7 +2,7 @@ import { requireScope } from '@carpool/access'
 import type { FastifyInstance } from 'fastify'
 import { Type } from 'typebox'
 import type { Authenticate } from './authenticate.ts'
-import { checkOrigin } from './check-origin.ts'
+import { refuseWebPages } from './check-origin.ts'
 import type { ControlPlaneOptions } from './control-plane.ts'
 import { addOperation, type Operation } from './operation.ts'
 
@@ -25,7 +25,7 @@ export function metricsRoute(
     if (metricsAccess === 'token') {
       request.principal = authenticate(request, reply)
       requireScope(request.principal, 'admin')
-    } else checkOrigin(request)
+    } else refuseWebPages(request)
     const text = await metrics.render()
     reply.type(metrics.contentType)
     return text

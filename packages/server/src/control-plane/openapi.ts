@@ -2,6 +2,7 @@ import swagger from '@fastify/swagger'
 import { ERRORS, PROBLEM_CONTENT_TYPE, type ErrorCode } from '@carpool/core'
 import type { FastifyInstance } from 'fastify'
 import { Type } from 'typebox'
+import { refuseWebPages } from './check-origin.ts'
 import { addOperation, type Operation, type OperationResponse } from './operation.ts'
 import { PATH_PARAMETERS } from './request-schemas.ts'
 import { PROBLEM } from './response-schemas.ts'
@@ -15,6 +16,7 @@ const GET_OPENAPI: Operation = {
   url: '/v1/openapi.json',
   summary: 'This document.',
   response: { status: 200, description: 'An OpenAPI 3.1 document.', schema: Type.Object({}) },
+  errors: ['unauthorized'],
 }
 
 /** Makes the OpenAPI document from the operations that are added afterwards, and serves it. */
@@ -38,7 +40,10 @@ export async function addOpenApi(app: FastifyInstance, version: string): Promise
       return { schema: operation === undefined ? { ...schema, hide: true } : documented(operation), url }
     },
   })
-  addOperation(app, GET_OPENAPI, () => app.swagger())
+  addOperation(app, GET_OPENAPI, (request) => {
+    refuseWebPages(request)
+    return app.swagger()
+  })
 }
 
 /** An operation as the plugin wants it. */
@@ -74,7 +79,7 @@ function* problemsOf(
   const codes = new Set<ErrorCode>([
     ...ANY_REQUEST,
     ...(scope === undefined ? [] : (['unauthorized', 'forbidden'] as const)),
-    ...(body === undefined ? [] : (['body-too-large'] as const)),
+    ...(body === undefined ? [] : (['body-too-large', 'saturated'] as const)),
     // What is far too long to be a name.
     ...(hasParameters ? (['route-not-found'] as const) : []),
     ...errors,

@@ -3,6 +3,7 @@ import type { ErrorCode, TokenScope } from '@carpool/core'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { TSchema } from 'typebox'
 import type { RequestAudit } from './audit.ts'
+import { errorOfRequest } from './request-problem.ts'
 
 /** What is answered when all is well. */
 export interface OperationResponse {
@@ -30,7 +31,7 @@ export interface Operation {
   readonly query?: Readonly<Record<string, TSchema>>
   /** Checked before the request is handled. */
   readonly body?: TSchema
-  /** Largest body, in bytes. Default: that of the control plane. */
+  /** Largest body, in bytes. Default: 64 KiB. */
   readonly bodyLimitBytes?: number
   readonly response: OperationResponse
   /** Other answers that are no errors, by status. */
@@ -51,6 +52,10 @@ declare module 'fastify' {
     /** Who asks. Only of operations that need a token. */
     principal: Principal
     audit: RequestAudit
+  }
+  interface FastifyInstance {
+    /** Enters a request whose outcome is known in the audit log, if it belongs there. */
+    enterAudit: (request: FastifyRequest) => void
   }
   interface FastifyContextConfig {
     operation?: Operation
@@ -73,7 +78,15 @@ export function addOperation<Body = unknown>(
     handler: async (request, reply) => {
       reply.code(response.status)
       if (response.contentType !== undefined) reply.type(response.contentType)
-      return await handler(request, reply)
+      try {
+        return await handler(request, reply)
+      } catch (cause) {
+        request.audit.error = errorOfRequest(cause, request.routeOptions.bodyLimit).code
+        throw cause
+      } finally {
+        // Not when it is answered: whoever sent it may have left by now.
+        request.server.enterAudit(request)
+      }
     },
   })
 }

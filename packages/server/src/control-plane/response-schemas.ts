@@ -110,6 +110,7 @@ const HOST = Type.Object({
   id: count,
   pid: Type.Integer(),
   state: oneOf(HOST_STATES),
+  quarantineOf: optional(text),
   startedAt: time,
   inFlight: count,
   running: count,

@@ -47,7 +47,17 @@ const DELETE: Operation = {
   isChange: true,
   query: { owner: OWNER_PARAMETER },
   response: { status: 204, description: 'It is deleted, and calls that come do not get it.' },
-  errors: ['invalid-name', 'not-found', 'secret-not-found', 'load-failed', 'no-handler', 'no-host', 'draining', 'data-unusable'],
+  errors: [
+    'invalid-name',
+    'not-found',
+    'secret-not-found',
+    'load-failed',
+    'no-handler',
+    'no-host',
+    'saturated',
+    'draining',
+    'data-unusable',
+  ],
 }
 
 /** List, set and delete the secrets of functions, also of those that are not deployed yet. */

@@ -108,6 +108,7 @@ export async function startControlPlane(
       return registry.find(holder.functionName)
     },
     deleteSecret: async (holder, key) => access.secrets.commit(access.secrets.deleting(holder, key)),
+    disable: (functionName, reason) => registry.disable(functionName, { reason }),
     enable: (functionName) => registry.enable(functionName),
     isQuarantined: (functionName) => functionName.startsWith('quarantined'),
     serverInfo: () => ({ version: '0', url: '', adminUrl: '', hosts: [] }),
