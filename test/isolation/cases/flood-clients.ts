@@ -1,0 +1,163 @@
+/** Group C4 of the list of attacks, second half: rejections, requests, headers, and functions that call functions. */
+import { askControl } from '../harness/control.ts'
+import type { IsolationCase } from '../harness/isolation-case.ts'
+import { bursts, floods } from './flood-kit.ts'
+
+/** How often a call may lead to the next, on the server of these cases. */
+export const FLOOD_HOPS = 4
+
+const REJECTIONS: readonly IsolationCase[] = [
+  bursts(
+    'F05a',
+    'a promise that is rejected and that nobody awaits, in each of fifty calls',
+    `Promise.reject(new Error('left alone'))`,
+    {
+      isRepeatable: false,
+      attack: async ({ call: own }) => ({ answers: await Promise.all(Array.from({ length: 50 }, () => own())) }),
+    },
+  ),
+  bursts('F05b', 'ten thousand of them in one call', `for (let i = 0; i < 10_000; i++) Promise.reject(new Error('left alone'))`),
+  bursts(
+    'F05c',
+    'ten thousand of them after the answer',
+    `setTimeout(() => { for (let i = 0; i < 10_000; i++) Promise.reject(i) }, 1)`,
+    { again: 'any' },
+  ),
+  {
+    ...floods('F06', 'a call that throws later, beside another call of the function', ''),
+    handler: `if (request.url.endsWith('/throw')) { await new Promise((done) => setTimeout(done, 5)); throw new Error('mine') }
+      await new Promise((done) => setTimeout(done, 20)); return new Response('fine')`,
+    verdict: 'E',
+    billed: 'full',
+    limits: { wallMs: 20_000 },
+    expect: { code: /^(?:|exception)$/ },
+    attack: async ({ call: own }) => ({
+      answers: await Promise.all(Array.from({ length: 40 }, (_, index) => own(index % 2 === 0 ? '/throw' : '/fine'))),
+    }),
+    check: ({ t }, { answers }) => {
+      for (const { path, status, code } of answers)
+        t.equal(`${status} ${code}`, path.endsWith('/throw') ? '500 exception' : '200 ')
+    },
+  } satisfies IsolationCase,
+]
+
+const REQUESTS: readonly IsolationCase[] = [
+  bursts('F08a', 'a request of five megabytes that nobody reads', '0', {
+    request: { method: 'POST', body: 'x'.repeat(5_000_000) },
+  }),
+  {
+    id: 'F08b',
+    group: 'flood',
+    title: 'a request of fifty megabytes, in chunks',
+    verdict: 'R',
+    billed: 'none',
+    handler: 'return new Response("fine")',
+    again: 'any',
+    // The connection may be cut off before the answer is read.
+    expect: { code: /^(?:body-too-large|cut-off)$/ },
+    attack: async ({ call: own }) => {
+      const chunk = new Uint8Array(1_000_000)
+      let sent = 0
+      const body = new ReadableStream<Uint8Array>({
+        pull: (controller) => {
+          if (sent++ < 50) controller.enqueue(chunk)
+          else controller.close()
+        },
+      })
+      return { answers: [await own('/', { method: 'POST', body, duplex: 'half' })] }
+    },
+    check: ({ t }, { records }) => {
+      t.strictSame(records, [], 'nobody is billed')
+    },
+  },
+  {
+    id: 'F09a',
+    group: 'flood',
+    title: 'five hundred clients at once of a function that takes ten calls',
+    verdict: 'R',
+    billed: 'full',
+    limits: { concurrency: 10 },
+    handler: 'await new Promise((done) => setTimeout(done, 50)); return new Response("fine")',
+    expect: { code: /^(?:|too-many-requests)$/ },
+    isRepeatable: false,
+    attack: async ({ call: own }) => ({ answers: await Promise.all(Array.from({ length: 500 }, () => own())) }),
+    check: ({ t }, { answers, records }) => {
+      const refused = answers.filter(({ status }) => status === 429)
+      t.ok(refused.length > 0 && refused.length < 500, `${refused.length} of 500 were refused`)
+      t.equal(records.length, 500, 'each has a record')
+      for (const { headers } of refused) if (headers.get('retry-after') === null) t.fail('a refusal without retry-after')
+    },
+  },
+  {
+    id: 'F10',
+    group: 'flood',
+    title: 'a function that fetches itself twice',
+    verdict: 'R',
+    billed: 'full',
+    limits: { cpuMs: 5_000, wallMs: 20_000 },
+    handler: `const fetches = [1, 2].map((number) => fetch(env.SELF, { headers: { 'x-carpool-hops': '0' } }).then((response) => response.status === 200 ? response.text() : String(response.status)))
+      return new Response((await Promise.all(fetches)).join())`,
+    // The first call and as many after it as the server was told; a refusal for each that the last ones make.
+    expect: { body: Array.from({ length: 2 ** (FLOOD_HOPS + 1) }, () => '508').join() },
+    isRepeatable: false,
+    check: ({ t }, { records }) => {
+      const ran = records.filter(({ outcome }) => outcome === 'ok')
+      t.equal(ran.length, 2 ** (FLOOD_HOPS + 1) - 1, 'no call ran that should not')
+    },
+  },
+  {
+    id: 'F11a',
+    group: 'flood',
+    title: 'an answer with a hundred thousand headers',
+    verdict: 'E',
+    billed: 'full',
+    limits: { cpuMs: 5_000, wallMs: 20_000, memoryMb: 128 },
+    handler: `const headers = new Headers(); for (let i = 0; i < 1e5; i++) headers.append('x-' + (i % 200), 'value'); return new Response('', { headers })`,
+    expect: { code: /^(?:invalid-response|exception)$/ },
+  },
+  {
+    id: 'F11b',
+    group: 'flood',
+    title: 'an answer with a header of five megabytes',
+    verdict: 'E',
+    billed: 'full',
+    limits: { cpuMs: 5_000, wallMs: 20_000, memoryMb: 128 },
+    handler: `return new Response('', { headers: { a: 'x'.repeat(5e6) } })`,
+    expect: { code: /^(?:invalid-response|exception)$/ },
+  },
+  {
+    id: 'F11c',
+    group: 'flood',
+    title: 'a cookie of fifteen kilobytes',
+    verdict: 'OK',
+    billed: 'full',
+    handler: `return new Response(String((request.headers.get('cookie') ?? '').split(';').length))`,
+    request: { headers: { cookie: 'a=b;'.repeat(3_700) } },
+    expect: { body: '3701' },
+  },
+  {
+    id: 'F11d',
+    group: 'flood',
+    title: 'two hundred deploys of nothing and a hundred lists of all functions, at once',
+    verdict: 'R',
+    billed: 'full',
+    handler: 'return new Response("fine")',
+    isRepeatable: false,
+    attack: async ({ t, rig, call: own }) => {
+      const asked = await Promise.all(
+        Array.from({ length: 100 }, async () => (await askControl(rig.server, '/v1/functions')).status),
+      )
+      t.strictSame(new Set(asked), new Set([200]))
+      const refused = await Promise.all(
+        Array.from(
+          { length: 200 },
+          async () => (await askControl(rig.server, '/v1/functions/a/revisions', { method: 'POST', body: '{}' })).status,
+        ),
+      )
+      t.strictSame(new Set(refused), new Set([400]))
+      return { answers: [await own()] }
+    },
+  },
+]
+
+export const FLOOD_CLIENT_CASES: readonly IsolationCase[] = [...REJECTIONS, ...REQUESTS]

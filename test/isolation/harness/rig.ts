@@ -1,0 +1,87 @@
+import type { HostInfo } from '@carpool/core'
+import type { Test } from 'tap'
+import { startServer, until, type TestServer } from '../../support/server.ts'
+import { setCanary, type Canary } from './canary.ts'
+import { askControl } from './control.ts'
+import { FORM } from './form.ts'
+import { NEIGHBOUR, settleNeighbour, type Neighbour, type Probe } from './neighbour.ts'
+import { recordsOf } from './records.ts'
+import { startUpstream, UPSTREAM_HOST, type Upstream } from './upstream.ts'
+
+/** A server with a neighbour whom nothing may harm, and canaries that nobody may touch. */
+export interface Rig {
+  readonly server: TestServer
+  readonly neighbour: Neighbour
+  readonly canary: Canary
+  readonly upstream: Upstream
+  /** The neighbour while nothing else happens; undefined in the short form. */
+  readonly alone: Probe | undefined
+  /** The host that takes the invocations of all functions but those in quarantine. There is one, so that everybody shares it. */
+  host(): Promise<HostInfo>
+}
+
+export interface RigOptions {
+  /** Flags of the server besides those of the rig, which they win over. */
+  readonly flags?: readonly string[]
+  /** Answers of the upstream: see {@link startUpstream}. */
+  readonly upstream?: Parameters<typeof startUpstream>[1]
+}
+
+/** Everybody shares one host, however busy. */
+const FLAGS = ['--min-hosts', '1', '--max-hosts', '1', '--allow-egress', `${UPSTREAM_HOST}/32`]
+
+/** Starts it all. At the end of the test it is checked that no canary was touched and that the neighbour was billed for each of its calls, once. */
+export async function startRig(t: Test, { flags = [], upstream: also }: RigOptions = {}): Promise<Rig> {
+  const canary = await setCanary(t)
+  const upstream = await startUpstream(t, withTurns(also))
+  const server = await startServer(t, [...FLAGS, ...flags], canary.dataDir)
+  const neighbour = await settleNeighbour(server, upstream.url, canary.secret)
+  const rig: Rig = { server, neighbour, canary, upstream, alone: await measureAlone(neighbour), host: () => untilReady(server) }
+  return rig
+}
+
+/** The end of a rig: what must be right of all of it. Ends the server. */
+export async function checkRig(t: Test, { server, neighbour, canary }: Rig): Promise<void> {
+  const rows = recordsOf(server, NEIGHBOUR)
+  t.equal(rows.length, neighbour.calls(), 'each call of the neighbour has a record')
+  t.equal(new Set(rows.map(({ id }) => id)).size, rows.length, 'and one only')
+  t.strictSame(
+    rows.filter(({ outcome }) => outcome !== 'ok'),
+    [],
+    'all of its calls were answered',
+  )
+  const response = await askControl(server, `/v1/functions/${NEIGHBOUR}`)
+  t.match(await response.json(), { state: 'active' }, 'nobody takes it for what others did')
+  const { code, stderr } = await server.stop()
+  t.equal(code, 0, 'the server ends as it should')
+  t.notMatch(stderr, canary.secret)
+  t.strictSame(canary.touches, [], 'no canary was touched')
+}
+
+async function untilReady(server: TestServer): Promise<HostInfo> {
+  return until(async () =>
+    (await server.info()).hosts.find(
+      ({ state, quarantineOf }) => (state === 'ready' || state === 'saturated') && quarantineOf === undefined,
+    ),
+  )
+}
+
+async function measureAlone(neighbour: Neighbour): Promise<Probe | undefined> {
+  if (!FORM.isFull) return undefined
+  const watched = neighbour.watch(FORM.probesPerSecond)
+  await new Promise((resolve) => setTimeout(resolve, FORM.aloneMs))
+  return watched.stop()
+}
+
+/** Besides, `/turn/<name>` says how often it was asked for: a module scope can tell by it where it runs. */
+function withTurns(also: RigOptions['upstream']): RigOptions['upstream'] {
+  const turns = new Map<string, number>()
+  return (request, response) => {
+    const [, name] = /^\/turn\/([\w-]+)/.exec(request.url ?? '') ?? []
+    if (name === undefined) return also?.(request, response) ?? false
+    const turn = (turns.get(name) ?? 0) + 1
+    turns.set(name, turn)
+    response.end(String(turn))
+    return true
+  }
+}
