@@ -15,6 +15,11 @@ export class ContainmentMetrics {
     registers: [],
   })
 
+  constructor() {
+    for (const reason of ['stuck', 'gave-up', 'silent', 'memory']) this.#poisoned.inc({ reason }, 0)
+    for (const standing of ['free', 'quarantined', 'disabled']) this.#strikes.inc({ standing }, 0)
+  }
+
   get metrics(): readonly Metric[] {
     return [this.#poisoned, this.#strikes]
   }

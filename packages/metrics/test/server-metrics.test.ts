@@ -7,8 +7,10 @@ import { render, sumOf, valueOf } from './support/rendered.ts'
 import type { Family, Sample } from './support/text-format.ts'
 
 const NAMES = [
+  'carpool_function_strikes_total',
   'carpool_host_cpu_seconds',
   'carpool_host_starts_total',
+  'carpool_hosts_poisoned_total',
   'carpool_queue_seconds',
   'carpool_scaling_decisions_total',
   'carpool_shed_total',
