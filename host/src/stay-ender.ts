@@ -86,6 +86,7 @@ export class StayEnder {
   gaveUp(guest: Guest): void {
     const { stay } = guest
     if (stay === undefined || stay.rung === 'poisoned') return
+    this.#parts.updateStays()
     if (!stay.isEnded) this.#loseToMemory(guest, stay)
     this.#climbRemains(guest, stay, { cpuMs: undefined, endedMs: 0, gaveUp: true })
   }

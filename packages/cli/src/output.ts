@@ -1,4 +1,4 @@
-import { CarpoolError, problemOfError } from '@carpool/core'
+import { CarpoolError, jsonLine, problemOfError } from '@carpool/core'
 import { debuglog } from 'node:util'
 import type { Io } from './io.ts'
 import { visibleText } from './visible-text.ts'
@@ -27,7 +27,7 @@ export class Output {
 
   /** One of many answers: a line each, in JSON too. */
   line(document: unknown, text: string): void {
-    this.#io.stdout.write(`${this.json ? JSON.stringify(document) : text}\n`)
+    this.#io.stdout.write(this.json ? jsonLine(document as object) : `${text}\n`)
   }
 
   /** Data that goes to stdout as it is. */

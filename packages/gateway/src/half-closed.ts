@@ -3,7 +3,7 @@ import type { ClientConnection } from './client-connection.ts'
 import type { Sweep } from './sweep.ts'
 
 /** How long an answer may take without a question, in ms: most are there by then. */
-const PATIENCE_MS = 100
+const PATIENCE_MS = 10
 /** From the second question on, in ms. */
 const REPEAT_MS = 1000
 
@@ -15,17 +15,26 @@ const REPEAT_MS = 1000
  */
 export function askWhoIsThere(connection: ClientConnection, sweep: Sweep, clock: Clock): void {
   const { socket } = connection
-  let asked = 0
-  let askAtMs = clock() + PATIENCE_MS
-  sweep.add((nowMs) => {
+  /** @returns whether there is nobody to ask any more */
+  const ask = (): boolean => {
     if (socket.destroyed || connection.isIdle) return true
-    if (nowMs < askAtMs) return false
     const response = connection.nextResponse
     if (response === undefined || response.headersSent) return false
     if (response.req.httpVersionMinor === 0) return true
     response.writeContinue()
-    // The second question comes soon: it is the one that fails if the first was answered with a reset.
-    askAtMs = nowMs + (++asked < 2 ? 0 : REPEAT_MS)
     return false
-  })
+  }
+  let askAtMs = clock() + REPEAT_MS
+  const askAgain = (): void =>
+    sweep.add((nowMs) => {
+      if (socket.destroyed || connection.isIdle) return true
+      if (nowMs < askAtMs) return false
+      askAtMs = nowMs + REPEAT_MS
+      return ask()
+    })
+  // The second question comes soon: it is the one that fails if the first was answered with a reset.
+  const askTwice = (): void => {
+    if (!ask()) setTimeout(() => void (ask() || askAgain()), PATIENCE_MS).unref()
+  }
+  setTimeout(askTwice, PATIENCE_MS).unref()
 }

@@ -21,8 +21,9 @@ export async function deployScript(
   server: TestServer,
   name: string,
   request: Pick<DeployRequest, 'code'> & Partial<DeployRequest>,
+  owner = 'default',
 ): Promise<Deployed> {
-  const response = await askControl(server, `/v1/functions/${encodeURIComponent(name)}/revisions`, {
+  const response = await askControl(server, `/v1/functions/${encodeURIComponent(name)}/revisions?owner=${owner}`, {
     method: 'POST',
     body: JSON.stringify({ sourceMap: NO_MAP, ...request }),
   })

@@ -5,12 +5,14 @@ export interface Form {
   readonly probesPerSecond: number
   /** For how long it is called while nothing else happens, in ms. */
   readonly aloneMs: number
+  /** The same again before each case, in ms. */
+  readonly refreshMs: number
   /** An attack is repeated for as long as this, so that enough calls of the neighbour fall into it, in ms. */
   readonly attackMs: number
 }
 
-const SHORT: Form = { isFull: false, probesPerSecond: 10, aloneMs: 0, attackMs: 0 }
-const FULL: Form = { isFull: true, probesPerSecond: 50, aloneMs: 10_000, attackMs: 4_000 }
+const SHORT: Form = { isFull: false, probesPerSecond: 10, aloneMs: 0, refreshMs: 0, attackMs: 0 }
+const FULL: Form = { isFull: true, probesPerSecond: 50, aloneMs: 10_000, refreshMs: 1_000, attackMs: 4_000 }
 
 /**
  * The short form asserts what is right and what is wrong, and nothing that a busy machine could change. The full form (`CARPOOL_ISOLATION=full`)

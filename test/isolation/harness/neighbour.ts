@@ -13,9 +13,10 @@ export interface Probe {
   readonly answers: readonly Answer[]
   /** Calls that were not answered as they should be. */
   readonly wrong: readonly string[]
-  /** From when a call was due to the end of its answer, in ms; undefined without calls. */
+  /** From when each call was due to the end of its answer, in ms. */
+  readonly tookMs: readonly number[]
+  /** Undefined without calls. */
   readonly p99Ms: number | undefined
-  readonly medianMs: number | undefined
 }
 
 /** The function of somebody else, in the same host: a few ms of CPU, one fetch, and a secret of its own. */
@@ -88,12 +89,13 @@ function watch(check: Neighbour['check'], perSecond: number): { stop(): Promise<
     stop: async () => {
       clearInterval(timer)
       await Promise.all(pending)
-      return { answers, wrong, p99Ms: quantile(tookMs, 0.99), medianMs: quantile(tookMs, 0.5) }
+      return { answers, wrong, tookMs, p99Ms: quantile(tookMs, 0.99) }
     },
   }
 }
 
-function quantile(values: readonly number[], share: number): number | undefined {
+/** The value below which a share of the values is; undefined if there are none. */
+export function quantile(values: readonly number[], share: number): number | undefined {
   const sorted = values.toSorted((a, b) => a - b)
   return sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))]
 }

@@ -1,10 +1,10 @@
 import type { HostInfo } from '@carpool/core'
 import type { Test } from 'tap'
 import { startServer, until, type TestServer } from '../../support/server.ts'
+import { measureAlone, type Alone } from './alone.ts'
 import { setCanary, type Canary } from './canary.ts'
 import { askControl } from './control.ts'
-import { FORM } from './form.ts'
-import { NEIGHBOUR, settleNeighbour, type Neighbour, type Probe } from './neighbour.ts'
+import { NEIGHBOUR, settleNeighbour, type Neighbour } from './neighbour.ts'
 import { recordsOf } from './records.ts'
 import { startUpstream, UPSTREAM_HOST, type Upstream } from './upstream.ts'
 
@@ -15,7 +15,7 @@ export interface Rig {
   readonly canary: Canary
   readonly upstream: Upstream
   /** The neighbour while nothing else happens; undefined in the short form. */
-  readonly alone: Probe | undefined
+  readonly alone: Alone | undefined
   /** The host that takes the invocations of all functions but those in quarantine. There is one, so that everybody shares it. */
   host(): Promise<HostInfo>
 }
@@ -64,13 +64,6 @@ async function untilReady(server: TestServer): Promise<HostInfo> {
       ({ state, quarantineOf }) => (state === 'ready' || state === 'saturated') && quarantineOf === undefined,
     ),
   )
-}
-
-async function measureAlone(neighbour: Neighbour): Promise<Probe | undefined> {
-  if (!FORM.isFull) return undefined
-  const watched = neighbour.watch(FORM.probesPerSecond)
-  await new Promise((resolve) => setTimeout(resolve, FORM.aloneMs))
-  return watched.stop()
 }
 
 /** Besides, `/turn/<name>` says how often it was asked for: a module scope can tell by it where it runs. */

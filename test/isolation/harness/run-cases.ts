@@ -56,6 +56,7 @@ async function runCase(t: Test, rig: Rig, one: IsolationCase): Promise<void> {
     name,
     call: (path = one.request?.path ?? '/', init = one.request ?? {}) => call(`${rig.server.url}/${name}${path}`, init),
   }
+  await rig.alone?.refresh()
   const before = await lookAtHost(rig)
   const [answers, probe] = await beside(rig, () => attack(one, context))
   const growth = growthMb(before)
@@ -85,6 +86,7 @@ async function deploy({ server, upstream, canary }: Rig, name: string, one: Isol
 
 /** A deploy that is refused: nobody feels it, nobody is billed, and the same name takes good code afterwards. */
 async function runRefusal(t: Test, rig: Rig, one: IsolationCase, name: string): Promise<void> {
+  await rig.alone?.refresh()
   const before = await lookAtHost(rig)
   const [deployed, probe] = await beside(rig, () => deploy(rig, name, one))
   const shownText = JSON.stringify(deployed)
