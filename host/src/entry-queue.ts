@@ -36,8 +36,6 @@ export interface StayListener {
 /** How long the isolate's thread may take to leave before the stay is charged by estimate, in ms: under load it has to get a core for it. */
 const LEAVE_MS = 20
 
-/** Stays that usually take less than this are short, in ms of CPU. */
-const SHORT_MS = 100
 /** Weight of the newest stay. */
 const STAY_SMOOTHING = 0.5
 
@@ -56,8 +54,6 @@ export class EntryQueue {
   #stay: Stay | undefined
   /** CPU time that its stays take lately. */
   #stayMs = 0
-  /** Whether an entry of an invocation has come to its end, so that it is known how long they take. */
-  #hasRun = false
   #isAtGate = false
   #askedAtMs = 0
   #pass: Pass | undefined
@@ -106,7 +102,7 @@ export class EntryQueue {
 
   /** Lets others in beside the stay that is under way, which has had its time. */
   stepAside(): void {
-    this.#pass?.stepAside()
+    this.#pass?.leave()
   }
 
   /**
@@ -167,7 +163,6 @@ export class EntryQueue {
     this.#gate.enter({
       guest: this,
       costMs: this.#stayMs,
-      isShort: this.#hasRun && this.#stayMs < SHORT_MS,
       begin: (pass) => {
         this.#isAtGate = false
         this.#pass = pass
@@ -205,9 +200,7 @@ export class EntryQueue {
     }
     const ranMs = performance.now() - stay.beganAtMs
     await this.#leave(stay, spans)
-    // What was alone says nothing of entries.
     this.#size.took(stay.totalNs, entries.length)
-    this.#hasRun = true
     this.#tell(stay, entries, ranMs)
     this.#finish()
   }

@@ -258,6 +258,15 @@ export class Guest implements Pooled {
     this.#enter(account, 'settleFetch', fetch, result, kind, body)
   }
 
+  /** Has what runs in it sleep until {@link resume}. @returns false if that cannot be done */
+  hold(): boolean {
+    return this.#isolate.hold()
+  }
+
+  resume(): void {
+    this.#isolate.resume()
+  }
+
   /** Whose the work of an invocation is, or of the module scope. */
   accountOf(invocation: number): Account {
     return this.#listener.accountOf(this, invocation) ?? (this.#isLoaded ? this.background : this.start)

@@ -21,6 +21,7 @@ import { Signals, SIGNALS_MS } from './signals.ts'
 import { SlotReturns } from './slot-returns.ts'
 import type { Stay } from './stay.ts'
 import { StayEnder } from './stay-ender.ts'
+import { Turns } from './turns.ts'
 import { UsageReport } from './usage-report.ts'
 
 export interface HostOptions {
@@ -65,6 +66,7 @@ export class Host implements GuestListener {
   readonly #signals: Signals
   readonly #slotReturns: SlotReturns
   readonly #longEntries: LongEntries
+  readonly #turns: Turns
   readonly #remains = new Remains()
   /** When an isolate of a revision was last retired for what it held or used, in ms. */
   readonly #retiredAtMs = new Map<string, number>()
@@ -101,6 +103,7 @@ export class Host implements GuestListener {
       remains: this.#remains,
       updateStays: () => this.#watch.update(),
       onLost: (stay) => {
+        this.#turns.end(stay)
         this.#usage.lost(stay)
         this.#fetches.stopOrphans()
       },
@@ -112,11 +115,15 @@ export class Host implements GuestListener {
       if (ranMs >= setup.entrySliceMs) guest.queue.stepAside()
       // In CPU where that is known: on a busy machine the shortest entry lasts that long.
       const usedMs = guest.hasEntryClock ? stay.totalNs / 1e6 : ranMs
-      if (usedMs >= LONG_ENTRY_MS) this.#longEntries.runs(stay, guest.revision)
+      if (usedMs >= LONG_ENTRY_MS) {
+        this.#longEntries.runs(stay, guest.revision)
+        this.#turns.take(stay, guest)
+      }
       this.#stayEnder.look(guest, stay)
     })
     this.#slotReturns = new SlotReturns(send)
     this.#longEntries = new LongEntries(send)
+    this.#turns = new Turns(setup.longEntries)
     this.#signals = new Signals({
       send,
       gate,
@@ -220,6 +227,7 @@ export class Host implements GuestListener {
   stayEnded(guest: Guest, stay: Stay): void {
     this.#watch.ended(guest, stay)
     this.#longEntries.ended(stay, guest.revision)
+    this.#turns.end(stay)
     this.#invocations.endOverLimit(guest, stay)
   }
 
@@ -228,6 +236,7 @@ export class Host implements GuestListener {
     this.#remains.left(stay)
     this.#watch.ended(guest, stay)
     this.#longEntries.ended(stay, guest.revision)
+    this.#turns.end(stay)
   }
 
   entryDelayed(delayMs: number): void {

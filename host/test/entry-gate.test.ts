@@ -122,35 +122,3 @@ t.test('many who leave at once do not fill the stack', async (t) => {
   first?.leave()
   t.same([left, gate.waiting], [2_000, 0])
 })
-
-t.test('while many have been in for long, those that are short come in at once, others one by one', async (t) => {
-  let nowMs = 1_000
-  const gate = new EntryGate(2, () => nowMs)
-  const inside: Pass[] = []
-  const order: string[] = []
-  const enter = (name: string, isShort: boolean): void =>
-    gate.enter({
-      guest: {},
-      costMs: 1,
-      isShort,
-      begin: (pass) => {
-        order.push(name)
-        inside.push(pass)
-      },
-    })
-  for (const name of ['loop 1', 'loop 2', 'loop 3', 'loop 4', 'loop 5']) {
-    enter(name, false)
-    inside.at(-1)?.stepAside()
-  }
-  t.strictSame(order, ['loop 1', 'loop 2', 'loop 3'], 'the third as the first newcomer')
-  enter('short', true)
-  t.equal(order.at(-1), 'short')
-  inside.at(-1)?.leave()
-  t.equal(gate.waiting, 2)
-  nowMs += 1_000
-  enter('short', true)
-  t.strictSame(order.slice(3), ['short', 'loop 4', 'short'])
-  t.equal(gate.waiting, 1, 'the next newcomer waits for its turn')
-  for (const pass of inside) pass.leave()
-  t.equal(gate.waiting, 0, 'there is room for the last')
-})

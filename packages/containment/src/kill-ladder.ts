@@ -134,7 +134,7 @@ function reach(evidence: Evidence, policy: KillPolicy): Step {
       if (evidence.gaveUp) return { rung: 'poisoned', reason: 'gave-up' }
       return (evidence.cpuMs ?? evidence.endedMs) >= policy.disposeGraceMs || evidence.endedMs >= policy.disposeWaitMs
         ? { rung: 'poisoned', reason: 'stuck' }
-        : { rung: 'ended' }
+        : { rung: 'running' }
     case 'host':
       return reachOfHost(evidence, policy)
   }

@@ -51,6 +51,7 @@ function fleetOf(script: string, { hostStartTimeoutMs = 60_000 } = {}) {
         maxBodyBytes: 1,
         enteredIsolates: 1,
         entrySliceMs: 1,
+        longEntries: 1,
         memoryBudgetBytes: 0,
         guestClock: 'frozen',
         webAssembly: false,

@@ -1,8 +1,13 @@
-// CPU clock of isolates, entry by entry. See src/entry-clock.ts.
+// CPU clock of isolates, entry by entry, and a brake for entries that take long. See src/entry-clock.ts.
 //
 // isolated-vm runs an isolate on whichever thread of its pool is free. A function of the guest's bootstrap that is called when an entry
 // begins runs on that thread, and so can read the thread's own CPU clock; it leaves behind which thread it is, so that the host can read
 // the same clock while the entry runs. Nothing else is reachable through this addon.
+//
+// The brake is V8's own way to interrupt: a function that runs on the isolate's thread between two steps of its code, and here sleeps there
+// until the host has it go on. What V8 does not interrupt, such as a built-in that runs for long, is not held either.
+#include <limits.h>
+#include <linux/futex.h>
 #include <node_api.h>
 #include <stdlib.h>
 #include <stdio.h>
@@ -13,6 +18,12 @@
 
 #include <atomic>
 #include <cstdint>
+#include <memory>
+
+// What shared pointers ask before they count with atomic instructions; the C library has it only since glibc 2.32.
+extern "C" {
+__attribute__((visibility("hidden"))) char __libc_single_threaded = 0;
+}
 
 namespace {
 
@@ -31,20 +42,29 @@ struct Slot {
 	std::atomic<int64_t> ends_ns[kEntries];
 	// Stays so far.
 	std::atomic<uint32_t> stays{0};
+	// 1: its thread sleeps at the next interrupt, until it is 0 again.
+	std::atomic<uint32_t> held{0};
+	// Null when it is gone, or on its way.
+	v8::Isolate* isolate = nullptr;
+	std::atomic_flag isolate_lock = ATOMIC_FLAG_INIT;
 };
 
-// Only C: a C++ library would bind the addon to newer systems than Node.js needs.
+// Hardly more than C: what is linked against must not be newer than what Node.js needs.
 std::atomic<Slot*> slots[kSlots];
 // Taken by the threads of isolates, given back by the host's: a queue, guarded by a lock that is held for a few instructions.
 uint32_t free_slots[kSlots];
 uint32_t slot_count = 0, free_first = 0, free_count = 0;
 std::atomic_flag slots_lock = ATOMIC_FLAG_INIT;
 
-struct Locked {
-	Locked() {
-		while (slots_lock.test_and_set(std::memory_order_acquire)) {}
+class Locked {
+ public:
+	explicit Locked(std::atomic_flag& lock) : lock_(lock) {
+		while (lock_.test_and_set(std::memory_order_acquire)) {}
 	}
-	~Locked() { slots_lock.clear(std::memory_order_release); }
+	~Locked() { lock_.clear(std::memory_order_release); }
+
+ private:
+	std::atomic_flag& lock_;
 };
 
 // The CPU clock of the thread that calls, as pthread_getcpuclockid makes it, readable from all threads of the process.
@@ -130,7 +150,7 @@ void End(const v8::FunctionCallbackInfo<v8::Value>& info) {
 }
 
 uint32_t TakeSlot() {
-	Locked locked;
+	Locked locked(slots_lock);
 	uint32_t number;
 	if (slot_count < kSlots) {
 		number = slot_count;
@@ -149,6 +169,7 @@ uint32_t TakeSlot() {
 	slots[number].load()->begun.store(0);
 	slots[number].load()->ended.store(false);
 	slots[number].load()->stays.fetch_add(1);
+	slots[number].load()->held.store(0);
 	return number;
 }
 
@@ -195,10 +216,67 @@ napi_value Forget(napi_env env, napi_callback_info info) {
 napi_value Release(napi_env env, napi_callback_info info) {
 	uint32_t number;
 	if (SlotArgument(env, info, &number) != nullptr) {
-		Locked locked;
+		Locked locked(slots_lock);
 		if (free_count < kSlots) free_slots[(free_first + free_count++) % kSlots] = number;
 	}
 	return nullptr;
+}
+
+// On the isolate's thread, at an interrupt.
+void SleepWhileHeld(v8::Isolate*, void* data) {
+	std::atomic<uint32_t>& held = static_cast<Slot*>(data)->held;
+	while (held.load(std::memory_order_acquire) == 1) syscall(SYS_futex, &held, FUTEX_WAIT_PRIVATE, 1, nullptr, nullptr, 0);
+}
+
+// hold(slot): what runs in the isolate stops at its next step. Returns whether it can.
+napi_value Hold(napi_env env, napi_callback_info info) {
+	uint32_t number;
+	napi_value result;
+	Slot* slot = SlotArgument(env, info, &number);
+	bool can_hold = false;
+	if (slot != nullptr) {
+		Locked locked(slot->isolate_lock);
+		can_hold = slot->isolate != nullptr;
+		if (can_hold && slot->held.exchange(1) == 0) slot->isolate->RequestInterrupt(SleepWhileHeld, slot);
+	}
+	return napi_get_boolean(env, can_hold, &result) == napi_ok ? result : nullptr;
+}
+
+// resume(slot): it goes on. Without effect if it was not held.
+napi_value Resume(napi_env env, napi_callback_info info) {
+	uint32_t number;
+	Slot* slot = SlotArgument(env, info, &number);
+	if (slot != nullptr && slot->held.exchange(0) == 1) syscall(SYS_futex, &slot->held, FUTEX_WAKE_PRIVATE, INT_MAX, nullptr, nullptr, 0);
+	return nullptr;
+}
+
+// What hangs on an isolate to tell of its end: V8 frees all memory of array buffers before that of the isolate itself.
+struct Token {
+	Slot* slot;
+	v8::Isolate* isolate;
+};
+
+void IsolateEnds(void* data, size_t, void*) {
+	Token* token = static_cast<Token*>(data);
+	{
+		Locked locked(token->slot->isolate_lock);
+		// The slot may have gone on to another.
+		if (token->slot->isolate == token->isolate) token->slot->isolate = nullptr;
+	}
+	free(token);
+}
+
+// Lets the slot's isolate be interrupted from now on, for as long as `owner` exists in it.
+void Watch(Slot* slot, v8::Isolate* isolate, v8::Local<v8::Context> context, v8::Local<v8::Object> owner) {
+	Token* token = static_cast<Token*>(malloc(sizeof(Token)));
+	if (token == nullptr) return;
+	*token = {slot, isolate};
+	{
+		Locked locked(slot->isolate_lock);
+		slot->isolate = isolate;
+	}
+	v8::Local<v8::ArrayBuffer> buffer = v8::ArrayBuffer::New(isolate, v8::ArrayBuffer::NewBackingStore(token, 1, IsolateEnds, nullptr));
+	owner->SetPrivate(context, v8::Private::New(isolate), buffer).Check();
 }
 
 void Set(v8::Isolate* isolate, v8::Local<v8::Context> context, v8::Local<v8::Object> target, const char* name, v8::Local<v8::Value> value) {
@@ -215,6 +293,7 @@ extern "C" __attribute__((visibility("default"))) void InitForContext(
 	v8::Local<v8::Value> data = v8::Integer::NewFromUnsigned(isolate, number);
 	v8::Local<v8::Function> begin, end;
 	if (!v8::Function::New(context, Begin, data).ToLocal(&begin) || !v8::Function::New(context, End, data).ToLocal(&end)) return;
+	Watch(slots[number].load(), isolate, context, begin);
 	Set(isolate, context, target, "begin", begin);
 	Set(isolate, context, target, "end", end);
 	Set(isolate, context, target, "slot", data);
@@ -226,7 +305,9 @@ extern "C" __attribute__((visibility("default"))) napi_value napi_register_modul
 		{"spans", nullptr, Spans, nullptr, nullptr, nullptr, napi_enumerable, nullptr},
 		{"forget", nullptr, Forget, nullptr, nullptr, nullptr, napi_enumerable, nullptr},
 		{"release", nullptr, Release, nullptr, nullptr, nullptr, napi_enumerable, nullptr},
+		{"hold", nullptr, Hold, nullptr, nullptr, nullptr, napi_enumerable, nullptr},
+		{"resume", nullptr, Resume, nullptr, nullptr, nullptr, napi_enumerable, nullptr},
 	};
-	napi_define_properties(env, exports, 3, properties);
+	napi_define_properties(env, exports, sizeof(properties) / sizeof(properties[0]), properties);
 	return exports;
 }

@@ -8,12 +8,15 @@ interface Addon {
   spans(slot: number): number[]
   forget(slot: number): void
   release(slot: number): void
+  /** @returns whether the isolate can be held */
+  hold(slot: number): boolean
+  resume(slot: number): void
 }
 
 /**
  * The CPU clock of entries. isolated-vm has a clock of isolates as well, but as it is shipped that counts the time of day while the isolate is
  * entered, also while its thread waits for a core. The addon in `native/` reads the CPU clock of the thread that runs the isolate: from
- * within, when an entry begins and when a stay ends, and from outside while an entry runs.
+ * within, when an entry begins and when a stay ends, and from outside while an entry runs. It also holds entries and lets them go on.
  */
 export interface EntryClock {
   readonly module: ivm.NativeModule

@@ -151,6 +151,20 @@ export class GuestIsolate {
     return this.#slot === undefined ? [] : (entryClock?.addon.spans(this.#slot) ?? [])
   }
 
+  /**
+   * Has what runs in the isolate sleep, from its next step on until {@link resume} or {@link dispose}; what enters it meanwhile sleeps as well. A built-in
+   * that runs for long goes on until it returns. @returns false if that cannot be done, as without a clock of entries
+   */
+  hold(): boolean {
+    if (this.#slot === undefined || this.#isReleased) return false
+    return entryClock?.addon.hold(this.#slot) ?? false
+  }
+
+  /** What was held goes on. Harmless if nothing was. */
+  resume(): void {
+    if (this.#slot !== undefined && !this.#isReleased) entryClock?.addon.resume(this.#slot)
+  }
+
   /** A reading once the isolate's thread has left it, which under load may need a core first; after `waitMs` one that is not exact. */
   async atRest(waitMs: number): Promise<CpuReading> {
     const fromMs = performance.now()
@@ -203,9 +217,10 @@ export class GuestIsolate {
 
   /** Ends the isolate now, also in the middle of an entry. Harmless if it is gone. */
   dispose(): void {
+    if (!this.#isolate.isDisposed) this.#isolate.dispose()
+    // Only now: what sleeps in it wakes up to its end.
+    this.resume()
     this.#releaseSlot()
-    if (this.#isolate.isDisposed) return
-    this.#isolate.dispose()
   }
 
   #releaseSlot(): void {

@@ -118,3 +118,47 @@ t.test(
     t.ok(wrong.length <= 3, `${wrong.length} of 16 are too long: ${wrong.join('; ')}`)
   },
 )
+
+t.test('what is held uses no CPU until it is resumed, and its end need not wait for that', { skip }, async (t) => {
+  const { isolate, begun } = await made(t)
+  isolate.enter('loopForEver', [])
+  await begun
+  const untilStill = async (): Promise<number> => {
+    for (;;) {
+      const [before] = isolate.spans
+      await new Promise((resolve) => setTimeout(resolve, 20))
+      const [after] = isolate.spans
+      if (before !== undefined && before === after) return after
+    }
+  }
+  t.ok(isolate.hold())
+  const held = await untilStill()
+  isolate.resume()
+  while (isolate.spans[0] === held) await new Promise((resolve) => setImmediate(resolve))
+  t.ok(isolate.hold(), 'again')
+  await untilStill()
+  const gone = t.rejects(isolate.run('names', []))
+  isolate.dispose()
+  await gone
+  t.notOk(isolate.hold(), 'nothing is left to hold')
+  isolate.resume()
+})
+
+t.test('an isolate that was held with nothing in it runs what comes after it is resumed', { skip }, async (t) => {
+  const { isolate } = await made(t)
+  t.ok(isolate.hold())
+  const ran = isolate.run('names', [])
+  isolate.resume()
+  t.equal(await ran, 'begun,begin,end')
+})
+
+t.test('isolates that come and go while they are held leave nothing behind', { skip }, async (t) => {
+  for (let round = 0; round < 20; round++) {
+    const { isolate, begun } = await made(t)
+    isolate.enter('loopForEver', [])
+    await begun
+    t.ok(isolate.hold())
+    isolate.dispose()
+    t.notOk(isolate.hold())
+  }
+})

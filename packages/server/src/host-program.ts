@@ -1,7 +1,7 @@
 import { totalmem } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import type { HostProgram } from '@carpool/fleet'
+import { Machine, type HostProgram } from '@carpool/fleet'
 import { programFolders } from './program-folders.ts'
 import type { ServerSettings } from './settings.ts'
 
@@ -42,6 +42,7 @@ export function hostProgram(
       maxBodyBytes,
       enteredIsolates,
       entrySliceMs,
+      longEntries: new Machine().wholeCores,
       memoryBudgetBytes,
       guestClock: guestClock === 'running' ? guestClock : 'frozen',
       webAssembly,

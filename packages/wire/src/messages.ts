@@ -14,6 +14,8 @@ export interface Setup {
   /** Isolates that may be entered at the same time; one that has been for `entrySliceMs` does not count any more. */
   readonly enteredIsolates: number
   readonly entrySliceMs: number
+  /** Entries that take long and may run at the same time; others of their kind sleep until it is their turn. */
+  readonly longEntries: number
   /** What the process should stay below, by giving up idle isolates. */
   readonly memoryBudgetBytes: number
   /** Whether the time that functions read stands still during an entry. */

@@ -1,0 +1,80 @@
+import type { Stay } from './stay.ts'
+
+/** Whatever can be made to sleep in the middle of its work. */
+export interface Holdable {
+  /** @returns false if it cannot */
+  hold(): boolean
+  resume(): void
+}
+
+/** How long a turn is, in ms: long against what a change of turns costs, short against what people notice. */
+export const TURN_MS = 30
+
+interface Turn {
+  readonly guest: Holdable
+  /** Since when it runs, or sleeps, on the monotonic clock, in ms. */
+  readonly sinceMs: number
+}
+
+/**
+ * Entries that take long go on by turns, as many at a time as there are cores. The system would give each of their threads the same share as that of an entry
+ * which needs 5 ms, and as the host's own: with twenty endless loops, a twentieth. As it is, whoever is short runs beside no more of them than there are
+ * cores, however many there are. It is the second level of a multilevel feedback queue (Corbató et al., AFIPS 1962), whose first is the gate.
+ */
+export class Turns {
+  readonly #places: number
+  /** Both in the order in which they began to. */
+  readonly #awake = new Map<Stay, Turn>()
+  readonly #asleep = new Map<Stay, Turn>()
+
+  /** @param places entries that may run at the same time */
+  constructor(places: number) {
+    this.#places = places
+  }
+
+  /** To be called at each look at a stay that has taken long, and is not lost. Whoever had its turn makes room for the next. */
+  take(stay: Stay, guest: Holdable, nowMs = performance.now()): void {
+    if (stay.isEnded || this.#asleep.has(stay)) return
+    if (!this.#awake.has(stay)) {
+      this.#awake.set(stay, { guest, sinceMs: nowMs })
+      if (this.#awake.size > this.#places) this.#hold(stay, guest, nowMs)
+    } else if (isOver(this.#awake, stay, nowMs) && isOver(this.#asleep, first(this.#asleep), nowMs)) {
+      this.#hold(stay, guest, nowMs)
+      this.#wakeNext(nowMs)
+    }
+  }
+
+  /** The stay is over, or lost. Harmless for any that never was long. */
+  end(stay: Stay, nowMs = performance.now()): void {
+    this.#asleep.get(stay)?.guest.resume()
+    this.#asleep.delete(stay)
+    if (this.#awake.delete(stay)) this.#wakeNext(nowMs)
+  }
+
+  #hold(stay: Stay, guest: Holdable, nowMs: number): void {
+    this.#awake.delete(stay)
+    // Whoever cannot be held takes no turn from those that can.
+    if (!guest.hold()) return
+    // What it waits for is no lack of a core.
+    stay.wasHeld = true
+    this.#asleep.set(stay, { guest, sinceMs: nowMs })
+  }
+
+  #wakeNext(nowMs: number): void {
+    const next = first(this.#asleep)
+    const guest = next && this.#asleep.get(next)?.guest
+    if (next === undefined || guest === undefined || this.#awake.size >= this.#places) return
+    this.#asleep.delete(next)
+    this.#awake.set(next, { guest, sinceMs: nowMs })
+    guest.resume()
+  }
+}
+
+function first(turns: ReadonlyMap<Stay, Turn>): Stay | undefined {
+  return turns.keys().next().value
+}
+
+/** Whether a stay is the one whose turn began first, and is over. */
+function isOver(turns: ReadonlyMap<Stay, Turn>, stay: Stay | undefined, nowMs: number): boolean {
+  return stay !== undefined && stay === first(turns) && nowMs - turns.get(stay)!.sinceMs >= TURN_MS
+}
