@@ -87,11 +87,15 @@ export class Guest implements Pooled {
     const stays: StayListener = {
       stayBegan: (stay) => listener.stayBegan(this, stay),
       stayEnded: (stay) => {
+        isolate.unconfine()
         this.#chargedNs += stay.totalNs
         listener.stayEnded(this, stay)
         if (this.#memory.isDue(stay.totalNs, performance.now())) this.#measureMemory()
       },
-      stayLost: (stay) => listener.stayLost(this, stay),
+      stayLost: (stay) => {
+        isolate.unconfine()
+        listener.stayLost(this, stay)
+      },
       entryDelayed: (delayMs) => listener.entryDelayed(delayMs),
       stayDelayed: (delayMs) => listener.stayDelayed(delayMs),
       entryRan: (invocation) => listener.entryRan(invocation),
@@ -265,6 +269,11 @@ export class Guest implements Pooled {
 
   resume(): void {
     this.#isolate.resume()
+  }
+
+  /** Keeps what runs in it from taking the cores of others, until the stay has ended; also if it is disposed. */
+  confine(): void {
+    this.#isolate.confine()
   }
 
   /** Whose the work of an invocation is, or of the module scope. */

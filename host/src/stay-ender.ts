@@ -11,6 +11,8 @@ import type { Stay } from './stay.ts'
 const BILLED_GRACE_MS = 50
 /** How long an answer may wait for the rest of its entry, in ms. Then the entry is charged so far, and what comes is nobody's. */
 const HOLD_MS = 5
+/** What is left of an isolate is kept to a few cores when it has used so much more, in ms: what stops does so sooner. */
+const CONFINED_FROM_MS = 10
 /** CPU time that a module scope may take, in ms: it often takes more than any call, and takes it once. */
 const START_CPU_MS = 10_000
 /** It gets no more than this, whatever the limit of invocations: a deploy waits for it, and others behind that. */
@@ -129,6 +131,7 @@ export class StayEnder {
   #lookAtRemains(guest: Guest, stay: Stay, endedAtMs: number): void {
     if (stay.rung === 'poisoned') return
     const cpuMs = guest.hasEntryClock ? Math.max(0, sum(guest.spans) - stay.atEndNs) / 1e6 : undefined
+    if (cpuMs !== undefined && cpuMs >= CONFINED_FROM_MS) guest.confine()
     this.#climbRemains(guest, stay, { cpuMs, endedMs: performance.now() - endedAtMs, gaveUp: false })
   }
 

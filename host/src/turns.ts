@@ -5,13 +5,20 @@ export interface Holdable {
   /** @returns false if it cannot */
   hold(): boolean
   resume(): void
+  /** Leaves most of the cores to others, until its stay has ended. */
+  confine(): void
 }
 
 /** How long a turn is, in ms: long against what a change of turns costs, short against what people notice. */
 export const TURN_MS = 30
 
+/** Whoever is held and uses this much CPU time nevertheless is in something that does not stop, in ns. */
+const UNRULY_NS = 20e6
+
 interface Turn {
   readonly guest: Holdable
+  /** CPU time that the stay had used when it began. */
+  readonly usedNs: number
   /** Since when it runs, or sleeps, on the monotonic clock, in ms. */
   readonly sinceMs: number
 }
@@ -19,7 +26,7 @@ interface Turn {
 /**
  * Entries that take long go on by turns, as many at a time as there are cores. The system would give each of their threads the same share as that of an entry
  * which needs 5 ms, and as the host's own: with twenty endless loops, a twentieth. As it is, whoever is short runs beside no more of them than there are
- * cores, however many there are. It is the second level of a multilevel feedback queue (Corbató et al., AFIPS 1962), whose first is the gate.
+ * cores, however many there are. It is the second level of a multilevel feedback queue (Corbató et al., AFIPS 1962), whose first is the gate. What cannot be stopped, as a built-in that runs for long, is kept to a few of the cores.
  */
 export class Turns {
   readonly #places: number
@@ -34,9 +41,12 @@ export class Turns {
 
   /** To be called at each look at a stay that has taken long, and is not lost. Whoever had its turn makes room for the next. */
   take(stay: Stay, guest: Holdable, nowMs = performance.now()): void {
-    if (stay.isEnded || this.#asleep.has(stay)) return
-    if (!this.#awake.has(stay)) {
-      this.#awake.set(stay, { guest, sinceMs: nowMs })
+    if (stay.isEnded) return
+    const sleeps = this.#asleep.get(stay)
+    if (sleeps !== undefined) {
+      if (stay.totalNs - sleeps.usedNs >= UNRULY_NS) guest.confine()
+    } else if (!this.#awake.has(stay)) {
+      this.#awake.set(stay, { guest, usedNs: stay.totalNs, sinceMs: nowMs })
       if (this.#awake.size > this.#places) this.#hold(stay, guest, nowMs)
     } else if (isOver(this.#awake, stay, nowMs) && isOver(this.#asleep, first(this.#asleep), nowMs)) {
       this.#hold(stay, guest, nowMs)
@@ -57,7 +67,7 @@ export class Turns {
     if (!guest.hold()) return
     // What it waits for is no lack of a core.
     stay.wasHeld = true
-    this.#asleep.set(stay, { guest, sinceMs: nowMs })
+    this.#asleep.set(stay, { guest, usedNs: stay.totalNs, sinceMs: nowMs })
   }
 
   #wakeNext(nowMs: number): void {
@@ -65,7 +75,7 @@ export class Turns {
     const guest = next && this.#asleep.get(next)?.guest
     if (next === undefined || guest === undefined || this.#awake.size >= this.#places) return
     this.#asleep.delete(next)
-    this.#awake.set(next, { guest, sinceMs: nowMs })
+    this.#awake.set(next, { guest, usedNs: next.totalNs, sinceMs: nowMs })
     guest.resume()
   }
 }

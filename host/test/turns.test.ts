@@ -1,3 +1,4 @@
+import { Account } from '@carpool/metering'
 import fc from 'fast-check'
 import t from 'tap'
 import { Stay } from '../src/stay.ts'
@@ -5,6 +6,7 @@ import { TURN_MS, Turns, type Holdable } from '../src/turns.ts'
 
 class Sleeper implements Holdable {
   isHeld = false
+  isConfined = false
   readonly canBeHeld: boolean
 
   constructor(canBeHeld = true) {
@@ -18,6 +20,10 @@ class Sleeper implements Holdable {
 
   resume(): void {
     this.isHeld = false
+  }
+
+  confine(): void {
+    this.isConfined = true
   }
 }
 
@@ -74,4 +80,18 @@ t.test('what is lost while it sleeps wakes up, to its end, and is not taken in a
   turns.end(asleep, 10)
   turns.take(asleep, guest, 20)
   t.notOk(guest.isHeld)
+})
+
+t.test('who is held and uses CPU all the same is kept to a few cores', async (t) => {
+  const turns = new Turns(1)
+  const [running, asleep] = [new Stay([], 0), new Stay([new Account()], 0)]
+  const guest = new Sleeper()
+  turns.take(running, new Sleeper(), 0)
+  asleep.measured([50e6])
+  turns.take(asleep, guest, 0)
+  turns.take(asleep, guest, 10)
+  t.notOk(guest.isConfined)
+  asleep.measured([75e6])
+  turns.take(asleep, guest, 20)
+  t.ok(guest.isConfined)
 })

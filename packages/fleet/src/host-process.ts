@@ -9,7 +9,7 @@ import { HostSignals } from './host-signals.ts'
 import { HostSlots } from './host-slots.ts'
 import type { HostHarm, HostPolicy, HostProcessListener, HostProgram } from './host-types.ts'
 import { HostWatchdog } from './host-watchdog.ts'
-import { demoteThreads } from './machine/demote-threads.ts'
+import { demoteProcess, demoteStuck } from './machine/demote.ts'
 import { processUsage } from './machine/process-usage.ts'
 import { spawnHost, type SpawnedHost } from './spawn-host.ts'
 
@@ -75,6 +75,8 @@ export class HostProcess {
     this.connection = new HostConnection(this.#host.socket, program, this.#bornAtMs + startTimeoutMs, {
       ready: () => {
         this.#readyAtMs = performance.now()
+        // Also the threads that it started before it was meant for quarantine.
+        if (this.#role === 'quarantine') demoteProcess(this.#host.pid())
         listener.hasRoom(this)
       },
       told: (signals) => this.#told(signals),
@@ -202,6 +204,7 @@ export class HostProcess {
   promote(role: 'serving' | 'quarantine' = 'serving'): void {
     this.#role = role
     this.#promotedAtMs = performance.now()
+    if (role === 'quarantine') demoteProcess(this.#host.pid())
     if (this.takesInvocations) this.#listener.hasRoom(this)
   }
 
@@ -294,7 +297,7 @@ export class HostProcess {
     const harm = { ...given, suspects: given.suspects.filter((name) => !this.#blamed.has(name)) }
     for (const name of harm.suspects) this.#blamed.add(name)
     this.#watchdog.poisoned()
-    demoteThreads(this.#host.pid())
+    demoteStuck(this.#host.pid())
     this.#listener.poisoned(this, harm)
   }
 

@@ -5,10 +5,12 @@
 // the same clock while the entry runs. Nothing else is reachable through this addon.
 //
 // The brake is V8's own way to interrupt: a function that runs on the isolate's thread between two steps of its code, and here sleeps there
-// until the host has it go on. What V8 does not interrupt, such as a built-in that runs for long, is not held either.
+// until the host has it go on. What V8 does not interrupt, such as a built-in that runs for long, is not held either; its thread can be kept to
+// a few cores, which unlike a lower priority can be taken back without special rights.
 #include <limits.h>
 #include <linux/futex.h>
 #include <node_api.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <stdio.h>
 #include <sys/syscall.h>
@@ -44,6 +46,8 @@ struct Slot {
 	std::atomic<uint32_t> stays{0};
 	// 1: its thread sleeps at the next interrupt, until it is 0 again.
 	std::atomic<uint32_t> held{0};
+	// The thread that is kept to a few cores for it; 0 if none is.
+	pid_t confined = 0;
 	// Null when it is gone, or on its way.
 	v8::Isolate* isolate = nullptr;
 	std::atomic_flag isolate_lock = ATOMIC_FLAG_INIT;
@@ -250,6 +254,51 @@ napi_value Resume(napi_env env, napi_callback_info info) {
 	return nullptr;
 }
 
+// The cores that the process may use, and of them those for what is confined. Read by the host's thread only.
+cpu_set_t all_cores, few_cores;
+bool has_few = false;
+
+// One core of four, at least one, those with the highest numbers: all processes keep to the same, and leave the others.
+void ReadCores() {
+	if (sched_getaffinity(0, sizeof(all_cores), &all_cores) != 0) return;
+	int count = CPU_COUNT(&all_cores);
+	int few = count / 4 > 1 ? count / 4 : 1;
+	CPU_ZERO(&few_cores);
+	for (int core = CPU_SETSIZE - 1; core >= 0 && few > 0; core--) {
+		if (!CPU_ISSET(core, &all_cores)) continue;
+		CPU_SET(core, &few_cores);
+		few--;
+	}
+	has_few = count > 1;
+}
+
+// confine(slot): the thread that runs the isolate is kept to a few cores. Returns whether it is.
+napi_value Confine(napi_env env, napi_callback_info info) {
+	uint32_t number;
+	napi_value result;
+	Slot* slot = SlotArgument(env, info, &number);
+	uint32_t begun = slot == nullptr ? 0 : slot->begun.load(std::memory_order_acquire);
+	bool is_confined = false;
+	if (has_few && begun > 0 && begun <= kEntries && slot->confined == 0) {
+		// As OwnClock made it.
+		pid_t thread = static_cast<pid_t>(~(slot->clocks[begun - 1].load(std::memory_order_relaxed) >> 3));
+		is_confined = sched_setaffinity(thread, sizeof(few_cores), &few_cores) == 0;
+		// It may have left the isolate meanwhile; whoever confines it lets it go when it has.
+		if (is_confined) slot->confined = thread;
+	}
+	return napi_get_boolean(env, is_confined, &result) == napi_ok ? result : nullptr;
+}
+
+// unconfine(slot): the thread may use all cores again.
+napi_value Unconfine(napi_env env, napi_callback_info info) {
+	uint32_t number;
+	Slot* slot = SlotArgument(env, info, &number);
+	if (slot == nullptr || slot->confined == 0) return nullptr;
+	sched_setaffinity(slot->confined, sizeof(all_cores), &all_cores);
+	slot->confined = 0;
+	return nullptr;
+}
+
 // What hangs on an isolate to tell of its end: V8 frees all memory of array buffers before that of the isolate itself.
 struct Token {
 	Slot* slot;
@@ -301,11 +350,14 @@ extern "C" __attribute__((visibility("default"))) void InitForContext(
 
 // Called by Node.js for the host.
 extern "C" __attribute__((visibility("default"))) napi_value napi_register_module_v1(napi_env env, napi_value exports) {
+	ReadCores();
 	napi_property_descriptor properties[] = {
 		{"spans", nullptr, Spans, nullptr, nullptr, nullptr, napi_enumerable, nullptr},
 		{"forget", nullptr, Forget, nullptr, nullptr, nullptr, napi_enumerable, nullptr},
 		{"release", nullptr, Release, nullptr, nullptr, nullptr, napi_enumerable, nullptr},
 		{"hold", nullptr, Hold, nullptr, nullptr, nullptr, napi_enumerable, nullptr},
+		{"confine", nullptr, Confine, nullptr, nullptr, nullptr, napi_enumerable, nullptr},
+		{"unconfine", nullptr, Unconfine, nullptr, nullptr, nullptr, napi_enumerable, nullptr},
 		{"resume", nullptr, Resume, nullptr, nullptr, nullptr, napi_enumerable, nullptr},
 	};
 	napi_define_properties(env, exports, sizeof(properties) / sizeof(properties[0]), properties);

@@ -11,6 +11,9 @@ interface Addon {
   /** @returns whether the isolate can be held */
   hold(slot: number): boolean
   resume(slot: number): void
+  /** @returns whether the thread that runs the isolate is kept to a few cores now, and was not before */
+  confine(slot: number): boolean
+  unconfine(slot: number): void
 }
 
 /**

@@ -67,6 +67,7 @@ export class GuestIsolate {
   readonly #slot: number | undefined
   #restedCpuNs = 0
   #isReleased = false
+  #isConfined = false
 
   private constructor(
     isolate: ivm.Isolate,
@@ -163,6 +164,21 @@ export class GuestIsolate {
   /** What was held goes on. Harmless if nothing was. */
   resume(): void {
     if (this.#slot !== undefined && !this.#isReleased) entryClock?.addon.resume(this.#slot)
+  }
+
+  /**
+   * Keeps the thread that runs in the isolate to a quarter of the cores, at least one, until {@link unconfine}: for what cannot be held, also if the isolate
+   * was disposed. Without effect on a machine with one core, or without a clock of entries.
+   */
+  confine(): void {
+    if (this.#slot !== undefined && !this.#isConfined) this.#isConfined = entryClock?.addon.confine(this.#slot) ?? false
+  }
+
+  /** To be called when nothing runs in it any more: the thread goes on with others. */
+  unconfine(): void {
+    if (!this.#isConfined || this.#slot === undefined) return
+    this.#isConfined = false
+    entryClock?.addon.unconfine(this.#slot)
   }
 
   /** A reading once the isolate's thread has left it, which under load may need a core first; after `waitMs` one that is not exact. */
