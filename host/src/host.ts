@@ -37,6 +37,8 @@ export interface HostOptions {
   readonly onCatastrophe: (reason: string) => void
 }
 
+/** A stay that uses no CPU gives its place up after so many slices of time: it waits for something, or its thread is parked. */
+const IDLE_SLICES = 10
 /** How long a retired isolate may go on with work that nobody waits for, in ms. */
 const LINGER_MS = 30_000
 /** How often the server is told what was used, in ms. */
@@ -112,12 +114,12 @@ export class Host implements GuestListener {
     })
     this.#watch = new EnteredWatch((guest, stay) => {
       const ranMs = performance.now() - stay.beganAtMs
-      if (ranMs >= setup.entrySliceMs) guest.queue.stepAside()
       // In CPU where that is known: on a busy machine the shortest entry lasts that long.
       const usedMs = guest.hasEntryClock ? stay.totalNs / 1e6 : ranMs
       if (usedMs >= LONG_ENTRY_MS) this.#longEntries.runs(stay, guest.revision)
       // Many short entries in one stay are not what others have to be spared.
-      if (stay.turnNs >= LONG_ENTRY_MS * 1e6) this.#turns.take(stay, guest)
+      if (stay.turnNs >= setup.entrySliceMs * 1e6) this.#turns.take(stay, guest)
+      if (usedMs >= setup.entrySliceMs || ranMs >= IDLE_SLICES * setup.entrySliceMs) guest.queue.stepAside()
       this.#stayEnder.look(guest, stay)
     })
     this.#slotReturns = new SlotReturns(send)
