@@ -2,6 +2,7 @@ import type { CpuReading, Measured, Primitive } from '@carpool/isolate'
 import { IsolateMeter, splitCpu, StaySize, type Account } from '@carpool/metering'
 import type { EntryGate, Pass } from './entry-gate.ts'
 import { Stay, type Entry } from './stay.ts'
+import { WaitingEntries } from './waiting-entries.ts'
 
 /** What the queue needs of an isolate. */
 export interface EnteredIsolate {
@@ -52,7 +53,7 @@ export class EntryQueue {
   readonly #meter = new IsolateMeter()
   readonly #size = new StaySize()
   readonly #alone: Array<() => Promise<void>> = []
-  #waiting: Entry[] = []
+  readonly #waiting: WaitingEntries
   #stay: Stay | undefined
   /** CPU time that its stays take lately. */
   #stayMs = FIRST_STAY_MS
@@ -61,10 +62,12 @@ export class EntryQueue {
   #pass: Pass | undefined
   #afterCharge: Array<() => void> = []
 
-  constructor(isolate: EnteredIsolate, listener: StayListener, gate: EntryGate) {
+  /** @param background whose the entries are that nobody waits for */
+  constructor(isolate: EnteredIsolate, listener: StayListener, gate: EntryGate, background?: Account) {
     this.#isolate = isolate
     this.#listener = listener
     this.#gate = gate
+    this.#waiting = new WaitingEntries(background)
     // What it took to make the isolate is not the first entry's.
     const made = isolate.cpu
     if (made.isExact) this.#meter.settle(made)
@@ -82,24 +85,22 @@ export class EntryQueue {
 
   /** Whose first entries have not gone in yet. */
   get unbegun(): Set<Account> {
-    return new Set(this.#waiting.filter(isFirst).map(({ account }) => account))
+    return this.#waiting.unbegun
   }
 
   /** Whose entries wait to go on with what has begun. */
   get resumed(): Set<Account> {
-    return new Set(this.#waiting.filter((entry) => !isFirst(entry)).map(({ account }) => account))
+    return this.#waiting.resumed
   }
 
-  /** Since when the entry waits that came first, on the monotonic clock, in ms; undefined if none does. */
+  /** Since when the entry waits that came first of those that somebody waits for, on the monotonic clock, in ms; undefined if none does. */
   get waitsSinceMs(): number | undefined {
-    return this.#waiting[0]?.readyAtMs
+    return this.#waiting.sinceMs
   }
 
   /** Takes the first entry of an invocation out again. @returns whether it had not gone in yet */
   drop(invocation: number): boolean {
-    const index = this.#waiting.findIndex((entry) => entry.invocation === invocation)
-    if (index >= 0) this.#waiting.splice(index, 1)
-    return index >= 0
+    return this.#waiting.drop(invocation)
   }
 
   /** Lets others in beside the stay that is under way, which has had its time. */
@@ -175,15 +176,13 @@ export class EntryQueue {
   }
 
   get #hasWork(): boolean {
-    return !this.#isolate.disposed && (this.#alone.length > 0 || this.#waiting.length > 0)
+    return !this.#isolate.disposed && (this.#alone.length > 0 || !this.#waiting.isEmpty)
   }
 
   #enter(): void {
     const alone = this.#alone.shift()
     if (alone !== undefined) return void alone()
-    const entries = this.#waiting.length <= this.#size.max ? this.#waiting : this.#waiting.slice(0, this.#size.max)
-    this.#waiting = entries === this.#waiting ? [] : this.#waiting.slice(entries.length)
-    void this.#run(entries)
+    void this.#run(this.#waiting.take(this.#size.max))
   }
 
   async #run(entries: readonly Entry[]): Promise<void> {
@@ -265,10 +264,6 @@ export class EntryQueue {
     this.#afterCharge = []
     for (const callback of callbacks) callback()
   }
-}
-
-function isFirst({ invocation }: Entry): boolean {
-  return invocation !== undefined
 }
 
 function readSpans(told: Primitive): number[] {

@@ -100,7 +100,7 @@ export class Guest implements Pooled {
       stayDelayed: (delayMs) => listener.stayDelayed(delayMs),
       entryRan: (invocation) => listener.entryRan(invocation),
     }
-    this.#queue = new EntryQueue(isolate, stays, gate)
+    this.#queue = new EntryQueue(isolate, stays, gate, this.background)
     this.#logs = new LogThrottle((report) => listener.logged(this, NO_INVOCATION, 'warn', report))
   }
 

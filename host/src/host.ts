@@ -20,7 +20,7 @@ import type { Send } from './send.ts'
 import { Signals, SIGNALS_MS } from './signals.ts'
 import { SlotReturns } from './slot-returns.ts'
 import type { Stay } from './stay.ts'
-import { StayEnder } from './stay-ender.ts'
+import { BACKGROUND_ENDED, StayEnder } from './stay-ender.ts'
 import { Turns } from './turns.ts'
 import { UsageReport } from './usage-report.ts'
 
@@ -143,7 +143,11 @@ export class Host implements GuestListener {
       // What is under way is told with the rest, once it is known that it is within its limits.
       this.#watch.look()
       for (const guest of this.#watch.entered) if (guest.stay?.isEnded === false) guest.queue.charge()
-      for (const guest of this.#usage.tell()) this.#stayEnder.endBackground(guest)
+      for (const guest of this.#usage.tell()) {
+        this.#stayEnder.endBackground(guest)
+        // Nobody is told by an answer.
+        this.#send({ type: 'log', revision: guest.revision, level: 'error' }, BACKGROUND_ENDED)
+      }
       this.#fetches.stopOrphans()
       this.#fetches.stopForgotten(performance.now())
     }, REPORT_MS).unref()

@@ -18,6 +18,8 @@ const START_CPU_MS = 10_000
 /** It gets no more than this, whatever the limit of invocations: a deploy waits for it, and others behind that. */
 const START_CPU_MAX_MS = 30_000
 
+export const BACKGROUND_ENDED = 'What the function did after its answers took too much CPU time, so its isolate was ended.'
+
 export interface StayEnderParts {
   readonly invocations: Invocations
   readonly remains: Remains
@@ -78,10 +80,9 @@ export class StayEnder {
   endBackground(guest: Guest): void {
     if (guest.disposed) return
     const { stay } = guest
-    const detail = 'What the function does after its answers took too much CPU time.'
-    if (stay !== undefined && !stay.isEnded) return this.#lose(guest, stay, 'cpu-exceeded', detail, guest.background)
+    if (stay !== undefined && !stay.isEnded) return this.#lose(guest, stay, 'cpu-exceeded', BACKGROUND_ENDED, guest.background)
     guest.dispose()
-    this.#parts.invocations.lost(guest, guest.background, 'cpu-exceeded', () => detail)
+    this.#parts.invocations.lost(guest, guest.background, 'cpu-exceeded', () => BACKGROUND_ENDED)
   }
 
   /** V8 has parked the guest's thread for good, which it does when it has no memory left. */

@@ -32,6 +32,8 @@ const LOGS: readonly IsolationCase[] = [
     },
   }),
   bursts('F01c', 'one line of a hundred megabytes', `console.log('x'.repeat(1e8))`, {
+    // The text takes most of its memory, so it may be given no more calls.
+    again: 'any',
     check: async (context, outcome) => {
       await checkGrowth(context, outcome)
       const line = await context.rig.server.untilLogged(context.name, /more characters/)
@@ -95,8 +97,7 @@ const CALLS: readonly IsolationCase[] = [
     'F04e',
     'timers that are due at once',
     '(function next() { for (let i = 0; i < 10; i++) try { setTimeout(next, 0) } catch {} })(); await new Promise(() => {})',
-    // Not met yet: what is left of them may hold up the very next call for a moment, until the budget for such work ends them.
-    { ...OUTLIVED, again: 'skipped' },
+    OUTLIVED,
   ),
   floods(
     'F04f',

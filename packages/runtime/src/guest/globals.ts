@@ -13,6 +13,8 @@ import { FormData } from './fetch/form-data.ts'
 import { Headers } from './fetch/headers.ts'
 import { Request } from './fetch/request.ts'
 import { Response } from './fetch/response.ts'
+import { installArrayBuffer } from './memory/guest-array-buffer.ts'
+import { installIntl } from './memory/guest-intl.ts'
 import { installNativeLook } from './native-look.ts'
 import { markPlatformClass } from './platform-object.ts'
 import { deleteProperty, defineProperty, objectEntries, objectKeys, setHidden, setOwn } from './primordials.ts'
@@ -79,9 +81,11 @@ const nativeWebAssembly = WebAssembly
 export function installGlobals(): void {
   for (const name of REMOVED) deleteProperty(target, name)
   installNativeLook()
+  installArrayBuffer(target)
   installDate(target)
   installTemporalNow()
   installDateTimeFormat()
+  installIntl()
   for (const [name, value] of objectEntries(CLASSES)) {
     install(name, value)
     if (value !== DOMException) markPlatformClass(name, value)

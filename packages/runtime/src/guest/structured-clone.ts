@@ -1,6 +1,7 @@
 import { brandOf } from './brands.ts'
 import { bytesOf } from './buffer-source.ts'
 import { copyDomException, DOMException, isDomException } from './errors/dom-exception.ts'
+import { resizableBuffer } from './memory/guest-array-buffer.ts'
 import { platformClassOf } from './platform-object.ts'
 import {
   arrayBufferByteLength,
@@ -213,7 +214,7 @@ function cloneProperties(value: object, copy: object, seen: Seen): void {
 
 function cloneBuffer(buffer: ArrayBuffer): ArrayBuffer {
   const copy = arrayBufferResizable(buffer)
-    ? new SafeArrayBuffer(arrayBufferByteLength(buffer), { maxByteLength: arrayBufferMaxByteLength(buffer) })
+    ? resizableBuffer(arrayBufferByteLength(buffer), arrayBufferMaxByteLength(buffer))
     : new SafeArrayBuffer(arrayBufferByteLength(buffer))
   bytesSet(new SafeUint8Array(copy), new SafeUint8Array(buffer))
   return copy

@@ -1,4 +1,5 @@
 import { bytesOf } from '../buffer-source.ts'
+import { isKept, keepFor, reserve } from '../memory/reservation.ts'
 import { lookLike, takePlaceOf } from '../native-look.ts'
 import {
   bytesCopy,
@@ -19,7 +20,6 @@ import {
 import { toNumber } from '../to-text.ts'
 import { capMemories, cappedMaximum, PAGE_BYTES } from './memory-limits.ts'
 import type { NativeClass, NativeWebAssembly } from './native.ts'
-import { isKept, keepFor, reserve } from './reservation.ts'
 
 /**
  * What functions get of WebAssembly. Left out: what compiles on other threads or while it streams in, whose ends V8 reports outside of entries;
@@ -62,6 +62,7 @@ export function guestWebAssembly(native: NativeWebAssembly, memoryMb: number): o
   const exportsOf = getterOf<Record<PropertyKey, unknown>>(native.Instance.prototype, 'exports')
   const bufferOf = getterOf<ArrayBuffer>(native.Memory.prototype, 'buffer')
   const { validate } = native
+  const refusal = (what: string): string => `${what} does not fit into what is left of the memory limit of ${memoryMb} MiB.`
 
   const makeModule = (source: unknown, newTarget: NativeClass): object => {
     const bytes = bytesOf(source)
@@ -69,7 +70,7 @@ export function guestWebAssembly(native: NativeWebAssembly, memoryMb: number): o
     const capped = capMemories(bytesCopy(bytes), limitPages)
     if (!capped.ok) throw new native.CompileError(capped.message)
     const size = typedArrayLength(capped.bytes)
-    const reservation = reserve(size * CODE_FACTOR, `The code of a WebAssembly module of ${size} bytes`, memoryMb)
+    const reservation = reserve(size * CODE_FACTOR, refusal(`The code of a WebAssembly module of ${size} bytes`))
     const module = construct(native.Module, [capped.bytes], newTarget) as object
     keepFor(module, reservation)
     pagesOf.set(module, capped.pages)
@@ -95,7 +96,7 @@ export function guestWebAssembly(native: NativeWebAssembly, memoryMb: number): o
   }
 
   const reserveMemory = (pages: number): ArrayBuffer =>
-    reserve(pages * PAGE_BYTES, `A WebAssembly memory that may grow to ${pages} pages of 64 KiB`, memoryMb)
+    reserve(pages * PAGE_BYTES, refusal(`A WebAssembly memory that may grow to ${pages} pages of 64 KiB`))
 
   /** A memory may outlive its instance. */
   const keepForMemories = (exported: object, reservation: ArrayBuffer): void => {

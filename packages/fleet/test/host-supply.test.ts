@@ -1,0 +1,151 @@
+import t from 'tap'
+import { HostSupply, type HostSupplyOptions } from '../src/host-supply.ts'
+import { FakeHost } from './support/fake-host.ts'
+
+const DAY_MS = 86_400_000
+
+interface Rig {
+  readonly supply: HostSupply
+  readonly started: FakeHost[]
+  readonly lost: Array<readonly [string, number]>
+}
+
+function rig(options: Partial<HostSupplyOptions> = {}): Rig {
+  const started: FakeHost[] = []
+  const lost: Array<readonly [string, number]> = []
+  const supply = new HostSupply({
+    minHosts: 1,
+    maxHosts: 2,
+    standbyHosts: 1,
+    recycling: { maxAgeMs: DAY_MS, maxInvocations: 1_000 },
+    canStartStandby: () => true,
+    start: () => {
+      const host = new FakeHost(started.length + 1)
+      started.push(host)
+      return host.asProcess
+    },
+    onServing: () => {},
+    onLost: (how, respawnInMs) => lost.push([how, respawnInMs]),
+    onStart: () => {},
+    ...options,
+  })
+  return { supply, started, lost }
+}
+
+async function served(options: Partial<HostSupplyOptions> = {}): Promise<Rig> {
+  const made = rig(options)
+  made.supply.fill()
+  await allReady(made)
+  await allReady(made)
+  return made
+}
+
+async function allReady({ started }: Rig): Promise<void> {
+  for (const host of started) await host.becomesReady()
+}
+
+function states({ started }: Rig): string[] {
+  return started.map(({ state }) => state)
+}
+
+t.test('the first host comes first, then the standby', async (t) => {
+  const made = rig()
+  made.supply.fill()
+  t.same(states(made), ['starting'])
+  await allReady(made)
+  t.same(states(made), ['ready', 'standby'])
+})
+
+t.test('a poisoned host gets nothing more, and the standby takes its place at once', async (t) => {
+  const made = await served()
+  made.supply.poison(made.started[0]!.asProcess)
+  t.same(states(made), ['poisoned', 'ready', 'standby'])
+  made.supply.poison(made.started[0]!.asProcess)
+  t.equal(made.started.length, 3, 'once')
+})
+
+t.test('no more than three poisoned hosts go on beside each other', async (t) => {
+  const made = await served()
+  for (let index = 0; index < 5; index++) {
+    made.supply.poison(made.started[index]!.asProcess)
+    await allReady(made)
+  }
+  t.same(
+    made.started.map(({ calls }) => calls.includes('kill')),
+    [true, true, false, false, false, false, false],
+  )
+})
+
+t.test('a standby is started on a full machine when a host is poisoned, and not otherwise', async (t) => {
+  let canStartStandby = true
+  const made = await served({ canStartStandby: () => canStartStandby })
+  canStartStandby = false
+  made.started[1]!.isGone = true
+  made.supply.gone(made.started[1]!.asProcess, 'SIGKILL')
+  t.equal(made.started.length, 2)
+  made.supply.poison(made.started[0]!.asProcess)
+  await made.started[2]!.becomesReady()
+  t.same(states(made), ['poisoned', 'gone', 'ready', 'standby'])
+})
+
+t.test('a host that has had its calls is replaced before it gets no more', async (t) => {
+  const made = await served({ standbyHosts: 0 })
+  const [old] = made.started as [FakeHost]
+  old.invocationsSent = 1_000
+  made.supply.upkeep(1_000)
+  t.same(states(made), ['ready', 'starting'])
+  made.supply.upkeep(2_000)
+  t.equal(made.started.length, 2, 'one after the other')
+  await made.started[1]!.becomesReady()
+  made.supply.upkeep(3_000)
+  t.same(states(made), ['draining', 'ready'])
+  made.supply.upkeep(4_000)
+  t.ok(old.calls.includes('stop'))
+})
+
+t.test('whichever of the two dies meanwhile, one serves', async (t) => {
+  for (const dies of ['old', 'fresh'] as const) {
+    const made = await served({ standbyHosts: 0 })
+    const [old] = made.started as [FakeHost]
+    old.invocationsSent = 1_000
+    made.supply.upkeep(1_000)
+    const host = made.started[dies === 'old' ? 0 : 1]!
+    host.isGone = true
+    host.servedMs = 5_000
+    made.supply.gone(host.asProcess, 'SIGKILL')
+    made.supply.upkeep(2_000)
+    await allReady(made)
+    for (const nowMs of [3_000, 4_000, 5_000]) {
+      made.supply.upkeep(nowMs)
+      await allReady(made)
+    }
+    t.equal(made.supply.ready.length, 1, dies)
+    t.ok(made.supply.ready[0]!.invocationsSent < 1_000, `${dies}: it is not the one that had its calls`)
+  }
+})
+
+t.test('a poisoned standby leaves, and another is started', async (t) => {
+  const made = await served()
+  made.supply.poison(made.started[1]!.asProcess)
+  await allReady(made)
+  t.same(states(made), ['ready', 'poisoned', 'standby'])
+})
+
+t.test('starts that fail one after the other are spaced, and one that served is none of them', async (t) => {
+  const made = await served({ standbyHosts: 0 })
+  const [first] = made.started as [FakeHost]
+  first.isGone = true
+  first.servedMs = 5_000
+  made.supply.gone(first.asProcess, 'SIGSEGV')
+  t.same(made.lost, [['SIGSEGV', 0]])
+  for (let failure = 0; failure < 3; failure++) {
+    const host = made.started.at(-1)!
+    host.isGone = true
+    made.supply.gone(host.asProcess, 'exit code 1')
+  }
+  const waits = made.lost.slice(1).map(([, respawnInMs]) => respawnInMs)
+  t.ok(waits.at(-1)! > 0, String(waits))
+  t.equal(made.supply.failedStarts.last, 'exit code 1')
+  t.equal(made.supply.owed, 1)
+  made.supply.close()
+})
