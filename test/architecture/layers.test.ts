@@ -6,7 +6,7 @@ import t from 'tap'
 
 const LAYERS: ReadonlyArray<readonly string[]> = [
   ['packages/core'],
-  ['packages/sqlite'],
+  ['packages/ndjson', 'packages/sqlite'],
   [
     'packages/access',
     'packages/admission',

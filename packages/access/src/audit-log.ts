@@ -1,7 +1,5 @@
-import { appendFile, mkdir, open, rename, rm } from 'node:fs/promises'
-import { dirname } from 'node:path'
 import { jsonLine, type AuditEntry, type Clock } from '@carpool/core'
-import { readLastLines } from './last-lines.ts'
+import { readLastLines, RotatingFile } from '@carpool/ndjson'
 
 export interface AuditLogOptions {
   /** Size of the file at which it becomes the first of the older ones, in bytes. Default: 8 MiB. */
@@ -15,7 +13,6 @@ export interface AuditLogOptions {
   readonly onProblem: (problem: { readonly lostEntries: number; readonly cause: unknown }) => void
 }
 
-const NEWLINE = 0x0a
 const REPORT_INTERVAL_MS = 60_000
 
 /**
@@ -23,7 +20,7 @@ const REPORT_INTERVAL_MS = 60_000
  * written is counted and told. What a process that is killed had not written yet is lost.
  */
 export class AuditLog {
-  readonly #path: string
+  readonly #file: RotatingFile
   readonly #options: AuditLogOptions
   #pending: string[] = []
   #bufferedBytes = 0
@@ -32,14 +29,11 @@ export class AuditLog {
   #reportedAtMs = Number.NEGATIVE_INFINITY
   #isWriting = false
   #queue: Promise<unknown> = Promise.resolve()
-  /** Undefined until it was measured, and after a failure. */
-  #sizeBytes: number | undefined
-  /** The file may end in the middle of a line. */
-  #isTorn = false
 
   /** @param path of the newest file; the older ones have a number before its ending: `audit.1.ndjson` for `audit.ndjson` */
   constructor(path: string, options: AuditLogOptions) {
-    this.#path = path
+    const { maxFileBytes = 8 * 1024 * 1024, olderFiles = 4 } = options
+    this.#file = new RotatingFile(path, { maxFileBytes, olderFiles })
     this.#options = options
   }
 
@@ -72,17 +66,7 @@ export class AuditLog {
   /** The newest entries, the newest last; those that wait to be written are among them. */
   newest(limit: number): Promise<AuditEntry[]> {
     void this.flush()
-    return this.#enqueue(() => readLastLines<AuditEntry>(this.#paths, limit))
-  }
-
-  /** From the newest file to the oldest. */
-  get #paths(): string[] {
-    const count = (this.#options.olderFiles ?? 4) + 1
-    return Array.from({ length: count }, (_, age) => this.#pathOf(age))
-  }
-
-  #pathOf(age: number): string {
-    return age === 0 ? this.#path : this.#path.replace(/(\.\w+)?$/, `.${age}$1`)
+    return this.#enqueue(() => readLastLines<AuditEntry>(this.#file.paths, limit))
   }
 
   #enqueue<T>(work: () => Promise<T>): Promise<T> {
@@ -94,20 +78,13 @@ export class AuditLog {
   async #write(lines: readonly string[]): Promise<void> {
     this.#isWriting = true
     const text = lines.join('')
-    const bytes = Buffer.byteLength(text)
     try {
-      this.#sizeBytes ??= await this.#measure()
-      if (this.#sizeBytes > 0 && this.#sizeBytes + bytes > (this.#options.maxFileBytes ?? 8 * 1024 * 1024)) await this.#rotate()
-      const start = this.#isTorn ? '\n' : ''
-      await appendFile(this.#path, start + text, { mode: 0o600 })
-      this.#isTorn = false
-      this.#sizeBytes += start.length + bytes
+      await this.#file.append(text)
     } catch (cause) {
-      this.#sizeBytes = undefined
       this.#lose(lines.length, cause)
     } finally {
       this.#isWriting = false
-      this.#bufferedBytes -= bytes
+      this.#bufferedBytes -= Buffer.byteLength(text)
       if (this.#pending.length > 0) void this.flush()
     }
   }
@@ -119,30 +96,5 @@ export class AuditLog {
     this.#options.onProblem({ lostEntries: this.#lostEntries - this.#reportedEntries, cause })
     this.#reportedAtMs = nowMs
     this.#reportedEntries = this.#lostEntries
-  }
-
-  async #rotate(): Promise<void> {
-    const paths = this.#paths
-    await rm(paths.at(-1) ?? '', { force: true })
-    for (let age = paths.length - 2; age >= 0; age--) {
-      await rename(this.#pathOf(age), this.#pathOf(age + 1)).catch((cause: NodeJS.ErrnoException) => {
-        if (cause.code !== 'ENOENT') throw cause
-      })
-    }
-    this.#sizeBytes = 0
-    this.#isTorn = false
-  }
-
-  async #measure(): Promise<number> {
-    await mkdir(dirname(this.#path), { recursive: true, mode: 0o700 })
-    const file = await open(this.#path, 'a+', 0o600)
-    try {
-      const { size } = await file.stat()
-      const { buffer, bytesRead } = await file.read(Buffer.alloc(1), 0, 1, Math.max(0, size - 1))
-      this.#isTorn = size > 0 && bytesRead > 0 && buffer[0] !== NEWLINE
-      return size
-    } finally {
-      await file.close()
-    }
   }
 }

@@ -1,9 +1,7 @@
-import { appendFile, mkdir, open, rename, rm } from 'node:fs/promises'
-import { dirname } from 'node:path'
 import { jsonLine, type LogLine } from '@carpool/core'
+import { readLastLines, RotatingFile } from '@carpool/ndjson'
 import type { BufferBudget } from './buffer-budget.ts'
 import type { DropReport } from './drop-report.ts'
-import { readNewest } from './read-newest.ts'
 
 export interface LogFileOptions {
   /** Size at which the file becomes the older one, in place of the one before. */
@@ -16,15 +14,12 @@ export interface LogFileOptions {
 
 /** Enough that a write is worth its system calls. */
 const BATCH_BYTES = 64 * 1024
-const NEWLINE = 0x0a
 
 /**
- * The log of one function: a file and the older one that it replaced. Lines are written in batches, by a file that is open only as
- * long as that takes, so that ten thousand functions hold no descriptors. What touches the files goes through one queue.
+ * The log of one function: a file and the older one that it replaced. Lines are written in batches. What touches the files goes through one queue.
  */
 export class LogFile {
-  readonly #path: string
-  readonly #olderPath: string
+  readonly #file: RotatingFile
   readonly #options: LogFileOptions
   readonly #budget: BufferBudget
   readonly #drops: DropReport
@@ -33,16 +28,11 @@ export class LogFile {
   #bufferedBytes = 0
   #flushTimer: NodeJS.Timeout | undefined
   #queue: Promise<unknown> = Promise.resolve()
-  /** Undefined until it was measured, and after a failure. */
-  #sizeBytes: number | undefined
-  /** The file may end in the middle of a line. */
-  #isTorn = false
   #newestTime: string
 
   /** @param basePath the file's path without its ending */
   constructor(basePath: string, newestTime: string, options: LogFileOptions, budget: BufferBudget, drops: DropReport) {
-    this.#path = `${basePath}.ndjson`
-    this.#olderPath = `${basePath}.1.ndjson`
+    this.#file = new RotatingFile(`${basePath}.ndjson`, { maxFileBytes: options.maxFileBytes, olderFiles: 1 })
     this.#newestTime = newestTime
     this.#options = options
     this.#budget = budget
@@ -89,17 +79,14 @@ export class LogFile {
     void this.flush()
     return this.#enqueue(async () => {
       await turn
-      return skip() ? [] : readNewest([this.#path, this.#olderPath], limit)
+      return skip() ? [] : readLastLines<LogLine>(this.#file.paths, limit)
     })
   }
 
   /** Deletes what was appended so far. */
   erase(): Promise<void> {
     void this.flush()
-    return this.#enqueue(async () => {
-      this.#sizeBytes = undefined
-      await Promise.all([rm(this.#path, { force: true }), rm(this.#olderPath, { force: true })])
-    })
+    return this.#enqueue(() => this.#file.erase())
   }
 
   #enqueue<T>(work: () => Promise<T>): Promise<T> {
@@ -111,38 +98,12 @@ export class LogFile {
   async #write(lines: readonly string[], bytes: number): Promise<void> {
     if (lines.length === 0) return
     try {
-      this.#sizeBytes ??= await this.#measure()
-      if (this.#sizeBytes > 0 && this.#sizeBytes + bytes > this.#options.maxFileBytes) await this.#rotate()
-      const text = lines.join('')
-      const start = this.#isTorn ? '\n' : ''
-      await appendFile(this.#path, start + text, { mode: 0o600 })
-      this.#isTorn = false
-      this.#sizeBytes += start.length + bytes
+      await this.#file.append(lines.join(''))
     } catch (cause) {
-      this.#sizeBytes = undefined
       this.#drops.add(lines.length, { detail: 'The log of a function cannot be written.', cause })
     } finally {
       this.#bufferedBytes -= bytes
       this.#budget.give(bytes)
-    }
-  }
-
-  async #rotate(): Promise<void> {
-    await rename(this.#path, this.#olderPath)
-    this.#sizeBytes = 0
-    this.#isTorn = false
-  }
-
-  async #measure(): Promise<number> {
-    await mkdir(dirname(this.#path), { recursive: true, mode: 0o700 })
-    const file = await open(this.#path, 'a+', 0o600)
-    try {
-      const { size } = await file.stat()
-      const { buffer, bytesRead } = await file.read(Buffer.alloc(1), 0, 1, Math.max(0, size - 1))
-      this.#isTorn = size > 0 && bytesRead > 0 && buffer[0] !== NEWLINE
-      return size
-    } finally {
-      await file.close()
     }
   }
 }

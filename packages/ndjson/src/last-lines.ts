@@ -1,20 +1,22 @@
 import { open } from 'node:fs/promises'
-import type { LogLine } from '@carpool/core'
 
 const BLOCK_BYTES = 64 * 1024
 const NEWLINE = 0x0a
 
-/** The last lines of the files, oldest first. `paths` goes from the newest file to the oldest; a missing file is an empty one. */
-export async function readNewest(paths: readonly string[], limit: number): Promise<LogLine[]> {
-  let newest: LogLine[] = []
+/**
+ * The last lines of files with one JSON value a line, oldest first. No more of the files is read than that takes.
+ * @param paths from the newest file to the oldest; a missing file is an empty one
+ */
+export async function readLastLines<T>(paths: readonly string[], limit: number): Promise<T[]> {
+  let newest: T[] = []
   for (const path of paths) {
     if (newest.length >= limit) break
-    newest = [...(await readTail(path, limit - newest.length)), ...newest]
+    newest = [...(await readTail<T>(path, limit - newest.length)), ...newest]
   }
   return newest
 }
 
-async function readTail(path: string, limit: number): Promise<LogLine[]> {
+async function readTail<T>(path: string, limit: number): Promise<T[]> {
   const file = await open(path, 'r').catch((cause: NodeJS.ErrnoException) => {
     if (cause.code === 'ENOENT') return undefined
     throw cause
@@ -34,16 +36,16 @@ async function readTail(path: string, limit: number): Promise<LogLine[]> {
     const lines = Buffer.concat(blocks).toString('utf8').split('\n')
     // Reading began in the middle of the first one.
     if (start > 0) lines.shift()
-    return lines.flatMap(parse).slice(-limit)
+    return lines.flatMap((line) => parsed<T>(line)).slice(-limit)
   } finally {
     await file.close()
   }
 }
 
-/** A server that was killed leaves a line cut short: it is left out. */
-function parse(text: string): LogLine[] {
+/** A process that was killed leaves a line cut short: it is left out. */
+function parsed<T>(line: string): T[] {
   try {
-    return text === '' ? [] : [JSON.parse(text) as LogLine]
+    return line === '' ? [] : [JSON.parse(line) as T]
   } catch {
     return []
   }
