@@ -1,22 +1,20 @@
-import { mkdirSync, readFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import { AuditLog, openAccess, type AccessOptions, type AccessStore } from '@carpool/access'
+import { AuditLog } from '@carpool/access'
 import { Admission } from '@carpool/admission'
-import { CarpoolError, LIMIT_RANGES, monotonicClock } from '@carpool/core'
+import { monotonicClock, type CarpoolError } from '@carpool/core'
 import { announceServer } from '@carpool/discovery'
-import { createEgress } from '@carpool/egress'
 import { Fleet, Machine } from '@carpool/fleet'
 import { FunctionLogs } from '@carpool/function-logs'
 import { createGateway, drain, type GatewayPhase } from '@carpool/gateway'
 import { openLedger } from '@carpool/ledger'
 import { Meter } from '@carpool/metering'
 import { ServerMetrics } from '@carpool/metrics'
-import { openRegistry, type Registry, type RegistryOptions } from '@carpool/registry'
 import { bundleRuntime } from '@carpool/runtime'
 import { pino } from 'pino'
-import { loadAdminToken } from './admin-token.ts'
 import { createControlPlane } from './control-plane/control-plane.ts'
 import { Deployer } from './deploy.ts'
+import { egressOf } from './egress-of.ts'
 import { EgressRelay, type FetchingRevision } from './egress-relay.ts'
 import { FunctionJournal } from './function-journal.ts'
 import { createHostListener } from './host-listener.ts'
@@ -27,6 +25,7 @@ import { openRequiredSandbox } from './host-sandbox.ts'
 import { createInvoke } from './invoke.ts'
 import { KnownRevisions } from './known-revisions.ts'
 import { closeWithin, listen, urlOf } from './listening.ts'
+import { openData } from './open-data.ts'
 import { ServerStatus } from './server-status.ts'
 import type { ServerSettings } from './settings.ts'
 import { SourceMapper } from './source-mapper.ts'
@@ -62,19 +61,7 @@ export async function startServer(settings: ServerSettings): Promise<RunningServ
   const log = pino({ level: settings.logLevel }, destination)
   const onFault = (error: CarpoolError): void => log.error({ err: error.cause ?? error }, 'fault')
   // What only reads settings comes first: nothing has to be undone when one of them is wrong.
-  const egress = createEgress({
-    allow: settings.allowEgress,
-    deny: settings.denyEgress,
-    limits: {
-      totalTimeoutMs: LIMIT_RANGES.wallMs.max,
-      maxRequestBytes: settings.maxBodyBytes,
-      maxConnections: settings.maxEgressConnections,
-      maxConnectionsPerOrigin: settings.maxEgressConnectionsPerOrigin,
-      maxMemoryBytes: settings.maxEgressBufferedBytes,
-    },
-    onThreadLost: ({ cause, restartInMs }) =>
-      log.error({ err: cause, restartInMs }, 'the thread that fetches for functions has ended; a new one takes its place'),
-  })
+  const egress = egressOf(settings, log)
   const machine = new Machine()
   const policy = fleetPolicy(settings)
   const [runtime, sandbox] = await Promise.all([bundleRuntime(), openRequiredSandbox(settings, (problem) => log.warn(problem))])
@@ -284,30 +271,5 @@ export async function startServer(settings: ServerSettings): Promise<RunningServ
       announcement.withdraw()
       await close()
     },
-  }
-}
-
-interface DataOptions {
-  readonly registry: RegistryOptions
-  readonly access: AccessOptions
-}
-
-/** @throws CarpoolError `data-unusable` if the folder cannot be made, read and written to */
-function openData(dataDir: string, options: DataOptions): { token: string; registry: Registry; access: AccessStore } {
-  try {
-    mkdirSync(dataDir, { recursive: true, mode: 0o700 })
-    const token = loadAdminToken(dataDir)
-    // First: it keeps other servers out of the folder.
-    const registry = openRegistry(dataDir, options.registry)
-    try {
-      return { token, registry, access: openAccess(dataDir, options.access) }
-    } catch (cause) {
-      registry.close()
-      throw cause
-    }
-  } catch (cause) {
-    const { code } = cause as NodeJS.ErrnoException
-    if (cause instanceof CarpoolError || code === undefined) throw cause
-    throw new CarpoolError('data-unusable', `The data folder ${dataDir} (--data) cannot be used: ${code}.`, { cause })
   }
 }
