@@ -155,13 +155,22 @@ export class PlaceQueue<Place> {
     const late = this.#queue.takeExpired((entry) => nowMs - entry.atMs >= deadlineMs(entry), MAX_REFUSALS)
     const timeoutMs = queueTimeoutMs(this.#state, timeouts)
     const most = Math.min(MAX_REFUSALS, this.#refusable)
-    const shed = most === 0 ? [] : this.#queue.takeExpired(({ atMs }) => nowMs - atMs >= timeoutMs, most)
+    const spareMs = Math.max(timeoutMs, timeouts.intervalMs)
+    const isShed = ({ atMs, item }: Queued<WaitingCall<Place>>): boolean =>
+      nowMs - atMs >= (this.#isDelayedByOthers(item.revision.functionName) ? spareMs : timeoutMs)
+    const shed = most === 0 ? [] : this.#queue.takeExpired(isShed, most)
     this.#refusable -= shed.length
     for (const entry of [...late, ...shed]) {
       this.#standing.lost(nowMs)
       this.#refuse(entry, `it has waited for ${Math.round(nowMs - entry.atMs)} ms`)
     }
     this.#rest()
+  }
+
+  /** What of a function waits could have been done within the target by itself, so whatever keeps the queue standing is not its flood. */
+  #isDelayedByOthers(functionName: string): boolean {
+    const { timeouts, costMs } = this.#options
+    return this.#queue.sizeOf(functionName) * costMs(functionName) <= timeouts.targetMs
   }
 
   #refuse({ item }: Queued<WaitingCall<Place>>, why: string): void {

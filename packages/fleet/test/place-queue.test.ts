@@ -99,6 +99,28 @@ t.test('under overload what waits too long is refused for those that still come,
   t.equal(queue.size, 1)
 })
 
+t.test('under overload a function that has little waiting is not refused for what others have', async (t) => {
+  const { state, queue, wait } = makeQueue()
+  state.isOverloaded = true
+  const refused: string[] = []
+  const waitFor = (name: string): void => {
+    wait(name).catch(() => refused.push(name))
+  }
+  for (let nowMs = 0; nowMs < 200; nowMs += 5) {
+    state.nowMs = nowMs
+    for (let call = 0; call < 3; call++) waitFor('flood')
+    if (nowMs === 150) waitFor('quiet')
+    await sweeps()
+  }
+  t.ok(refused.includes('flood'))
+  t.notOk(refused.includes('quiet'), 'it has waited for 45 ms, with a target of 5')
+  state.nowMs = 260
+  waitFor('flood')
+  await sweeps()
+  t.ok(refused.includes('quiet'), 'but no longer than the interval')
+  queue.close()
+})
+
 t.test('what waits in vain is told so, for want of a host if there is none', async (t) => {
   const { state, wait } = makeQueue()
   state.hasHost = false
