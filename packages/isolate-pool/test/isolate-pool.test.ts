@@ -43,6 +43,23 @@ t.test('a retired revision ends with its last lease, and a new lease gets a new 
   t.notOk(made[1]?.disposed)
 })
 
+t.test('an isolate that is set aside ends with its last lease while the revision goes on in a new one', async (t) => {
+  const { pool, made } = poolOf(10)
+  const lease = await pool.acquire('r')
+  t.ok(pool.setAside('r', lease.isolate))
+  t.equal(pool.acquireWarm('r'), undefined, 'nobody new gets into it')
+  const next = await pool.acquire('r')
+  t.not(next.isolate, lease.isolate)
+  t.notOk(lease.isolate.disposed)
+  t.notOk(pool.setAside('r', lease.isolate), 'it is not the isolate of its revision any more')
+  t.notOk(pool.setAside('r', next.isolate), 'one after the other')
+  lease.release()
+  t.ok(made[0]?.disposed)
+  t.ok(pool.setAside('r', next.isolate))
+  next.release()
+  t.ok(made[1]?.disposed)
+})
+
 t.test('a retired isolate with background work is not ended at once', async (t) => {
   const { pool } = poolOf(10)
   const lease = await pool.acquire('r')
