@@ -182,10 +182,11 @@ export class EntryQueue {
   #enter(): void {
     const alone = this.#alone.shift()
     if (alone !== undefined) return void alone()
-    void this.#run(this.#waiting.take(this.#size.max))
+    const entries = this.#waiting.take(this.#size.max)
+    void this.#run(entries, this.#waiting.areAwaited)
   }
 
-  async #run(entries: readonly Entry[]): Promise<void> {
+  async #run(entries: readonly Entry[], areAwaited: boolean): Promise<void> {
     const stay = this.#begin(entries.map(({ account }) => account))
     let spans: number[] = []
     try {
@@ -202,7 +203,9 @@ export class EntryQueue {
     const ranMs = performance.now() - stay.beganAtMs
     await this.#leave(stay, spans)
     this.#size.took(stay.totalNs, entries.length)
-    this.#tell(stay, entries, ranMs)
+    this.#waiting.took(stay.totalNs)
+    // What nobody waits for is meant to wait.
+    if (areAwaited) this.#tell(stay, entries, ranMs)
     this.#finish()
   }
 

@@ -255,7 +255,10 @@ export class Guest implements Pooled {
 
   /** The invocation has ended, so what its end brings about is nobody's. What had not gone in yet does not go in at all. */
   cancel(invocation: number): void {
-    if (!this.#queue.drop(invocation)) this.#enter(this.background, 'cancel', invocation)
+    if (this.#queue.drop(invocation)) return
+    const entry = { account: this.background, name: 'cancel', args: [invocation], readyAtMs: performance.now() }
+    // Before what it has brought about, as the end of a fetch, or the guest would try that again.
+    this.#queue.push({ ...entry, isUrgent: true })
   }
 
   settleFetch(account: Account, fetch: number, result: string, kind: BodyKind, body: string): void {
@@ -271,9 +274,13 @@ export class Guest implements Pooled {
     this.#isolate.resume()
   }
 
-  /** Keeps what runs in it from taking the cores of others, until the stay has ended; also if it is disposed. */
+  /** Keeps what runs in it from taking the cores of others, until {@link unconfine}, or until the stay has ended; also if it is disposed. */
   confine(): void {
     this.#isolate.confine()
+  }
+
+  unconfine(): void {
+    this.#isolate.unconfine()
   }
 
   /** Whose the work of an invocation is, or of the module scope. */

@@ -117,8 +117,7 @@ export class Host implements GuestListener {
       // In CPU where that is known: on a busy machine the shortest entry lasts that long.
       const usedMs = guest.hasEntryClock ? stay.totalNs / 1e6 : ranMs
       if (usedMs >= LONG_ENTRY_MS) this.#longEntries.runs(stay, guest.revision)
-      // Many short entries in one stay are not what others have to be spared.
-      if (stay.turnNs >= setup.entrySliceMs * 1e6) this.#turns.take(stay, guest)
+      if (usedMs >= setup.entrySliceMs) this.#turns.take(stay, guest)
       if (usedMs >= setup.entrySliceMs || ranMs >= IDLE_SLICES * setup.entrySliceMs) guest.queue.stepAside()
       this.#stayEnder.look(guest, stay)
     })

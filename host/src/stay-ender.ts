@@ -48,7 +48,8 @@ export class StayEnder {
     if (stay.endedAtMs !== undefined) return this.#lookAtRemains(guest, stay, stay.endedAtMs)
     // V8 gives an isolate up without a word; its thread may take long to notice.
     if (guest.disposed) return this.lost(guest, stay)
-    const ranMs = performance.now() - stay.beganAtMs
+    // What others have had is not its own time. Whoever waits for an answer is told at the wall limit all the same.
+    const ranMs = performance.now() - stay.beganAtMs - stay.heldMs
     const { current } = stay
     const isNobodys = isLimitedByEntry(guest, stay)
     const { rung, reason } = climb(stay.rung, {

@@ -11,6 +11,8 @@ export interface Entry {
   readonly readyAtMs: number
   /** Number of the invocation that begins with this entry. */
   readonly invocation?: number
+  /** It is nobody's, but what comes after it must find it done. */
+  readonly isUrgent?: boolean
 }
 
 /** A time in which a guest's isolate is entered: it ends when every entry of it has run and is measured. */
@@ -32,6 +34,8 @@ export class Stay {
   atEndNs = 0
   /** The server was told that it has run for a while. */
   isLong = false
+  /** How long it was held so that others have their turns, in ms. */
+  heldMs = 0
   /** The guest's thread had to wait for the host, so the time that it was off its core tells nothing. */
   wasHeld = false
   #turn = 0

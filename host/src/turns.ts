@@ -5,12 +5,15 @@ export interface Holdable {
   /** @returns false if it cannot */
   hold(): boolean
   resume(): void
-  /** Leaves most of the cores to others, until its stay has ended. */
+  /** Leaves most of the cores to others. */
   confine(): void
+  unconfine(): void
 }
 
 /** How long a turn is, in ms: long against what a change of turns costs, short against what people notice. */
 export const TURN_MS = 30
+/** Whoever has slept for so long is the next, however much it has had, in ms. */
+const MAX_SLEEP_MS = 1_000
 
 /** Whoever is held and uses this much CPU time nevertheless is in something that does not stop, in ns. */
 const UNRULY_NS = 20e6
@@ -19,6 +22,8 @@ interface Turn {
   readonly guest: Holdable
   /** CPU time that the stay had used when it began. */
   readonly usedNs: number
+  /** How long the stay had been held before, in ms. */
+  readonly heldMs: number
   /** Since when it runs, or sleeps, on the monotonic clock, in ms. */
   readonly sinceMs: number
 }
@@ -44,9 +49,10 @@ export class Turns {
     if (stay.isEnded) return
     const sleeps = this.#asleep.get(stay)
     if (sleeps !== undefined) {
+      tellHeld(stay, sleeps, nowMs)
       if (stay.totalNs - sleeps.usedNs >= UNRULY_NS) guest.confine()
     } else if (!this.#awake.has(stay)) {
-      this.#awake.set(stay, { guest, usedNs: stay.totalNs, sinceMs: nowMs })
+      this.#awake.set(stay, { guest, usedNs: stay.totalNs, heldMs: stay.heldMs, sinceMs: nowMs })
       if (this.#awake.size > this.#places) this.#hold(stay, guest, nowMs)
     } else if (isOver(this.#awake, stay, nowMs) && isOver(this.#asleep, first(this.#asleep), nowMs)) {
       this.#hold(stay, guest, nowMs)
@@ -56,8 +62,8 @@ export class Turns {
 
   /** The stay is over, or lost. Harmless for any that never was long. */
   end(stay: Stay, nowMs = performance.now()): void {
-    this.#asleep.get(stay)?.guest.resume()
-    this.#asleep.delete(stay)
+    const turn = this.#asleep.get(stay)
+    if (turn !== undefined) this.#wake(stay, turn, nowMs)
     if (this.#awake.delete(stay)) this.#wakeNext(nowMs)
   }
 
@@ -67,17 +73,32 @@ export class Turns {
     if (!guest.hold()) return
     // What it waits for is no lack of a core.
     stay.wasHeld = true
-    this.#asleep.set(stay, { guest, usedNs: stay.totalNs, sinceMs: nowMs })
+    this.#asleep.set(stay, { guest, usedNs: stay.totalNs, heldMs: stay.heldMs, sinceMs: nowMs })
   }
 
+  /** The next is who has had the least CPU time, so that whoever needs hardly more than a turn need not wait for all the endless. */
   #wakeNext(nowMs: number): void {
-    const next = first(this.#asleep)
-    const guest = next && this.#asleep.get(next)?.guest
-    if (next === undefined || guest === undefined || this.#awake.size >= this.#places) return
-    this.#asleep.delete(next)
-    this.#awake.set(next, { guest, usedNs: next.totalNs, sinceMs: nowMs })
-    guest.resume()
+    const oldest = first(this.#asleep)
+    if (oldest === undefined || this.#awake.size >= this.#places) return
+    let next = oldest
+    if (nowMs - this.#asleep.get(oldest)!.sinceMs < MAX_SLEEP_MS) {
+      for (const stay of this.#asleep.keys()) if (stay.totalNs < next.totalNs) next = stay
+    }
+    const turn = this.#asleep.get(next)!
+    this.#awake.set(next, { guest: turn.guest, usedNs: next.totalNs, heldMs: next.heldMs, sinceMs: nowMs })
+    turn.guest.unconfine()
+    this.#wake(next, turn, nowMs)
   }
+
+  #wake(stay: Stay, turn: Turn, nowMs: number): void {
+    this.#asleep.delete(stay)
+    tellHeld(stay, turn, nowMs)
+    turn.guest.resume()
+  }
+}
+
+function tellHeld(stay: Stay, { heldMs, sinceMs }: Turn, nowMs: number): void {
+  stay.heldMs = heldMs + nowMs - sinceMs
 }
 
 function first(turns: ReadonlyMap<Stay, Turn>): Stay | undefined {

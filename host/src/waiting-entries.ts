@@ -1,18 +1,20 @@
 import type { Account } from '@carpool/metering'
 import type { Entry } from './stay.ts'
 
-/** Of so many stays one goes to what nobody waits for. */
-const STAYS_PER_UNAWAITED = 10
+/** Of the CPU time of a guest in which both wait, one part of so many goes to what nobody waits for. */
+const PARTS = 5
 
 /**
  * Entries of one guest that wait to go in, in the order in which they came; those that nobody waits for behind the others, or timers that start each other
- * would keep every call from its answer. They get some stays all the same, or the work after an answer would never be done in a busy guest.
+ * would keep every call from its answer. They get a fifth of the guest's CPU time all the same, or the work after an answer would never be done in a busy guest.
  */
 export class WaitingEntries {
   readonly #background: Account | undefined
   #awaited: Entry[] = []
   #unawaited: Entry[] = []
-  #staysInRow = 0
+  #areAwaited = true
+  /** What those that nobody waits for have had beyond their part while others waited too, in ns; below 0: what they are still to have. */
+  #aheadNs = 0
 
   /** @param background whose the entries are that nobody waits for */
   constructor(background: Account | undefined) {
@@ -24,23 +26,29 @@ export class WaitingEntries {
   }
 
   push(entry: Entry): void {
-    const isUnawaited = this.#background !== undefined && entry.account.open === this.#background
-    if (isUnawaited) this.#unawaited.push(entry)
+    if (this.#isUnawaited(entry)) this.#unawaited.push(entry)
     else this.#awaited.push(entry)
+  }
+
+  /** Whether somebody waits for those that were taken last. */
+  get areAwaited(): boolean {
+    return this.#areAwaited
   }
 
   /** Those for the next stay, up to `max`. */
   take(max: number): Entry[] {
-    const isTheirs = this.#unawaited.length > 0 && (this.#awaited.length === 0 || ++this.#staysInRow >= STAYS_PER_UNAWAITED)
-    if (isTheirs) {
-      this.#staysInRow = 0
-      const [taken, left] = split(this.#unawaited, max)
-      this.#unawaited = left
-      return taken
-    }
-    const [taken, left] = split(this.#awaited, max)
-    this.#awaited = left
+    const bothWait = this.#awaited.length > 0 && this.#unawaited.length > 0
+    if (!bothWait) this.#aheadNs = 0
+    this.#areAwaited = bothWait ? this.#aheadNs >= 0 : this.#awaited.length > 0
+    const [taken, left] = split(this.#areAwaited ? this.#awaited : this.#unawaited, max)
+    if (this.#areAwaited) this.#awaited = left
+    else this.#unawaited = left
     return taken
+  }
+
+  /** The stay of those that were taken last has used so much CPU time, in ns. */
+  took(cpuNs: number): void {
+    this.#aheadNs += this.#areAwaited ? -cpuNs : (PARTS - 1) * cpuNs
   }
 
   /** Whose first entries have not gone in yet. */
@@ -63,6 +71,10 @@ export class WaitingEntries {
     const index = this.#awaited.findIndex((entry) => entry.invocation === invocation)
     if (index >= 0) this.#awaited.splice(index, 1)
     return index >= 0
+  }
+
+  #isUnawaited({ account, isUrgent }: Entry): boolean {
+    return isUrgent !== true && this.#background !== undefined && account.open === this.#background
   }
 }
 

@@ -25,6 +25,10 @@ class Sleeper implements Holdable {
   confine(): void {
     this.isConfined = true
   }
+
+  unconfine(): void {
+    this.isConfined = false
+  }
 }
 
 t.test('no more run than there are places, all get the same time, and whoever ends makes room', async () => {
@@ -76,6 +80,8 @@ t.test('what is lost while it sleeps wakes up, to its end, and is not taken in a
   turns.take(asleep, guest, 0)
   t.ok(guest.isHeld)
   t.ok(asleep.wasHeld, 'the time that it sleeps is no wait for a core')
+  turns.take(asleep, guest, 7)
+  t.equal(asleep.heldMs, 7)
   asleep.endedAtMs = 10
   turns.end(asleep, 10)
   turns.take(asleep, guest, 20)
@@ -94,4 +100,31 @@ t.test('who is held and uses CPU all the same is kept to a few cores', async (t)
   asleep.measured([75e6])
   turns.take(asleep, guest, 20)
   t.ok(guest.isConfined)
+  turns.end(running, 30)
+  t.notOk(guest.isConfined, 'its turn is its own')
+})
+
+t.test('whoever has had least is the next, unless another has slept for long', async (t) => {
+  const turns = new Turns(1)
+  const used = (ms: number): Stay => {
+    const stay = new Stay([new Account()], 0)
+    stay.measured([ms * 1e6])
+    return stay
+  }
+  const [running, long, short] = [used(500), used(400), used(11)]
+  const guests = [new Sleeper(), new Sleeper(), new Sleeper()] as const
+  const look = (nowMs: number): void => {
+    for (const [index, stay] of [running, long, short].entries()) turns.take(stay, guests[index]!, nowMs)
+  }
+  look(0)
+  look(TURN_MS)
+  t.same(
+    guests.map(({ isHeld }) => isHeld),
+    [true, true, false],
+  )
+  look(1_000)
+  t.same(
+    guests.map(({ isHeld }) => isHeld),
+    [true, false, true],
+  )
 })

@@ -71,9 +71,19 @@ class Locked {
 	std::atomic_flag& lock_;
 };
 
+// The cores that the process may use, and of them those for what is confined. Written once, before there are isolates.
+cpu_set_t all_cores, few_cores;
+bool has_few = false;
+
+clockid_t FindOwnClock() {
+	// A thread is born with the cores of the one that started it, which may be confined.
+	if (has_few) sched_setaffinity(0, sizeof(all_cores), &all_cores);
+	return static_cast<clockid_t>((~static_cast<uint32_t>(syscall(SYS_gettid)) << 3) | 6);
+}
+
 // The CPU clock of the thread that calls, as pthread_getcpuclockid makes it, readable from all threads of the process.
 clockid_t OwnClock() {
-	static thread_local clockid_t clock = static_cast<clockid_t>((~static_cast<uint32_t>(syscall(SYS_gettid)) << 3) | 6);
+	static thread_local clockid_t clock = FindOwnClock();
 	return clock;
 }
 
@@ -174,6 +184,7 @@ uint32_t TakeSlot() {
 	slots[number].load()->ended.store(false);
 	slots[number].load()->stays.fetch_add(1);
 	slots[number].load()->held.store(0);
+	slots[number].load()->confined = 0;
 	return number;
 }
 
@@ -254,10 +265,6 @@ napi_value Resume(napi_env env, napi_callback_info info) {
 	return nullptr;
 }
 
-// The cores that the process may use, and of them those for what is confined. Read by the host's thread only.
-cpu_set_t all_cores, few_cores;
-bool has_few = false;
-
 // One core of four, at least one, those with the highest numbers: all processes keep to the same, and leave the others.
 void ReadCores() {
 	if (sched_getaffinity(0, sizeof(all_cores), &all_cores) != 0) return;
@@ -280,7 +287,7 @@ napi_value Confine(napi_env env, napi_callback_info info) {
 	uint32_t begun = slot == nullptr ? 0 : slot->begun.load(std::memory_order_acquire);
 	bool is_confined = false;
 	if (has_few && begun > 0 && begun <= kEntries && slot->confined == 0) {
-		// As OwnClock made it.
+		// As FindOwnClock made it.
 		pid_t thread = static_cast<pid_t>(~(slot->clocks[begun - 1].load(std::memory_order_relaxed) >> 3));
 		is_confined = sched_setaffinity(thread, sizeof(few_cores), &few_cores) == 0;
 		// It may have left the isolate meanwhile; whoever confines it lets it go when it has.

@@ -1,3 +1,5 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { availableParallelism } from 'node:os'
 import t, { type Test } from 'tap'
 import { entryClock } from '../src/entry-clock.ts'
 import { Bootstrap, GuestIsolate } from '../src/index.ts'
@@ -9,6 +11,7 @@ const BOOT = new Bootstrap(`(function boot(names, begun, begin, end) {
   return {
     loop(count) { begin?.(); for (let i = 0; i < count; i++); },
     loopForEver() { begin(); begun(); for (;;); },
+    hoard() { begin(); const kept = []; for (;;) kept.push({}) },
     spans: () => end(),
     names: () => names,
   }
@@ -18,7 +21,7 @@ async function made(t: Test): Promise<{ isolate: GuestIsolate; begun: Promise<vo
   const { promise: begun, resolve } = Promise.withResolvers<void>()
   const isolate = await GuestIsolate.create({
     bootstrap: BOOT,
-    entryNames: ['loop', 'loopForEver', 'spans', 'names'],
+    entryNames: ['loop', 'loopForEver', 'hoard', 'spans', 'names'],
     callbacks: {
       begun: {
         blocking: false,
@@ -152,13 +155,45 @@ t.test('an isolate that was held with nothing in it runs what comes after it is 
   t.equal(await ran, 'begun,begin,end')
 })
 
+/** Cores that each thread of this process may use, as the system lists them. */
+function coresOfThreads(): string[] {
+  return readdirSync('/proc/self/task').map(
+    (thread) => /Cpus_allowed_list:\s*(\S+)/.exec(readFileSync(`/proc/self/task/${thread}/status`, 'utf8'))![1]!,
+  )
+}
+
 t.test('isolates that come and go while they are held leave nothing behind', { skip }, async (t) => {
+  const threads = readdirSync('/proc/self/task').length
   for (let round = 0; round < 20; round++) {
     const { isolate, begun } = await made(t)
     isolate.enter('loopForEver', [])
     await begun
     t.ok(isolate.hold())
     isolate.dispose()
-    t.notOk(isolate.hold())
   }
+  t.ok(readdirSync('/proc/self/task').length <= threads + 8, 'threads of the pool are used again')
+})
+
+t.test('V8 may end an isolate at any moment: then there is nothing to hold', { skip }, async (t) => {
+  const { isolate } = await made(t)
+  await t.rejects(isolate.run('hoard', []))
+  t.ok(isolate.disposed)
+  while (isolate.hold()) await new Promise((resolve) => setImmediate(resolve))
+  isolate.resume()
+})
+
+const oneCore = availableParallelism() === 1 ? 'it takes more than one core' : skip
+
+t.test('what is confined is kept to a few cores until it is not', { skip: oneCore }, async (t) => {
+  const { isolate, begun } = await made(t)
+  isolate.enter('loopForEver', [])
+  await begun
+  const free = new Set(coresOfThreads()).size
+  isolate.confine()
+  isolate.confine()
+  t.equal(new Set(coresOfThreads()).size, free + 1)
+  isolate.dispose()
+  isolate.unconfine()
+  isolate.unconfine()
+  t.equal(new Set(coresOfThreads()).size, free)
 })

@@ -103,3 +103,30 @@ t.test('what Intl makes counts, and what is left of it counts no more', (t) => {
   t.equal(passing![1], 'Error: enough')
   t.end()
 })
+
+t.test('there is nothing else in Intl', (t) => {
+  t.strictSame((run(`return Object.getOwnPropertyNames(Intl)`) as string[]).toSorted(), [
+    'Collator',
+    'DateTimeFormat',
+    'DisplayNames',
+    'DurationFormat',
+    'ListFormat',
+    'Locale',
+    'NumberFormat',
+    'PluralRules',
+    'RelativeTimeFormat',
+    'Segmenter',
+    'getCanonicalLocales',
+    'supportedValuesOf',
+  ])
+  const made = run(`return Object.getOwnPropertyNames(Intl).filter((name) => /^[A-Z]/.test(name))
+    .flatMap((name) => Object.getOwnPropertyNames(Intl[name].prototype).map((method) => name + '.' + method)).filter((name) => /imize|segment|calculate/.test(name))`)
+  t.strictSame(made, ['Locale.maximize', 'Locale.minimize', 'Segmenter.segment'], 'methods that make objects')
+  const [count, told] = run(`${FIT} const locale = new Intl.Locale('de'); return fit(() => locale.maximize())`) as [
+    number,
+    string,
+  ]
+  t.ok(count < 40_000, String(count))
+  t.match(told, /^RangeError/)
+  t.end()
+})

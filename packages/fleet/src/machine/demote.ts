@@ -1,4 +1,4 @@
-import { readdirSync, writeFileSync } from 'node:fs'
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { setPriority } from 'node:os'
 
 /** A share of a busy core that is a tenth of others' (Linux, sched(7): each step of niceness is a factor of 1.25). */
@@ -23,21 +23,36 @@ export function demoteStuck(pid: number): void {
 
 /** Without effect where there is no /proc, or no leave to do so; it is never taken back, which would need more rights than a server has. */
 function demote(pid: number, niceness: number, isMeant: (thread: number) => boolean): void {
-  try {
-    for (const name of readdirSync(`/proc/${pid}/task`)) {
-      const thread = Number(name)
-      if (isMeant(thread)) setPriority(thread, niceness)
+  for (const thread of threadsOf(pid)) {
+    if (!isMeant(thread)) continue
+    try {
+      setPriority(thread, niceness)
+    } catch {
+      // It has ended meanwhile.
     }
+  }
+}
+
+function threadsOf(pid: number): number[] {
+  try {
+    return readdirSync(`/proc/${pid}/task`).map(Number)
   } catch {
-    // A thread, or the process, has ended meanwhile.
+    return []
   }
 }
 
 /** Where the system gives each session an equal share (sched(7): autogroups), as it does unless control groups do, niceness of threads only counts within it. */
 function demoteGroup(pid: number): void {
   try {
+    // Without a sandbox a host is of the server's own session.
+    if (groupOf(pid) === groupOf('self')) return
     writeFileSync(`/proc/${pid}/autogroup`, String(LOW), { flag: 'r+' })
   } catch {
     // There are no such groups, or the process has ended.
   }
+}
+
+/** Name of the group, as in "/autogroup-123 nice 0". */
+function groupOf(pid: number | 'self'): string | undefined {
+  return readFileSync(`/proc/${pid}/autogroup`, 'utf8').split(' ')[0]
 }

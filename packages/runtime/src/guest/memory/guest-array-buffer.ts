@@ -1,10 +1,23 @@
 // oxlint-disable typescript/unbound-method -- taking methods off their objects is the point
 import { lookLike, takePlaceOf } from '../native-look.ts'
-import { apply, arrayBufferMaxByteLength, arrayBufferResizable, construct, SafeArrayBuffer, setHidden } from '../primordials.ts'
+import {
+  apply,
+  arrayBufferMaxByteLength,
+  arrayBufferResizable,
+  construct,
+  max,
+  SafeArrayBuffer,
+  setHidden,
+} from '../primordials.ts'
 import { keepAlso, keepFor, reserve } from './reservation.ts'
 
 /** In V8's own words. */
 const REFUSAL = 'Array buffer allocation failed'
+/**
+ * A buffer that can be resized counts as at least so much, in bytes: it takes pages and two entries in the process's table of memory maps however small it is,
+ * and of those a process has 65,530 (Linux: vm.max_map_count).
+ */
+const LEAST_BYTES = 2 ** 20
 const { transfer: nativeTransfer } = SafeArrayBuffer.prototype
 
 /**
@@ -37,6 +50,6 @@ export function resizableBuffer(byteLength: number, maxByteLength: number): Arra
 }
 
 function counted(buffer: ArrayBuffer): ArrayBuffer {
-  if (arrayBufferResizable(buffer)) keepFor(buffer, reserve(arrayBufferMaxByteLength(buffer), REFUSAL))
+  if (arrayBufferResizable(buffer)) keepFor(buffer, reserve(max(arrayBufferMaxByteLength(buffer), LEAST_BYTES), REFUSAL))
   return buffer
 }

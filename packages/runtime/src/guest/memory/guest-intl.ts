@@ -1,8 +1,17 @@
 // oxlint-disable typescript/unbound-method -- taking methods off their objects is the point
 import { lookLike, takePlaceOf } from '../native-look.ts'
-import { apply, construct, getPrototypeOf, iteratorSymbol, ownValue, SafeWeakMap, setHidden } from '../primordials.ts'
+import {
+  apply,
+  construct,
+  deleteProperty,
+  getPrototypeOf,
+  iteratorSymbol,
+  ownValue,
+  SafeWeakMap,
+  setHidden,
+} from '../primordials.ts'
 import { toText } from '../to-text.ts'
-import { keepFor, reserve } from './reservation.ts'
+import { keepFor, reserve, shared } from './reservation.ts'
 
 const KIB = 1024
 const REFUSAL = 'A formatter does not fit into what is left of the memory limit'
@@ -26,7 +35,7 @@ const CLASSES: ReadonlyArray<{ readonly name: string; readonly bytes: number }> 
   { name: 'Segmenter', bytes: 8 * KIB },
 ]
 
-/** A method that makes a formatter, uses it once and leaves it to the garbage collector, with what it holds. */
+/** A method that makes such an object, and mostly uses it once and leaves it to the garbage collector, with what it holds. */
 interface OneOff {
   readonly prototype: object
   readonly name: string
@@ -42,6 +51,8 @@ const ONE_OFFS: readonly OneOff[] = [
   { prototype: Number.prototype, name: 'toLocaleString', bytes: SMALL, localeAt: 0 },
   { prototype: BigInt.prototype, name: 'toLocaleString', bytes: SMALL, localeAt: 0 },
   { prototype: String.prototype, name: 'localeCompare', bytes: SMALL, localeAt: 1 },
+  { prototype: Intl.Locale.prototype, name: 'maximize', bytes: SMALL },
+  { prototype: Intl.Locale.prototype, name: 'minimize', bytes: SMALL },
   { prototype: Temporal.Duration.prototype, name: 'toLocaleString', bytes: SMALL },
   { prototype: Temporal.Instant.prototype, name: 'toLocaleString', bytes: DATES },
   { prototype: Temporal.PlainDate.prototype, name: 'toLocaleString', bytes: DATES },
@@ -63,6 +74,8 @@ type Method = (this: unknown, ...args: unknown[]) => unknown
  * it neither collects them in time nor ends who hoards them. All is the same in all else.
  */
 export function installIntl(): void {
+  // V8's own, which no standard knows and Node.js does not have either.
+  deleteProperty(intl, 'v8BreakIterator')
   for (let index = 0; index < CLASSES.length; index++) installClass(CLASSES[index]!)
   installSegment()
   for (let index = 0; index < ONE_OFFS.length; index++) installOneOff(ONE_OFFS[index]!)
@@ -70,10 +83,11 @@ export function installIntl(): void {
 
 function installClass({ name, bytes }: (typeof CLASSES)[number]): void {
   const Native = ownValue(intl, name) as Constructor
+  const next = shared(bytes, REFUSAL)
   function Counted(this: unknown, ...args: unknown[]): object {
     // Some may be called without `new`; the others refuse that themselves.
     const made = (new.target === undefined ? apply(Native, this, args) : construct(Native, args, new.target)) as object
-    keepFor(made, reserve(bytes, REFUSAL))
+    keepFor(made, next())
     return made
   }
   takePlaceOf(Counted, Native)
@@ -117,15 +131,18 @@ function installSegmentIterator(prototype: object, bytesOf: SafeWeakMap<object, 
 
 function installOneOff({ prototype, name, bytes, localeAt }: OneOff): void {
   const native = ownValue(prototype, name) as Method
+  const next = shared(bytes, REFUSAL)
   let kept: unknown
   const { method } = {
     method(this: unknown, ...args: unknown[]): unknown {
       const locale = localeAt === undefined ? undefined : args[localeAt]
       const isKept = localeAt !== undefined && locale === kept && args[localeAt + 1] === undefined && typeof locale !== 'object'
       kept = locale
-      // It counts until the next garbage collection, as the formatter does.
-      if (!isKept) reserve(bytes, REFUSAL)
-      return apply(native, this, args)
+      // It counts until the next garbage collection, as what is left behind does.
+      const reservation = isKept ? undefined : next()
+      const result = apply(native, this, args)
+      if (reservation !== undefined && typeof result === 'object' && result !== null) keepFor(result, reservation)
+      return result
     },
   }
   setHidden(prototype, name, lookLike(method, native))

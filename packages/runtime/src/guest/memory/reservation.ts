@@ -10,7 +10,8 @@ const kept = new SafeWeakMap<object, Kept>()
 
 /**
  * V8 does not count all memory against a limit, so a buffer that nobody ever touches stands for it: of that, the limit of the isolate counts every
- * byte, and makes V8 collect garbage when it is short. Never touched, it takes no memory of the machine.
+ * byte, and makes V8 collect garbage when it is short. Never touched, a large one takes no memory of the machine; a small one may, for then the allocator
+ * clears it.
  * @param refusal message of the error
  * @throws RangeError if there is not as much left
  */
@@ -19,6 +20,23 @@ export function reserve(bytes: number, refusal: string): ArrayBuffer {
     return new SafeArrayBuffer(bytes)
   } catch {
     throw new SafeRangeError(refusal)
+  }
+}
+
+/** How many share one reservation: one for each would cost as much as what it stands for. */
+const SHARERS = 16
+
+/** Reservations for many things of one size. @returns gives the one that the next of them shares with a few others */
+export function shared(bytes: number, refusal: string): () => ArrayBuffer {
+  let reservation: ArrayBuffer | undefined
+  let left = 0
+  return () => {
+    if (left === 0 || reservation === undefined) {
+      reservation = reserve(bytes * SHARERS, refusal)
+      left = SHARERS
+    }
+    left--
+    return reservation
   }
 }
 
