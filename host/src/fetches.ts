@@ -1,6 +1,7 @@
 import type { BodyKind } from '@carpool/runtime/bridge'
 import type { FetchSettled } from '@carpool/wire'
 import { decodeBody, encodeBody } from './body-codec.ts'
+import { FetchPace } from './fetch-pace.ts'
 import { FetchTable, type OpenFetch } from './fetch-table.ts'
 import type { Guest } from './guest.ts'
 import type { Send } from './send.ts'
@@ -19,6 +20,7 @@ export class Fetches {
   readonly #backlogBytes: () => number
   readonly #maxBodyBytes: number
   readonly #open = new FetchTable()
+  readonly #pace = new FetchPace<Guest>()
 
   /** @param parts what is sent, how much of that has not left the process yet, and the largest body */
   constructor({ send, backlogBytes, maxBodyBytes }: { send: Send; backlogBytes: () => number; maxBodyBytes: number }) {
@@ -51,26 +53,27 @@ export class Fetches {
     }
     const beganAtMs = performance.now()
     const fetch = this.#open.add({ guest, guestFetch, invocation, account, beganAtMs, bytes: bytes.length })
-    this.#send({ type: 'fetch', fetch, revision: guest.revision, ...(id !== undefined && { id }) }, head, bytes)
+    const message = { type: 'fetch', fetch, revision: guest.revision, ...(id !== undefined && { id }) } as const
+    this.#pace.begin(guest, fetch, () => this.#send(message, head, bytes))
   }
 
   /** The guest does not wait for it any more. */
   stop(guest: Guest, guestFetch: number): void {
     const fetch = this.#open.stop(guest, guestFetch)
-    if (fetch !== undefined) this.#send({ type: 'fetch-stop', fetch })
+    if (fetch !== undefined) this.#stop(fetch)
   }
 
   /** Nobody waits for what an invocation fetches. */
   stopOf(guest: Guest, invocation: number): void {
     for (const { number, guestFetch, account } of this.#open.takeOf(guest, invocation)) {
-      this.#send({ type: 'fetch-stop', fetch: number })
+      this.#stop(number)
       guest.settleFetch(account, guestFetch, INVOCATION_ENDED, 'none', '')
     }
   }
 
   /** Stops what guests wait for that are gone. */
   stopOrphans(): void {
-    for (const { number } of this.#open.takeOrphans()) this.#send({ type: 'fetch-stop', fetch: number })
+    for (const { number } of this.#open.takeOrphans()) this.#stop(number)
   }
 
   /** Stops what nobody waits for and has taken as long as an invocation may. */
@@ -78,9 +81,13 @@ export class Fetches {
     const isForgotten = ({ account, guest }: OpenFetch): boolean => account.open !== account || account === guest.background
     const isOver = (fetch: OpenFetch): boolean => nowMs - fetch.beganAtMs >= fetch.guest.limits.wallMs && isForgotten(fetch)
     for (const { number, guest, guestFetch, account } of this.#open.takeIf(isOver)) {
-      this.#send({ type: 'fetch-stop', fetch: number })
+      this.#stop(number)
       guest.settleFetch(account, guestFetch, INVOCATION_ENDED, 'none', '')
     }
+  }
+
+  #stop(fetch: number): void {
+    if (!this.#pace.drop(fetch)) this.#send({ type: 'fetch-stop', fetch })
   }
 
   settle(

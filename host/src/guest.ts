@@ -2,13 +2,13 @@ import { resolveLimits, type FunctionLimits, type HandlerForm, type LogLevel } f
 import { GuestIsolate, type Bootstrap, type GuestCode, type Measured, type Primitive } from '@carpool/isolate'
 import type { Pooled } from '@carpool/isolate-pool'
 import { Account } from '@carpool/metering'
-import { type BodyKind, NO_INVOCATION, type GuestEntries, type GuestOptions, type LoadReport } from '@carpool/runtime/bridge'
+import { type BodyKind, type GuestEntries, type GuestOptions, type LoadReport } from '@carpool/runtime/bridge'
 import { BackgroundBudget } from './background-budget.ts'
 import type { EntryGate } from './entry-gate.ts'
 import { EntryQueue, type StayListener } from './entry-queue.ts'
 import { bridgeOf, type Relay } from './guest-bridge.ts'
 import { LoadFailure } from './load-failure.ts'
-import { LogThrottle } from './log-throttle.ts'
+import type { LogThrottle } from './log-throttle.ts'
 import { MemoryWatch } from './memory-watch.ts'
 import type { Stay } from './stay.ts'
 import { TimerTable } from './timer-table.ts'
@@ -22,6 +22,8 @@ export interface GuestListener {
   /** The guest got round to a `cancel`: what the invocation waits for was told before. */
   canceled(guest: Guest, invocation: number): void
   logged(guest: Guest, invocation: number, level: LogLevel, text: string): void
+  /** What of the log lines of the guest's revision may pass, in whichever isolates it runs. */
+  logsOf(guest: Guest): LogThrottle
   /** Whose an invocation's work is; undefined if the guest runs no invocation of that number (any more). */
   accountOf(guest: Guest, invocation: number): Account | undefined
   stayBegan(guest: Guest, stay: Stay): void
@@ -62,12 +64,12 @@ export class Guest implements Pooled {
   invocations = 0
   readonly #isolate: GuestIsolate
   readonly #timers: TimerTable
-  readonly #logs: LogThrottle
   readonly #relay: Relay
   readonly #listener: GuestListener
   readonly #queue: EntryQueue
   readonly #memory = new MemoryWatch()
   #revision = ''
+  #logs: LogThrottle | undefined
   #isLoaded = false
   #isDisposedByUs = false
   #chargedNs = 0
@@ -101,7 +103,6 @@ export class Guest implements Pooled {
       entryRan: (invocation) => listener.entryRan(invocation),
     }
     this.#queue = new EntryQueue(isolate, stays, gate, this.background)
-    this.#logs = new LogThrottle((report) => listener.logged(this, NO_INVOCATION, 'warn', report))
   }
 
   /** Makes an isolate with the runtime booted in it. */
@@ -207,7 +208,7 @@ export class Guest implements Pooled {
 
   /** What of the guest's log lines may pass. */
   get logs(): LogThrottle {
-    return this.#logs
+    return (this.#logs ??= this.#listener.logsOf(this))
   }
 
   /**
@@ -291,7 +292,7 @@ export class Guest implements Pooled {
   dispose(): void {
     this.#isDisposedByUs ||= !this.disposed
     this.#timers.clear()
-    this.#logs.close()
+    this.#logs?.close()
     this.#isolate.dispose()
   }
 

@@ -13,6 +13,7 @@ import { Fetches } from './fetches.ts'
 import { Guest, type GuestListener } from './guest.ts'
 import { Invocations } from './invocations.ts'
 import { asLoadFailure, LoadFailure } from './load-failure.ts'
+import { LogThrottle } from './log-throttle.ts'
 import { LongEntries, LONG_ENTRY_MS } from './long-entries.ts'
 import { MemoryRelief } from './memory-relief.ts'
 import { Remains } from './remains.ts'
@@ -69,6 +70,8 @@ export class Host implements GuestListener {
   readonly #slotReturns: SlotReturns
   readonly #longEntries: LongEntries
   readonly #turns: Turns
+  /** By revision: a new isolate has no new budget. */
+  readonly #logs = new Map<string, LogThrottle>()
   readonly #remains = new Remains()
   /** When an isolate of a revision was last retired for what it held or used, in ms. */
   readonly #retiredAtMs = new Map<string, number>()
@@ -172,6 +175,7 @@ export class Host implements GuestListener {
         this.#pool.retire(message.revision)
         this.#hasFailed.delete(message.revision)
         this.#retiredAtMs.delete(message.revision)
+        this.#logs.delete(message.revision)
         return this.#codes.delete(message.revision)
       case 'invoke': {
         const [kind, requestBody] = encodeBody(body)
@@ -218,6 +222,15 @@ export class Host implements GuestListener {
   logged(guest: Guest, number: number, level: LogLevel, text: string): void {
     const id = this.#hadEffect(guest, number)
     this.#send({ type: 'log', revision: guest.revision, level, ...(id !== undefined && { id }) }, text)
+  }
+
+  logsOf({ revision }: Guest): LogThrottle {
+    let logs = this.#logs.get(revision)
+    if (logs === undefined) {
+      logs = new LogThrottle((report) => this.#send({ type: 'log', revision, level: 'warn' }, report))
+      this.#logs.set(revision, logs)
+    }
+    return logs
   }
 
   accountOf(guest: Guest, number: number): Account | undefined {

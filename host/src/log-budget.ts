@@ -7,7 +7,7 @@ export interface LogLimits {
 
 export const LOG_LIMITS: LogLimits = { lines: 1000, bytes: 1024 * 1024, windowMs: 10_000 }
 
-/** What of a guest's log may pass: so many lines and bytes in a window, which begins with the first line after the one before it. */
+/** What of a function's log may pass: so many lines and bytes in a window, which begins with the first line after the one before it. */
 export class LogBudget {
   readonly #limits: LogLimits
   #windowStartMs = Number.NEGATIVE_INFINITY

@@ -1,6 +1,6 @@
 import { LogBudget } from './log-budget.ts'
 
-/** Lets the log of one guest pass within its budget, and says in one line, when the window ends, how many lines were dropped. */
+/** Lets the log of one revision pass within its budget, and says in one line, when the window ends, how many lines were dropped. */
 export class LogThrottle {
   readonly #budget = new LogBudget()
   readonly #report: (text: string) => void

@@ -130,6 +130,8 @@ const TAMPERING: readonly IsolationCase[] = [
   },
   {
     ...finds('E25b', 'globals deleted', ''),
+    // It deletes what it is made of.
+    isRepeatable: false,
     handler: `for (const name of Object.getOwnPropertyNames(globalThis)) try { delete globalThis[name] } catch {} return new OwnResponse('spoilt')`,
     expect: { body: 'spoilt' },
   },
