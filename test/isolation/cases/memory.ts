@@ -53,7 +53,7 @@ const HEAPS: readonly IsolationCase[] = [
     'const kept = []; for (;;) kept.push(structuredClone({ a: [1, 2, 3], b: "x".repeat(100) }))',
   ),
   hoards('M03g', 'a text of a hundred million spread into an array', `[...'.'.repeat(1e8)]`),
-  hoards('M03h', 'a text of 67 million split into characters', `'1'.repeat(0x3ffffff).split('')`),
+  hoards('M03h', 'a text of 50 million split into characters', `'1'.repeat(0x2ffffff).split('')`),
   hoards('M03i', 'a text of 33 million split by a pattern', `'1'.repeat(0x1ffffff).split(/./)`),
   hoards(
     'M07a',
