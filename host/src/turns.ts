@@ -18,13 +18,14 @@ const MAX_SLEEP_MS = 1_000
 /** Whoever is held and uses this much CPU time nevertheless is in something that does not stop, in ns. */
 const UNRULY_NS = 20e6
 
-interface Turn {
+/** What is known of a stay that sleeps. */
+interface Sleep {
   readonly guest: Holdable
-  /** CPU time that the stay had used when it began. */
+  /** CPU time that the stay had used when it began to. */
   readonly usedNs: number
   /** How long the stay had been held before, in ms. */
   readonly heldMs: number
-  /** Since when it runs, or sleeps, on the monotonic clock, in ms. */
+  /** On the monotonic clock, in ms. */
   readonly sinceMs: number
 }
 
@@ -35,9 +36,9 @@ interface Turn {
  */
 export class Turns {
   readonly #places: number
-  /** Both in the order in which they began to. */
-  readonly #awake = new Map<Stay, Turn>()
-  readonly #asleep = new Map<Stay, Turn>()
+  /** Since when each runs, on the monotonic clock, in ms; these and those that sleep in the order in which they began to. */
+  readonly #awake = new Map<Stay, number>()
+  readonly #asleep = new Map<Stay, Sleep>()
 
   /** @param places entries that may run at the same time */
   constructor(places: number) {
@@ -47,14 +48,14 @@ export class Turns {
   /** To be called at each look at a stay that has taken long, and is not lost. Whoever had its turn makes room for the next. */
   take(stay: Stay, guest: Holdable, nowMs = performance.now()): void {
     if (stay.isEnded) return
-    const sleeps = this.#asleep.get(stay)
-    if (sleeps !== undefined) {
-      tellHeld(stay, sleeps, nowMs)
-      if (stay.totalNs - sleeps.usedNs >= UNRULY_NS) guest.confine()
+    const sleep = this.#asleep.get(stay)
+    if (sleep !== undefined) {
+      tellHeld(stay, sleep, nowMs)
+      if (stay.totalNs - sleep.usedNs >= UNRULY_NS) guest.confine()
     } else if (!this.#awake.has(stay)) {
-      this.#awake.set(stay, { guest, usedNs: stay.totalNs, heldMs: stay.heldMs, sinceMs: nowMs })
+      this.#awake.set(stay, nowMs)
       if (this.#awake.size > this.#places) this.#hold(stay, guest, nowMs)
-    } else if (isOver(this.#awake, stay, nowMs) && isOver(this.#asleep, first(this.#asleep), nowMs)) {
+    } else if (this.#isOver(stay, nowMs)) {
       this.#hold(stay, guest, nowMs)
       this.#wakeNext(nowMs)
     }
@@ -62,9 +63,17 @@ export class Turns {
 
   /** The stay is over, or lost. Harmless for any that never was long. */
   end(stay: Stay, nowMs = performance.now()): void {
-    const turn = this.#asleep.get(stay)
-    if (turn !== undefined) this.#wake(stay, turn, nowMs)
+    const sleep = this.#asleep.get(stay)
+    if (sleep !== undefined) this.#wake(stay, sleep, nowMs)
     if (this.#awake.delete(stay)) this.#wakeNext(nowMs)
+  }
+
+  /** Its turn began first and has lasted, and somebody waits who was not put to sleep just now, in exchange for another. */
+  #isOver(stay: Stay, nowMs: number): boolean {
+    const [first] = this.#awake
+    const [oldest] = this.#asleep.values()
+    if (first?.[0] !== stay || oldest === undefined) return false
+    return nowMs - first[1] >= TURN_MS && nowMs - oldest.sinceMs >= TURN_MS
   }
 
   #hold(stay: Stay, guest: Holdable, nowMs: number): void {
@@ -78,34 +87,25 @@ export class Turns {
 
   /** The next is who has had the least CPU time, so that whoever needs hardly more than a turn need not wait for all the endless. */
   #wakeNext(nowMs: number): void {
-    const oldest = first(this.#asleep)
+    const [oldest] = this.#asleep
     if (oldest === undefined || this.#awake.size >= this.#places) return
     let next = oldest
-    if (nowMs - this.#asleep.get(oldest)!.sinceMs < MAX_SLEEP_MS) {
-      for (const stay of this.#asleep.keys()) if (stay.totalNs < next.totalNs) next = stay
+    if (nowMs - oldest[1].sinceMs < MAX_SLEEP_MS) {
+      for (const one of this.#asleep) if (one[0].totalNs < next[0].totalNs) next = one
     }
-    const turn = this.#asleep.get(next)!
-    this.#awake.set(next, { guest: turn.guest, usedNs: next.totalNs, heldMs: next.heldMs, sinceMs: nowMs })
-    turn.guest.unconfine()
-    this.#wake(next, turn, nowMs)
+    const [stay, sleep] = next
+    this.#awake.set(stay, nowMs)
+    sleep.guest.unconfine()
+    this.#wake(stay, sleep, nowMs)
   }
 
-  #wake(stay: Stay, turn: Turn, nowMs: number): void {
+  #wake(stay: Stay, sleep: Sleep, nowMs: number): void {
     this.#asleep.delete(stay)
-    tellHeld(stay, turn, nowMs)
-    turn.guest.resume()
+    tellHeld(stay, sleep, nowMs)
+    sleep.guest.resume()
   }
 }
 
-function tellHeld(stay: Stay, { heldMs, sinceMs }: Turn, nowMs: number): void {
+function tellHeld(stay: Stay, { heldMs, sinceMs }: Sleep, nowMs: number): void {
   stay.heldMs = heldMs + nowMs - sinceMs
-}
-
-function first(turns: ReadonlyMap<Stay, Turn>): Stay | undefined {
-  return turns.keys().next().value
-}
-
-/** Whether a stay is the one whose turn began first, and is over. */
-function isOver(turns: ReadonlyMap<Stay, Turn>, stay: Stay | undefined, nowMs: number): boolean {
-  return stay !== undefined && stay === first(turns) && nowMs - turns.get(stay)!.sinceMs >= TURN_MS
 }

@@ -35,7 +35,7 @@ t.test('no more run than there are places, all get the same time, and whoever en
   fc.assert(
     fc.property(fc.integer({ min: 1, max: 4 }), fc.array(fc.boolean(), { minLength: 1, maxLength: 12 }), (places, ends) => {
       const turns = new Turns(places)
-      const all = ends.map((endsEarly) => ({ endsEarly, stay: new Stay([], 0), guest: new Sleeper(), ranMs: 0 }))
+      const all = ends.map((endsEarly) => ({ endsEarly, stay: new Stay([new Account()], 0), guest: new Sleeper(), ranMs: 0 }))
       const looks = 40 * all.length
       let isRight = true
       for (let look = 0; look < looks; look++) {
@@ -45,7 +45,7 @@ t.test('no more run than there are places, all get the same time, and whoever en
         for (const { stay, guest } of left) turns.take(stay, guest, nowMs)
         const awake = left.filter(({ guest }) => !guest.isHeld)
         isRight &&= awake.length === Math.min(places, left.length)
-        for (const one of awake) one.ranMs += 10
+        for (const one of awake) one.stay.measured([(one.ranMs += 10) * 1e6])
       }
       const lasting = all.filter(({ endsEarly }) => !endsEarly).map(({ ranMs }) => ranMs)
       const spreadMs = lasting.length === 0 ? 0 : Math.max(...lasting) - Math.min(...lasting)

@@ -5,6 +5,7 @@ import { callsThat, distributionOf, endLine, latencyMs } from '../lib/load/call-
 import type { LoadOrder, LoadResult } from '../lib/load/load-order.ts'
 import { milliseconds } from '../lib/quantities.ts'
 import { median } from '../lib/statistics.ts'
+import type { Column } from '../lib/table.ts'
 import { atMost, type Verdict } from '../lib/verdict.ts'
 import { demandOk } from '../metering/work.ts'
 import { neighbourBundle } from './functions.ts'
@@ -104,3 +105,15 @@ export function neighbourVerdicts(claim: string, alone: NeighbourFigures, beside
     atMost('aim', `${claim}: p99 of the neighbour`, beside.p99Ms, limitMs, milliseconds),
   ]
 }
+
+/** What became of its calls beside others, with what it is alone. */
+export const BESIDE_COLUMNS: ReadonlyArray<Column<{ readonly alone: NeighbourFigures; readonly beside: NeighbourFigures }>> = [
+  { title: 'calls', text: ({ beside }) => String(beside.calls) },
+  { title: 'lost', text: ({ beside }) => String(beside.lost) },
+  { title: 'wrong', text: ({ beside }) => String(beside.wrong) },
+  { title: 'p99 alone', text: ({ alone }) => milliseconds(alone.p99Ms) },
+  { title: 'p99', text: ({ beside }) => milliseconds(beside.p99Ms) },
+  { title: 'slowest', text: ({ beside }) => milliseconds(beside.maxMs) },
+  { title: 'latest start', text: ({ beside }) => milliseconds(beside.latestStartMs) },
+  { title: 'answers', align: 'left', text: ({ beside }) => beside.ends },
+]

@@ -13,7 +13,7 @@ import { fateVerdict, offenderFigures, type OffenderFigures } from '../fate.ts'
 import { handlerBundle } from '../functions.ts'
 import { harmedHosts, hostPids } from '../harm.ts'
 import { leftHosts, survivors } from '../left-processes.ts'
-import { deployNeighbour, neighbourFigures, neighbourVerdicts, type NeighbourFigures } from '../neighbour.ts'
+import { BESIDE_COLUMNS, deployNeighbour, neighbourFigures, neighbourVerdicts, type NeighbourFigures } from '../neighbour.ts'
 import { KILLERS, type Offender } from '../offenders.ts'
 import { untilStandby } from '../standby.ts'
 
@@ -145,12 +145,5 @@ const RUN_COLUMNS: ReadonlyArray<Column<Run>> = [
   { title: 'hosts harmed', text: ({ harmed }) => String(harmed) },
   { title: 'host processes', text: ({ hostProcesses }) => String(hostProcesses) },
   { title: 'left', text: ({ left, survivors: alive }) => String(left + alive) },
-  { title: 'calls', text: ({ beside }) => String(beside.calls) },
-  { title: 'lost', text: ({ beside }) => String(beside.lost) },
-  { title: 'wrong', text: ({ beside }) => String(beside.wrong) },
-  { title: 'p99 alone', text: ({ alone }) => milliseconds(alone.p99Ms) },
-  { title: 'p99', text: ({ beside }) => milliseconds(beside.p99Ms) },
-  { title: 'slowest', text: ({ beside }) => milliseconds(beside.maxMs) },
-  { title: 'latest start', text: ({ beside }) => milliseconds(beside.latestStartMs) },
-  { title: 'answers', align: 'left', text: ({ beside }) => beside.ends },
+  ...BESIDE_COLUMNS,
 ]

@@ -14,6 +14,7 @@ import { handlerBundle } from '../functions.ts'
 import { harmedHosts, hostCpuMs } from '../harm.ts'
 import { readLedger } from '../ledger.ts'
 import {
+  BESIDE_COLUMNS,
   deployNeighbour,
   NEIGHBOUR,
   neighbourFigures,
@@ -182,12 +183,5 @@ const RUNAWAY_COLUMNS: ReadonlyArray<Column<Round>> = [
 ]
 const NEIGHBOUR_COLUMNS: ReadonlyArray<Column<Round>> = [
   { title: 'round', text: ({ round }) => String(round) },
-  { title: 'calls', text: ({ beside }) => String(beside.calls) },
-  { title: 'lost', text: ({ beside }) => String(beside.lost) },
-  { title: 'wrong', text: ({ beside }) => String(beside.wrong) },
-  { title: 'p99 alone', text: ({ alone }) => milliseconds(alone.p99Ms) },
-  { title: 'p99', text: ({ beside }) => milliseconds(beside.p99Ms) },
-  { title: 'slowest', text: ({ beside }) => milliseconds(beside.maxMs) },
-  { title: 'latest start', text: ({ beside }) => milliseconds(beside.latestStartMs) },
-  { title: 'answers', align: 'left', text: ({ beside }) => beside.ends },
+  ...BESIDE_COLUMNS,
 ]
