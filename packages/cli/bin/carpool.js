@@ -3,7 +3,8 @@
 // Node.js runs this file once more with that one, and stays in front of it as if it were not there.
 import { spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
-import { createRequire } from 'node:module'
+import module, { createRequire } from 'node:module'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 const NEEDED_MAJOR = 26
@@ -26,10 +27,21 @@ async function runHere() {
     if (error.code === 'EPIPE') process.exit(0)
     throw error
   })
+  cacheCompiledCode()
   const sources = new URL('../src/main.ts', import.meta.url)
   const { run } = await import(existsSync(sources) ? sources.href : new URL('../dist/main.js', import.meta.url).href)
   const exitCode = await run(process.argv.slice(2), process)
   process.stdout.write('', () => process.exit(exitCode))
+}
+
+/**
+ * Compiled code stays in a folder beside the dependencies, so that the next start takes half the time and memory. Who could write there could change
+ * the code itself; where nobody can, nothing is kept. Threads take it over from the environment.
+ */
+function cacheCompiledCode() {
+  const dependencies = join(createRequire(import.meta.url).resolve('commander'), '../..')
+  process.env.NODE_COMPILE_CACHE ??= join(dependencies, '.cache/carpool')
+  module.enableCompileCache()
 }
 
 function runWithBundledNode() {

@@ -18,6 +18,8 @@ export interface HostProgram {
   /** Path of the Node.js binary. */
   readonly nodePath: string
   readonly nodeArguments: readonly string[]
+  /** The program itself, which the process reads on its standard input. */
+  readonly input?: string
   /** What starts it with less than the server may do; absent: it is started as it is. */
   readonly cage?: HostCage
   readonly setup: Setup

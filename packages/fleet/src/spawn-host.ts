@@ -25,6 +25,8 @@ export interface HostCommand {
   /** Path of the Node.js binary. */
   readonly nodePath: string
   readonly nodeArguments: readonly string[]
+  /** What the process reads on its standard input. Default: nothing. */
+  readonly input?: string
 }
 
 /** A host with the socket to it. */
@@ -49,8 +51,10 @@ export function spawnHost(command: HostCommand, cage: HostCage = NO_CAGE): Spawn
 
 /** Starts the program as it is. */
 const NO_CAGE: HostCage = {
-  spawn: ({ nodePath, nodeArguments }) => {
-    const child = spawn(nodePath, nodeArguments, { stdio: ['ignore', 'ignore', 'pipe', 'pipe'], env: {} })
+  spawn: ({ nodePath, nodeArguments, input }) => {
+    const child = spawn(nodePath, nodeArguments, { stdio: ['pipe', 'ignore', 'pipe', 'pipe'], env: {} })
+    // A process that has ended by now has not read it.
+    child.stdin?.on('error', () => {}).end(input)
     return {
       child,
       pid: () => child.pid ?? 0,

@@ -1,4 +1,4 @@
-import { build, stop } from 'esbuild'
+import { build } from 'esbuild'
 import { extname, join } from 'node:path'
 
 /** Name under which the script of the bundle holds its exports, within a function of its own. */
@@ -30,8 +30,6 @@ export async function bundleRuntime(): Promise<string> {
     // Imports of types only are gone by then, so nothing but the guest and its libraries is in the bundle.
     tsconfigRaw: {},
   })
-  // Else esbuild's service process would stay for the whole life of the server.
-  await stop()
   // Strict mode keeps frames and callers of the runtime from user code.
   return `(function(){'use strict';${result.outputFiles[0]!.text}\nreturn ${EXPORTS}.boot})()`
 }

@@ -5,6 +5,8 @@ export interface CagedProgram {
   /** Path of the Node.js binary. */
   readonly nodePath: string
   readonly nodeArguments: readonly string[]
+  /** What the process reads on its standard input. Default: nothing. */
+  readonly input?: string
 }
 
 /** Which layers to put around a process, and with what. */

@@ -71,7 +71,7 @@ export function createCage(
     spawn(program) {
       const group = openGroups()
       const { command, args, options, filterFd } = cageCommand(program, plan, group?.descriptors.length)
-      const stdio: Stdio = ['ignore', 'ignore', 'pipe', 'pipe', ...(group?.descriptors ?? [])]
+      const stdio: Stdio = [program.input === undefined ? 'ignore' : 'pipe', 'ignore', 'pipe', 'pipe', ...(group?.descriptors ?? [])]
       if (filterFd !== undefined) stdio[filterFd] = 'pipe'
       if (nothing !== undefined) cover(stdio, leaks, nothing)
       let child: ChildProcess
@@ -85,16 +85,17 @@ export function createCage(
       }
       child.once(child.pid === undefined ? 'error' : 'exit', () => group?.remove())
       if (filterFd !== undefined) feed(child.stdio[filterFd] as Writable | null | undefined, plan.filter)
+      if (program.input !== undefined) feed(child.stdin, program.input)
       return caged(child, generations, group?.folders ?? NO_FOLDERS)
     },
   }
 }
 
-/** Bubblewrap reads to the end before it starts the program. */
-function feed(pipe: Writable | null | undefined, filter: Uint8Array | undefined): void {
+/** Writes what the child reads to the end: bubblewrap its filter before it starts the program, Node.js the program. */
+function feed(pipe: Writable | null | undefined, content: Uint8Array | string | undefined): void {
   // A program that has ended by now has not read it.
   pipe?.on('error', () => {})
-  pipe?.end(filter, () => pipe.destroy())
+  pipe?.end(content, () => pipe.destroy())
 }
 
 function caged(child: ChildProcess, generations: number, groups: HostGroup['folders']): CagedProcess {

@@ -56,7 +56,7 @@ function obstacleOf(name: LayerName, { platform, tools, ...rest }: Surroundings)
   if (name === 'no-new-privileges' && tools.setpriv !== undefined) return undefined
   if (tools.bubblewrap === undefined) {
     return unavailable(
-      BUBBLEWRAP_LAYERS.has(name) ? 'bubblewrap is not installed.' : 'Neither bubblewrap nor setpriv is installed.',
+      BUBBLEWRAP_LAYERS.has(name) ? 'Bubblewrap is not installed.' : 'Neither bubblewrap nor setpriv is installed.',
     )
   }
   return name === 'seccomp' && !hasFilter ? unavailable('There is no filter for this architecture.') : undefined

@@ -1,12 +1,25 @@
+import { createRequire } from 'node:module'
 import { totalmem } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { Machine, type HostProgram } from '@carpool/fleet'
-import { programFolders } from './program-folders.ts'
+import type { HostPrograms } from './bundle-programs.ts'
+import { packageFolders } from './program-folders.ts'
 import type { ServerSettings } from './settings.ts'
 
-/** The file that a host process runs. */
+/** The source of a host's program. */
 export const HOST_MAIN = fileURLToPath(import.meta.resolve('@carpool/host/process'))
+/** The sources of the package that has the addons. */
+export const ISOLATE_SOURCES = dirname(createRequire(HOST_MAIN).resolve('@carpool/isolate'))
+/** The package of isolates, which Node.js loads from where it is. */
+export const ISOLATED_VM = createRequire(join(ISOLATE_SOURCES, 'index.ts')).resolve('isolated-vm')
+/** Our own addon, for each platform that it is built for. */
+export const PREBUILT_CLOCKS = join(ISOLATE_SOURCES, '../native/prebuilt')
+
+/** All that a host process reads: its program comes to it through a pipe. */
+export function hostFolders(): readonly string[] {
+  return [PREBUILT_CLOCKS, ...packageFolders(dirname(ISOLATED_VM))]
+}
 
 /**
  * What a host process gets from Node.js: its permission model with leave to load the isolate addon, and nothing else: no network, no files, no
@@ -22,18 +35,21 @@ export const HOST_FLAGS: readonly string[] = [
   '--disable-sigusr1',
 ]
 
-/** How to start a host process, with leave to read the program's own files. @param cage what starts it with less than the server may do */
+/** How to start a host process, with leave to read its addons. @param cage what starts it with less than the server may do */
 export function hostProgram(
   settings: ServerSettings,
-  { runtime, cage }: { runtime: string; cage: NonNullable<HostProgram['cage']> },
+  { host, runtime }: HostPrograms,
+  cage: NonNullable<HostProgram['cage']>,
 ): HostProgram {
   const { prewarm, maxIsolates, maxBodyBytes, enteredIsolates, entrySliceMs, guestClock } = settings
   const webAssembly = settings.webAssembly === 'on'
   const memoryBudgetBytes = hostMemoryBytes(settings)
-  const readable = [...programFolders(HOST_MAIN).map((folder) => join(folder, '*')), LIBC_MARK]
+  const readable = [...hostFolders().map((folder) => join(folder, '*')), LIBC_MARK]
   return {
     nodePath: process.execPath,
-    nodeArguments: [...HOST_FLAGS, ...readable.map((path) => `--allow-fs-read=${path}`), HOST_MAIN],
+    // Named last for those who look at the list of processes: the program is what comes in.
+    nodeArguments: [...HOST_FLAGS, ...readable.map((path) => `--allow-fs-read=${path}`), '--input-type=module', '-', HOST_MAIN],
+    input: host,
     cage,
     setup: {
       type: 'setup',

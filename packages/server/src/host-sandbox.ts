@@ -1,6 +1,5 @@
 import { detectLayers, isLayerName, requireLayers, type GroupLimits, type LayerName, type Sandbox } from '@carpool/sandbox'
-import { HOST_FLAGS, HOST_MAIN, hostMemoryBytes } from './host-program.ts'
-import { programFolders } from './program-folders.ts'
+import { HOST_FLAGS, hostFolders, hostMemoryBytes } from './host-program.ts'
 import type { ServerSettings } from './settings.ts'
 
 /**
@@ -17,7 +16,7 @@ export async function openSandbox(
     isOff: settings.sandbox === 'off',
     nodePath: process.execPath,
     nodeFlags: HOST_FLAGS,
-    folders: programFolders(HOST_MAIN),
+    folders: hostFolders(),
     hostUid: settings.hostUid,
     limits: groupLimits({ budgetBytes: hostMemoryBytes(settings), maxIsolates: settings.maxIsolates }),
     onProblem,

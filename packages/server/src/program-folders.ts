@@ -3,12 +3,12 @@ import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 
 /**
- * What a program has to read to run: the folders of its package and of all that it depends on, wherever they really are, and where links lead
- * to them.
- * @param main its file, two levels below the folder of its package
+ * What has to be read to load a package: its folder and those of all that it depends on, wherever they really are, and where links lead to
+ * them.
+ * @param folder of the package, where it really is
  */
-export function programFolders(main: string): readonly string[] {
-  const packages = [realpathSync(dirname(dirname(main)))]
+export function packageFolders(folder: string): readonly string[] {
+  const packages = [realpathSync(folder)]
   const folders = new Set(packages)
   for (const folder of packages) {
     const { dependencies = {} } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as {

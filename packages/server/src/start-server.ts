@@ -10,8 +10,8 @@ import { createGateway, drain, type GatewayPhase } from '@carpool/gateway'
 import { openLedger } from '@carpool/ledger'
 import { Meter } from '@carpool/metering'
 import { ServerMetrics } from '@carpool/metrics'
-import { bundleRuntime } from '@carpool/runtime'
 import { pino } from 'pino'
+import { bundlePrograms } from './bundle-programs.ts'
 import { createControlPlane } from './control-plane/control-plane.ts'
 import { Deployer } from './deploy.ts'
 import { egressOf } from './egress-of.ts'
@@ -64,8 +64,11 @@ export async function startServer(settings: ServerSettings): Promise<RunningServ
   const egress = egressOf(settings, log)
   const machine = new Machine()
   const policy = fleetPolicy(settings)
-  const [runtime, sandbox] = await Promise.all([bundleRuntime(), openRequiredSandbox(settings, (problem) => log.warn(problem))])
-  const program = hostProgram(settings, { runtime, cage: sandbox.cage })
+  const [programs, sandbox] = await Promise.all([
+    bundlePrograms(),
+    openRequiredSandbox(settings, (problem) => log.warn(problem)),
+  ])
+  const program = hostProgram(settings, programs, sandbox.cage)
   const layers = Object.fromEntries(
     sandbox.layers.map(({ name, state, why }) => [name, state === 'on' ? state : `${state}: ${why}`]),
   )

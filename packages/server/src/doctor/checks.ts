@@ -1,8 +1,7 @@
 import { accessSync, constants, existsSync, statSync } from 'node:fs'
-import { createRequire } from 'node:module'
 import { createServer } from 'node:net'
 import { dirname, join, resolve } from 'node:path'
-import { HOST_MAIN } from '../host-program.ts'
+import { PREBUILT_CLOCKS } from '../host-program.ts'
 import { SETTINGS, flagOf, type ServerSettings } from '../settings.ts'
 
 /** One thing that a server needs. `warning`: it runs without, but not as it should. */
@@ -24,8 +23,7 @@ export function checkNode(version: string): Check {
 
 /** Whether CPU time of entries is read from the clock of their thread: there is a small addon for it, built for some platforms. */
 export function checkEntryClock(platform: string, arch: string, abi: string): Check {
-  const isolate = dirname(dirname(createRequire(HOST_MAIN).resolve('@carpool/isolate')))
-  const isThere = existsSync(join(isolate, 'native/prebuilt', `${platform}-${arch}-${abi}.node`))
+  const isThere = existsSync(join(PREBUILT_CLOCKS, `${platform}-${arch}-${abi}.node`))
   return isThere
     ? { name: 'entry clock', state: 'ok', detail: 'CPU time is measured by the clock of the thread that runs an entry.' }
     : { name: 'entry clock', state: 'warning', detail: `There is none for ${platform}-${arch}, so CPU times are estimates.` }

@@ -1,6 +1,6 @@
 import { CarpoolError } from '@carpool/core'
-import { bundleRuntime } from '@carpool/runtime'
 import { requireLayers, type LayerReport, type Sandbox } from '@carpool/sandbox'
+import { bundlePrograms } from '../bundle-programs.ts'
 import { hostProgram } from '../host-program.ts'
 import { openSandbox, requiredLayers } from '../host-sandbox.ts'
 import type { ServerSettings } from '../settings.ts'
@@ -31,7 +31,7 @@ export async function examine(settings: ServerSettings): Promise<Examination> {
 }
 
 async function checkHost(settings: ServerSettings, { cage }: Sandbox): Promise<Check> {
-  const program = hostProgram(settings, { runtime: await bundleRuntime(), cage })
+  const program = hostProgram(settings, await bundlePrograms(), cage)
   const problem = await tryHost({ ...program, cage })
   return problem === undefined
     ? { name: 'host process', state: 'ok', detail: 'One was started in the sandbox, and made an isolate.' }
