@@ -40,6 +40,8 @@ function measurement(
     p50Ms: slowestMs,
     slowestMs,
     functionProcesses: hosts,
+    standbyProcesses: 0,
+    standbyBytes: 0,
     usage: {
       memoryKind: 'pss',
       peakBytes: peakMb * MEGABYTE,

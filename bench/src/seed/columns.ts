@@ -13,7 +13,12 @@ export const COLUMNS: ReadonlyArray<Column<Measurement>> = [
   { title: 'slowest', text: ({ slowestMs }) => seconds(slowestMs) },
   { title: 'processes', text: ({ usage }) => String(usage.peakProcesses) },
   { title: 'with code', text: ({ functionProcesses }) => String(functionProcesses) },
+  { title: 'standby', text: ({ standbyProcesses }) => String(standbyProcesses) },
   { title: 'peak memory', text: ({ usage }) => megabytes(usage.peakBytes) },
+  {
+    title: 'of it standby',
+    text: ({ standbyProcesses, standbyBytes }) => (standbyProcesses === 0 ? '-' : megabytes(standbyBytes)),
+  },
   { title: 'CPU', text: ({ usage }) => cpuSeconds(usage.cpuSeconds) },
 ]
 

@@ -69,8 +69,9 @@ publish(
         ...(callCounts.includes(FEW)
           ? [`With ${FEW} calls, Carpool and plain Node took ${pairRounds} turns: the row is the one with the middle slowest.`]
           : []),
-        `processes: most at one time, with the ones that stand in front; with code: those that ran the function.`,
-        `memory: ${memoryText(measurements)}; memory and CPU from the first call to the last answer, of all processes of the way.`,
+        'processes: most at one time, with the ones that stand in front; with code: those that ran the function; standby: host processes that are',
+        '  started, to take over at once, and have run nothing, by what the server says of them after the last answer.',
+        `memory: ${memoryText(measurements)}; of it standby is part of the peak; memory and CPU from the first call to the last answer, of all processes of the way.`,
       ].join('\n'),
     ],
     verdicts: checkSeed(all),

@@ -19,6 +19,10 @@ export interface Measurement {
   readonly slowestMs: number
   /** All processes that ran the function's code at any time. */
   readonly functionProcesses: number
+  /** Processes that were kept started to take over, and ran no function. */
+  readonly standbyProcesses: number
+  /** What these took at their peaks; it is part of the whole. */
+  readonly standbyBytes: number
   /** From the first call to the last answer: what it took to start the server is not in it. */
   readonly usage: TreeUsage
   /** What the way itself recorded of the calls, by function. */
@@ -32,6 +36,7 @@ export async function measureWay(way: Way, calls: number): Promise<Measurement> 
   using caller = new Caller()
   const results = await caller.callAtOnce(running.url, calls)
   const usage = await watch.stop()
+  const { serving, standby } = await running.splitProcesses(usage)
   const recorded = await running.recorded?.()
   // A 2xx that is not the function's answer is a failure as well.
   const judged = results.map((result) =>
@@ -53,7 +58,9 @@ export async function measureWay(way: Way, calls: number): Promise<Measurement> 
     }),
     p50Ms: percentile(durations, 50),
     slowestMs: Math.max(...durations),
-    functionProcesses: usage.processes.filter(({ program }) => running.runsFunction(program)).length,
+    functionProcesses: serving.length,
+    standbyProcesses: standby.length,
+    standbyBytes: standby.reduce((total, { peakBytes }) => total + peakBytes, 0),
     usage,
     ...(recorded !== undefined && { recorded }),
   }

@@ -1,4 +1,6 @@
 import type { UsageRow } from '@carpool/core'
+import type { SplitHosts } from '../lib/standby.ts'
+import type { TreeUsage } from '../lib/tree-account.ts'
 
 /** A way of running one function file on this machine. */
 export interface Way {
@@ -18,6 +20,9 @@ export interface RunningWay extends AsyncDisposable {
   readonly rootPid: number
   /** What the way itself recorded of the calls, if it does. */
   readonly recorded?: () => Promise<readonly UsageRow[]>
-  /** Whether a process, as the watch names it, runs the function's code; the others stand in front or help. */
-  runsFunction(program: string): boolean
+  /**
+   * Which of the processes that were watched ran the function's code, and which are kept started and have not; the others stand in front or help.
+   * To be called after the last answer.
+   */
+  splitProcesses(usage: TreeUsage): Promise<SplitHosts>
 }

@@ -1,7 +1,8 @@
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { isCarpoolHost, startCarpool } from '../lib/carpool-server.ts'
+import { startCarpool } from '../lib/carpool-server.ts'
 import { parseJsonLine, startChildServer } from '../lib/child-server.ts'
+import { splitHosts, untilStandby } from '../lib/standby.ts'
 import { temporaryFolder } from '../lib/temporary-folder.ts'
 import type { RunningWay, Way } from './way.ts'
 
@@ -37,12 +38,14 @@ async function startCarpoolWay(file: string): Promise<RunningWay> {
   const folder = stack.use(await temporaryFolder())
   const server = stack.use(await startCarpool({ dataDir: join(folder.path, 'data'), flags: ['--max-hosts', '1'] }))
   const { url } = await server.deploy(dirname(file), FUNCTION_NAME)
+  // What it takes is to be in the figures.
+  await untilStandby(server)
   const kept = stack.move()
   return {
     url,
     rootPid: server.pid,
     recorded: () => server.usage('function'),
-    runsFunction: isCarpoolHost,
+    splitProcesses: (usage) => splitHosts(usage, server),
     [Symbol.asyncDispose]: () => kept.disposeAsync(),
   }
 }
@@ -50,12 +53,17 @@ async function startCarpoolWay(file: string): Promise<RunningWay> {
 async function startBaseline(
   script: string,
   args: readonly string[],
-  runsFunction: RunningWay['runsFunction'],
+  runsFunction: (program: string) => boolean,
 ): Promise<RunningWay> {
   const server = await startChildServer({
     command: process.execPath,
     args: [fileURLToPath(new URL(`baseline/${script}`, import.meta.url)), ...args],
     parseReady: (line) => parseJsonLine<{ url: string }>(line)?.url,
   })
-  return { url: `${server.ready}/`, rootPid: server.pid, runsFunction, [Symbol.asyncDispose]: () => server.stop() }
+  return {
+    url: `${server.ready}/`,
+    rootPid: server.pid,
+    splitProcesses: async ({ processes }) => ({ serving: processes.filter(({ program }) => runsFunction(program)), standby: [] }),
+    [Symbol.asyncDispose]: () => server.stop(),
+  }
 }

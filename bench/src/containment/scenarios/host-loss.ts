@@ -8,6 +8,7 @@ import { epochMs } from '../../lib/load/timed-call.ts'
 import { milliseconds } from '../../lib/quantities.ts'
 import { progress } from '../../lib/report.ts'
 import type { Measured, ScenarioOptions } from '../../lib/scenario.ts'
+import { untilStandby } from '../../lib/standby.ts'
 import { renderTable, type Column } from '../../lib/table.ts'
 import { atLeast, atMost, type Verdict } from '../../lib/verdict.ts'
 import { servingHosts } from '../../lib/watch/fleet-sample.ts'
@@ -16,7 +17,6 @@ import { killNow, type Kill } from '../kills.ts'
 import { readLedger } from '../ledger.ts'
 import { lossFigures, type LossFigures } from '../loss-figures.ts'
 import { deployNeighbour, NEIGHBOUR } from '../neighbour.ts'
-import { untilStandby } from '../standby.ts'
 
 /** Of each method: half of 200 in all. */
 const CALLS_PER_SECOND = 100
@@ -35,7 +35,7 @@ export async function measureHostLoss({ isQuick, style }: ScenarioOptions): Prom
   await using server = await startBenchServer({ flags: ['--min-hosts', '2'] })
   const neighbour = await deployNeighbour(server)
   await server.untilSettled()
-  const hadStandby = await untilStandby(server)
+  const hadStandby = await untilStandby(server.carpool)
   const order = {
     ...neighbour.order({ callsPerSecond: CALLS_PER_SECOND, durationMs, ...WORK }),
     openConnections: 10,

@@ -6,6 +6,7 @@ import { epochMs } from '../../lib/load/timed-call.ts'
 import { milliseconds } from '../../lib/quantities.ts'
 import { progress } from '../../lib/report.ts'
 import type { Measured, ScenarioOptions } from '../../lib/scenario.ts'
+import { untilStandby } from '../../lib/standby.ts'
 import { renderTable, type Column } from '../../lib/table.ts'
 import { atMost, type Verdict } from '../../lib/verdict.ts'
 import { watchDisabling } from '../disabling.ts'
@@ -15,7 +16,6 @@ import { harmedHosts, hostPids } from '../harm.ts'
 import { leftHosts, survivors } from '../left-processes.ts'
 import { BESIDE_COLUMNS, deployNeighbour, neighbourFigures, neighbourVerdicts, type NeighbourFigures } from '../neighbour.ts'
 import { KILLERS, type Offender } from '../offenders.ts'
-import { untilStandby } from '../standby.ts'
 
 const NEIGHBOUR_PER_SECOND = 50
 const ALONE_MS = 20_000
@@ -71,7 +71,7 @@ async function runBeside(title: string, offenders: readonly Offender[], isQuick:
     const neighbour = await deployNeighbour(server)
     for (const { name, body, limits } of offenders) await server.deployBundle(name, handlerBundle(body), limits)
     await server.untilSettled()
-    const hadStandby = await untilStandby(server)
+    const hadStandby = await untilStandby(server.carpool)
     progress(`killers: neighbour alone, then beside ${title}`)
     // Looking costs a little, so it is done all the time.
     const watch = await server.watch(SAMPLE_MS)
