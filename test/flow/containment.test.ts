@@ -1,5 +1,8 @@
 /** What harms a host process: the function is found, the process replaced, and nobody else is any the worse for it. */
-import t from 'tap'
+import { once } from 'node:events'
+import { createServer, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import t, { type Test } from 'tap'
 import { rowsOf } from '../support/ledger.ts'
 import { startServer, until } from '../support/server.ts'
 
@@ -11,22 +14,60 @@ const WAITING = `export default { async fetch(request) {
   return new Response('waited')
 } }`
 
+/** Answers `released` to all who have asked when it is told to. */
+async function startBarrier(t: Test): Promise<{ readonly url: string; release(): Promise<void> }> {
+  const asked: ServerResponse[] = []
+  const barrier = createServer((_, response) => asked.push(response)).listen(0, '127.0.0.1')
+  t.teardown(() => barrier.close())
+  await once(barrier, 'listening')
+  return {
+    url: `http://127.0.0.1:${(barrier.address() as AddressInfo).port}/`,
+    release: async () => {
+      await until(async () => asked.length > 0)
+      for (const response of asked) response.end('released')
+    },
+  }
+}
+
 t.test('what cannot be interrupted poisons its host: other calls end well, and another host takes its place', async (t) => {
-  const server = await startServer(t, ['--max-hosts', '1'])
+  const barrier = await startBarrier(t)
+  const server = await startServer(t, ['--max-hosts', '1', '--allow-egress', '127.0.0.1/32'])
   await server.deploy('stuck', STUCK, '--cpu-ms', '100')
   await server.deploy('waiting', WAITING)
+  await server.deploy('held', `export default { fetch: () => fetch(${JSON.stringify(barrier.url)}) }`)
   const [host] = (await server.status()).hosts
-  const beside = server.get('/waiting/?ms=3000', { method: 'POST' })
+  const beside = server.get('/held/', { method: 'POST' })
   const response = await server.get('/stuck/')
   t.match(await response.json(), { code: 'cpu-exceeded', status: 502 })
   const poisoned = await until(async () => (await server.status()).hosts.find(({ state }) => state === 'poisoned'))
   t.equal(poisoned.pid, host?.pid)
   t.equal(await (await server.get('/waiting/?ms=0')).text(), 'waited', 'the next host serves')
-  t.equal(await (await beside).text(), 'waited', 'the poisoned host lives until its calls have ended')
+  await barrier.release()
+  t.equal(await (await beside).text(), 'released', 'the poisoned host lives until its calls have ended')
   await until(async () => (await server.status()).hosts.every(({ pid }) => pid !== host?.pid))
   const [row] = rowsOf(server, 'stuck')
   t.match(row, { outcome: 'cpu-exceeded', attempts: 1 })
   t.ok(Number(row?.['cpu_us']) >= 100_000 && Number(row?.['cpu_us']) <= 150_000, `billed ${String(row?.['cpu_us'])} µs`)
+})
+
+t.test('a call that never began in the host that its function has harmed begins in another', async (t) => {
+  const server = await startServer(t, ['--max-hosts', '1'])
+  await server.deploy(
+    'stuck',
+    `export default { async fetch(request) {
+      if (request.url.endsWith('/stuck')) [].includes.call({ length: 2 ** 53 - 1 }, 1)
+      return new Response(await request.text())
+    } }`,
+    '--cpu-ms',
+    '100',
+  )
+  t.equal((await server.get('/stuck/stuck')).status, 502)
+  // The host waits for the isolate to come to its end before it makes another, and finds that it does not.
+  t.equal(await (await server.get('/stuck/', { method: 'POST', body: 'begun' })).text(), 'begun')
+  t.match(
+    rowsOf(server, 'stuck').find(({ outcome }) => outcome === 'ok'),
+    { attempts: 1 },
+  )
 })
 
 t.test('an offender gets a process of its own, then none; an operator may give it another chance', async (t) => {

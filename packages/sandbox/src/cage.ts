@@ -71,7 +71,13 @@ export function createCage(
     spawn(program) {
       const group = openGroups()
       const { command, args, options, filterFd } = cageCommand(program, plan, group?.descriptors.length)
-      const stdio: Stdio = [program.input === undefined ? 'ignore' : 'pipe', 'ignore', 'pipe', 'pipe', ...(group?.descriptors ?? [])]
+      const stdio: Stdio = [
+        program.input === undefined ? 'ignore' : 'pipe',
+        'ignore',
+        'pipe',
+        'pipe',
+        ...(group?.descriptors ?? []),
+      ]
       if (filterFd !== undefined) stdio[filterFd] = 'pipe'
       if (nothing !== undefined) cover(stdio, leaks, nothing)
       let child: ChildProcess

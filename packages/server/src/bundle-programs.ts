@@ -46,7 +46,7 @@ async function bundleHost(): Promise<string> {
 /** It has to be read from where it is, for it loads an addon. */
 const isolatedVm: Plugin = {
   name: 'isolated-vm',
-  setup({ onResolve }) {
-    onResolve({ filter: /^isolated-vm$/ }, () => ({ path: pathToFileURL(ISOLATED_VM).href, external: true }))
+  setup(bundle) {
+    bundle.onResolve({ filter: /^isolated-vm$/ }, () => ({ path: pathToFileURL(ISOLATED_VM).href, external: true }))
   },
 }

@@ -21,23 +21,32 @@ export interface HostRun {
 }
 
 /**
- * Places an invocation in a host and runs it there. If the host is lost with it, and it was not its own function that brought the host down, a safe
- * method is tried once more in another, with its whole wall limit.
+ * Places an invocation in a host and runs it there. It is tried once more in another, with its whole wall limit, if the host did not begin it because
+ * its function has harmed that host; or if its method is safe and the host is lost with it, unless its own function brought the host down.
  * @throws CarpoolError `saturated`, `no-host` or `draining` if there is no place for it
  */
 export async function runInHost(fleet: Pick<Fleet, 'place'>, run: HostRun): Promise<InvocationResult> {
   const beganMs = monotonicClock()
   const first = await runOnce(fleet, run)
-  if (first.outcome !== 'host-lost' || first.isSuspect === true || run.cancellation.canceled) return first
   const isInTime = monotonicClock() - beganMs < run.revision.limits.wallMs
-  if (!isInTime || !SAFE_METHODS.has(run.request.method)) return first
+  if (!isInTime || run.cancellation.canceled || !mayBeginAgain(first, run.request.method)) return first
   try {
     const second = await runOnce(fleet, run)
-    return { ...second, usage: sumOf(first.usage, second.usage) }
+    return { ...second, usage: sumOf(first, second) }
   } catch {
     // That there is no other place is not what happened to it.
     return first
   }
+}
+
+function mayBeginAgain(first: InvocationResult, method: string): boolean {
+  if (first.outcome === 'host-lost') return first.isSuspect !== true && SAFE_METHODS.has(method)
+  return neverBegan(first)
+}
+
+/** Its isolate was lost before it got into one, and none is made for its function in that host any more. */
+function neverBegan({ outcome, usage }: InvocationResult): boolean {
+  return outcome === 'isolate-lost' && usage.attempts === 0
 }
 
 async function runOnce(
@@ -49,7 +58,8 @@ async function runOnce(
   return slot.invoke(id, request, cancellation) // invoke
 }
 
-function sumOf(first: InvocationUsage, second: InvocationUsage): InvocationUsage {
+function sumOf(firstResult: InvocationResult, { usage: second }: InvocationResult): InvocationUsage {
+  const { usage: first } = firstResult
   return {
     cpuUs: first.cpuUs + second.cpuUs,
     initUs: first.initUs + second.initUs,
@@ -58,6 +68,6 @@ function sumOf(first: InvocationUsage, second: InvocationUsage): InvocationUsage
     egressBytesOut: first.egressBytesOut + second.egressBytesOut,
     egressBytesIn: first.egressBytesIn + second.egressBytesIn,
     // What a lost host did not get round to tell was begun once.
-    attempts: Math.max(1, first.attempts) + second.attempts,
+    attempts: (neverBegan(firstResult) ? 0 : Math.max(1, first.attempts)) + second.attempts,
   }
 }

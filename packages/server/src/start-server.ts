@@ -64,10 +64,7 @@ export async function startServer(settings: ServerSettings): Promise<RunningServ
   const egress = egressOf(settings, log)
   const machine = new Machine()
   const policy = fleetPolicy(settings)
-  const [programs, sandbox] = await Promise.all([
-    bundlePrograms(),
-    openRequiredSandbox(settings, (problem) => log.warn(problem)),
-  ])
+  const [programs, sandbox] = await Promise.all([bundlePrograms(), openRequiredSandbox(settings, (problem) => log.warn(problem))])
   const program = hostProgram(settings, programs, sandbox.cage)
   const layers = Object.fromEntries(
     sandbox.layers.map(({ name, state, why }) => [name, state === 'on' ? state : `${state}: ${why}`]),

@@ -26,7 +26,14 @@ t.test('a host reads addons, and nothing else of the program or of what is insta
   const reads = (...path: string[]): boolean => folders.some((folder) => join(...path).startsWith(`${folder}/`))
   const root = join(HOST_MAIN, '../../..')
   t.ok(reads(root, 'node_modules/isolated-vm/package.json'))
-  for (const path of ['host/src/process.ts', 'packages/isolate/src/index.ts', 'packages/server/src/start-server.ts', 'node_modules/fastify/package.json', 'package.json', '.git/config'])
+  for (const path of [
+    'host/src/process.ts',
+    'packages/isolate/src/index.ts',
+    'packages/server/src/start-server.ts',
+    'node_modules/fastify/package.json',
+    'package.json',
+    '.git/config',
+  ])
     t.notOk(reads(root, path), path)
 })
 

@@ -72,6 +72,14 @@ t.test('a safe method begins again in another host, once, and its record has wha
   t.equal(result.outcome, 'host-lost')
 })
 
+t.test('what never began begins in another host, whatever its method', async (t) => {
+  for (const method of ['GET', 'POST']) {
+    const { result, hosts } = await ran([{ ...LOST, outcome: 'isolate-lost' }, OK], { method })
+    t.same([result.outcome, hosts], ['ok', [1, 2]], method)
+    t.equal(result.usage.attempts, 1)
+  }
+})
+
 t.test('what may have had effects does not', async (t) => {
   for (const method of ['POST', 'PUT', 'DELETE', 'PATCH', 'OPTIONS', 'get']) {
     const { result, hosts } = await ran([LOST, OK], { method })
@@ -97,7 +105,8 @@ t.test('neither does what may have brought its host down, what its client has le
 
 t.test('other ends are final', async (t) => {
   for (const outcome of ['isolate-lost', 'cpu-exceeded', 'timeout', 'exception'] as const) {
-    t.same((await ran([{ ...LOST, outcome }, OK])).hosts, [1], outcome)
+    const usage = { ...LOST.usage, attempts: outcome === 'isolate-lost' ? 1 : 0 }
+    t.same((await ran([{ ...LOST, outcome, usage }, OK])).hosts, [1], outcome)
   }
 })
 

@@ -52,8 +52,8 @@ const HEAPS: readonly IsolationCase[] = [
     'copies without end',
     'const kept = []; for (;;) kept.push(structuredClone({ a: [1, 2, 3], b: "x".repeat(100) }))',
   ),
-  hoards('M03g', 'a text of a hundred million spread into an array', `[...'.'.repeat(1e8)]`),
-  hoards('M03h', 'a text of 50 million split into characters', `'1'.repeat(0x2ffffff).split('')`),
+  hoards('M03g', 'a text of a hundred million spread into an array', `[...'.'.repeat(1e8)]`, { mayPoison: true }),
+  hoards('M03h', 'a text of 50 million split into characters', `'1'.repeat(0x2ffffff).split('')`, { mayPoison: true }),
   hoards('M03i', 'a text of 33 million split by a pattern', `'1'.repeat(0x1ffffff).split(/./)`),
   hoards(
     'M07a',

@@ -28,6 +28,12 @@ export function growthMb({ host, sample, isPeakNew }: HostBefore): number | unde
   return sample === undefined || after === undefined || !isPeakNew ? undefined : after.peakResidentMb - sample.residentMb
 }
 
+/** Whether the host from before is not the one that serves any more. Waits until those that are given up have gone. */
+export async function isGivenUp(rig: Rig, { host: { pid } }: HostBefore): Promise<boolean> {
+  await within(PATIENCE_MS, async () => (await rig.server.info()).hosts.every(({ state }) => state !== 'poisoned'))
+  return (await rig.host()).pid !== pid
+}
+
 /**
  * After an attack: the host is the one from before, or for `P` another. What the attack took of it comes back: calls, entered isolates, threads,
  * descriptors. Waits for that for a while.

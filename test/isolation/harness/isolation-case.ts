@@ -52,6 +52,8 @@ export interface IsolationCase {
   /** What is done, for the table: a short sentence without a full stop. */
   readonly title: string
   readonly verdict: Verdict
+  /** A `K` that V8 may take longer over than the grace, by the speed of the machine: then it is a `P`. */
+  readonly mayPoison?: boolean
   readonly billed: Billed
   /** Code of the module scope. */
   readonly scope?: string
