@@ -18,7 +18,7 @@ export async function deployExample(
   const variables = Object.entries(env).flatMap(([key, value]) => ['--env', `${key}=${value}`])
   const stderr = new PassThrough()
   const said = text(stderr)
-  const io = { stdin: process.stdin, stdout: new PassThrough().resume(), stderr, env: process.env }
+  const io = { stdin: process.stdin, stdout: new PassThrough().resume(), stderr, env: process.env, cwd: () => process.cwd() }
   const exitCode = await run(['deploy', folder, '--url', adminUrl, '--token', token, ...variables], io)
   stderr.end()
   if (exitCode !== 0) throw new Error(`${name} was not deployed: ${(await said).trim()}`)

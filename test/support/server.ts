@@ -33,8 +33,13 @@ export interface TestServer {
   stop(signal?: NodeJS.Signals): Promise<Finished>
 }
 
-export async function startServer(t: Test, args: readonly string[] = [], dataDir = temporaryFolder(t)): Promise<TestServer> {
-  const stateDir = temporaryFolder(t)
+/** @param stateDir where servers announce themselves that are to be found together; default: a folder of its own */
+export async function startServer(
+  t: Test,
+  args: readonly string[] = [],
+  dataDir = temporaryFolder(t),
+  stateDir = temporaryFolder(t),
+): Promise<TestServer> {
   // A process in reserve takes half a second of a core for each server; tests of it ask for one.
   // On a slow machine a burst may fill the CPU for longer than the usual second; only what is about overload wants refusals.
   const env = {

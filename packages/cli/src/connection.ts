@@ -1,9 +1,11 @@
 import { CarpoolError } from '@carpool/core'
-import { findServer } from '@carpool/discovery'
+import { findServers, serverAt, serverFor } from '@carpool/discovery'
 import type { Command } from 'commander'
 import { ApiClient } from './api-client.ts'
 import type { Io } from './io.ts'
+import { severalServers } from './several-servers.ts'
 import { usageError } from './usage-error.ts'
+import type { Call } from './verb.ts'
 
 export interface ConnectionOptions {
   readonly url?: string
@@ -14,18 +16,26 @@ export function addConnectionOptions(command: Command): void {
   command
     .option('--url <url>', 'control plane of the server, or on this machine its data plane too (env: CARPOOL_URL)')
     .option('--token <token>', 'token of the control plane (env: CARPOOL_TOKEN)')
-    .addHelpText('after', '\nWith neither --url nor CARPOOL_URL the server that runs on this machine is used.')
+    .addHelpText(
+      'after',
+      '\nWith neither --url nor CARPOOL_URL the server that runs on this machine is used; of several the one whose data' +
+        '\nfolder lies in this folder or the nearest one above it. If that leaves it open, they are listed and nothing is done.',
+    )
 }
 
 /**
  * A client for the server that is meant. A server of this machine says itself where its control plane is and what its token is.
- * @throws CarpoolError `unreachable` if no server is named and none runs here; `unauthorized` if a token is needed and none is given
+ * @throws CarpoolError `unreachable` if no server is named and none runs here; `usage` if several do and the folder does not tell
+ *   which one is meant; `unauthorized` if a token is needed and none is given
  */
-export function connect(options: ConnectionOptions, env: Io['env']): ApiClient {
+export function connect(options: ConnectionOptions, { io, output }: Pick<Call<ConnectionOptions>, 'io' | 'output'>): ApiClient {
+  const { env } = io
   const url = namedUrl(options, env)
-  const local = findServer({ url: url?.href, env })
+  const servers = findServers(env)
+  const local = url === undefined ? serverFor(servers, io.cwd()) : serverAt(servers, url.href)
   const token = options.token || ownToken(options, env) || local?.token || meantToken(options, env)
   if (local !== undefined) return new ApiClient({ adminUrl: local.adminUrl, token })
+  if (url === undefined && servers.length > 0) throw severalServers(servers, { io, output })
   if (url === undefined) {
     throw new CarpoolError(
       'unreachable',

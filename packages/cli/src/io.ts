@@ -6,4 +6,6 @@ export interface Io {
   readonly stdout: Writable
   readonly stderr: Writable
   readonly env: Readonly<Record<string, string | undefined>>
+  /** The working folder: absolute, without links. */
+  cwd(): string
 }

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import { createServer as createTcpServer, type AddressInfo } from 'node:net'
 import t, { type Test } from 'tap'
-import { startControlPlane, TOKEN } from './support/control-plane.ts'
+import { infoOf, startControlPlane, TOKEN } from './support/control-plane.ts'
 import { runCommand } from './support/run-command.ts'
 
 const DATA_PLANE = 'http://127.0.0.1:3999'
@@ -33,7 +33,10 @@ t.test('a server of this machine is reached by either of its URLs, without a tok
 t.test('a token meant for another server does not hide the right one, but one on the command line counts', async (t) => {
   const { env } = await startAnnounced(t)
   t.equal((await runCommand(['list'], { env: { ...env, CARPOOL_TOKEN: 'other' } })).exitCode, 0)
-  t.match(await runCommand(['list', '--token', 'other'], { env }), { exitCode: 1, stderr: 'carpool: The token is not right.\n' })
+  t.match(await runCommand(['list', '--token', 'other'], { env }), {
+    exitCode: 1,
+    stderr: 'carpool: The token is not right.\n',
+  })
 })
 
 t.test('a token that was made for somebody says as who one acts, also on the machine of the server', async (t) => {
@@ -71,6 +74,111 @@ t.test('flags win over the environment', async (t) => {
   const plane = await startControlPlane(t)
   const env = { CARPOOL_URL: 'http://127.0.0.1:9', CARPOOL_TOKEN: 'other' }
   t.equal((await runCommand(['list', '--url', plane.url, '--token', TOKEN], { env })).exitCode, 0)
+})
+
+/** Announces servers of these data folders beside each other, each with a control plane of its own. */
+async function startSeveral(t: Test, ...dataDirs: readonly string[]) {
+  const env = { CARPOOL_STATE_DIR: t.testdir() }
+  const planes = await Promise.all(
+    dataDirs.map(async (dataDir, index) => {
+      const plane = await startControlPlane(t)
+      plane.functions.set(`of-${index}`, infoOf(`of-${index}`))
+      // The port that a server has by default says nothing.
+      const url = `http://127.0.0.1:${8080 - index}`
+      t.teardown(announceServer({ url, adminUrl: plane.url, token: TOKEN, pid: process.pid, dataDir }, env).withdraw)
+      return plane
+    }),
+  )
+  return { env, planes }
+}
+
+t.test('of several servers the one of the folder is meant', async (t) => {
+  const { env, planes } = await startSeveral(t, '/work/.carpool', '/work/app/.carpool')
+  const functionsIn = async (cwd: string) => (await runCommand(['list', '--json'], { env, cwd })).stdout
+  t.match(await functionsIn('/work/other'), '"name":"of-0"')
+  for (const cwd of ['/work/app', '/work/app/src']) t.match(await functionsIn(cwd), '"name":"of-1"')
+  t.equal((await runCommand(['delete', 'of-1'], { env, cwd: '/work/app' })).exitCode, 0)
+  t.notOk(planes[1]?.functions.has('of-1'))
+})
+
+t.test('if the folder does not tell, they are listed and nothing is done', async (t) => {
+  const { env, planes } = await startSeveral(t, '/work/one', '/work/two')
+  const verbs = [
+    ['deploy', '.'],
+    ['list'],
+    ['invoke', 'of-0'],
+    ['logs'],
+    ['logs', '--follow'],
+    ['invocations'],
+    ['usage'],
+    ['bill'],
+    ['status'],
+    ['status', '--watch'],
+    ['delete', 'of-0'],
+    ['enable', 'of-0'],
+    ['disable', 'of-0'],
+    ['secret', 'set', 'of-0', 'KEY'],
+    ['secret', 'list', 'of-0'],
+    ['secret', 'delete', 'of-0', 'KEY'],
+    ['token', 'create', '--owner', 'a', '--scope', 'read'],
+    ['token', 'list'],
+    ['token', 'revoke', '0123456789abcdef'],
+    ['audit'],
+  ]
+  const time = '\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\d\\.\\d{3}Z'
+  for (const verb of verbs) {
+    for (const cwd of ['/work', '/', '/elsewhere']) {
+      const { exitCode, stdout, stderr } = await runCommand(verb, { env, cwd })
+      t.match({ exitCode, stdout }, { exitCode: 2, stdout: '' }, verb.join(' '))
+      const lines = stderr.split('\n')
+      t.match(lines[0], /^SERVER +CONTROL PLANE +DATA FOLDER +STARTED$/)
+      for (const [index, name] of ['one', 'two'].entries()) {
+        const row = new RegExp(
+          `^http://127\\.0\\.0\\.1:${8080 - index} +${RegExp.escape(planes[index]?.url ?? '')} +/work/${name} +${time}$`,
+        )
+        t.ok(
+          lines.slice(1, 3).some((line) => row.test(line)),
+          stderr,
+        )
+      }
+      t.match(lines[3], /^carpool: 2 servers run on this machine, and this folder .* --url or CARPOOL_URL\. See: carpool --help$/)
+      t.equal(lines.length, 5)
+    }
+  }
+  const { exitCode, stdout } = await runCommand(['delete', 'of-0', '--json'], { env, cwd: '/work' })
+  t.equal(exitCode, 2)
+  const { error } = JSON.parse(stdout) as { error: { code: string; servers: ReadonlyArray<Record<string, unknown>> } }
+  t.equal(error.code, 'usage')
+  t.match(
+    error.servers.toSorted((a, b) => String(a['dataDir']).localeCompare(String(b['dataDir']))),
+    [
+      {
+        url: 'http://127.0.0.1:8080',
+        adminUrl: planes[0]?.url,
+        dataDir: '/work/one',
+        startedAt: new RegExp(time),
+        pid: process.pid,
+      },
+      { url: 'http://127.0.0.1:8079', adminUrl: planes[1]?.url, dataDir: '/work/two' },
+    ],
+  )
+  t.notMatch(stdout, TOKEN, 'no token is shown')
+  for (const [index, plane] of planes.entries()) t.ok(plane.functions.has(`of-${index}`))
+})
+
+t.test('who names one of several gets that one, by flag or environment, whatever the folder', async (t) => {
+  const { env, planes } = await startSeveral(t, '/work/one', '/work/two')
+  for (const [index, plane] of planes.entries()) {
+    for (const url of [plane.url, `localhost:${8080 - index}`]) {
+      const named = `"name":"of-${index}"`
+      t.match(await runCommand(['list', '--json', '--url', url], { env, cwd: '/work/two' }), {
+        exitCode: 0,
+        stdout: new RegExp(named),
+      })
+      t.match((await runCommand(['list', '--json'], { env: { ...env, CARPOOL_URL: url } })).stdout, named)
+    }
+  }
+  t.equal((await runCommand(['list', '--url', 'http://127.0.0.1:9'], { env, cwd: '/work/one' })).exitCode, 1, 'and no other')
 })
 
 t.test('if no server runs here, the error says how to start one', async (t) => {

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
-import { mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { mkdirSync, realpathSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { basename, dirname, join } from 'node:path'
 import { startMark } from './process-life.ts'
 import { entryFileName, readLiveEntries, type ServerAddress, type ServerEntry } from './server-entry.ts'
 import { isTrusted, stateFolders, type Environment } from './state-folders.ts'
@@ -15,13 +15,14 @@ export interface Announcement {
 }
 
 /**
- * Lets {@link findServer} in other processes of this user find a server. Call it once the server listens. Only this user can read the
- * announcement, for it holds the token.
+ * Lets {@link findServers} in other processes of this user find a server. Call it once the server listens. Only this user can
+ * read the announcement, for it holds the token.
  * @param env where the state folder is looked up; default: the process's own
  */
 export function announceServer(server: ServerAnnouncement, env: Environment = process.env): Announcement {
   const processMark = startMark(server.pid)
-  const { url, adminUrl, token, pid, dataDir } = server
+  const { url, adminUrl, token, pid } = server
+  const dataDir = withoutLinksBefore(server.dataDir)
   const startedAt = new Date().toISOString()
   const entry = { url, adminUrl, token, pid, dataDir, startedAt, ...(processMark !== undefined && { processMark }) }
   const file = stateFolders(env).reduce<string | undefined>((written, folder) => written ?? tryWrite(folder, entry), undefined)
@@ -30,6 +31,18 @@ export function announceServer(server: ServerAnnouncement, env: Environment = pr
     withdraw: () => {
       if (file !== undefined) rmSync(file, { force: true })
     },
+  }
+}
+
+/**
+ * As the system names it, for it is compared with working folders. The data folder itself may be a link to elsewhere: what
+ * counts is where that link is.
+ */
+function withoutLinksBefore(folder: string): string {
+  try {
+    return join(realpathSync(dirname(folder)), basename(folder))
+  } catch {
+    return folder
   }
 }
 

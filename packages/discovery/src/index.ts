@@ -1,3 +1,4 @@
 export { announceServer, type Announcement, type ServerAnnouncement } from './announce-server.ts'
-export { findServer } from './find-server.ts'
+export { serverAt, serverFor } from './choose-server.ts'
+export { findServers } from './find-servers.ts'
 export type { ServerAddress } from './server-entry.ts'

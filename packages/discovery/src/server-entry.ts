@@ -11,6 +11,7 @@ export interface ServerAddress {
   /** Bearer token of the control plane. */
   readonly token: string
   readonly pid: number
+  /** Absolute; the folders that it lies in are named without links. */
   readonly dataDir: string
   /** ISO 8601. */
   readonly startedAt: string

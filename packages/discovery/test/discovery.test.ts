@@ -1,10 +1,10 @@
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, realpathSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
 import t, { type Test } from 'tap'
-import { announceServer, findServer, type ServerAnnouncement } from '../src/index.ts'
+import { announceServer, findServers, serverAt, type ServerAnnouncement } from '../src/index.ts'
 
 function stateIn(test: Test) {
   const folder = join(test.testdir(), 'state')
@@ -27,7 +27,8 @@ function stateIn(test: Test) {
       test.teardown(() => announcement.withdraw())
       return announcement
     },
-    find: (url?: string) => findServer({ url, env }),
+    find: () => findServers(env),
+    findAt: (url: string) => serverAt(findServers(env), url),
   }
 }
 
@@ -38,9 +39,9 @@ function endedPid(): number {
 
 t.test('an announced server is found with all that is needed to reach it', async (t) => {
   const state = stateIn(t)
-  t.equal(state.find(), undefined)
+  t.strictSame(state.find(), [])
   state.announce({ data: 8080, admin: 8081 })
-  const found = state.find()
+  const [found] = state.find()
   t.match(found, {
     url: 'http://127.0.0.1:8080',
     adminUrl: 'http://127.0.0.1:8081',
@@ -65,10 +66,10 @@ t.test('a withdrawn server is not found, and withdrawing twice is harmless', asy
   const announcement = state.announce({ data: 3, admin: 4 })
   announcement.withdraw()
   announcement.withdraw()
-  t.equal(state.find('http://127.0.0.1:4'), undefined)
-  t.equal(state.find()?.adminUrl, 'http://127.0.0.1:2')
+  t.match(state.find(), [{ adminUrl: 'http://127.0.0.1:2' }])
+  t.equal(state.find().length, 1)
   other.withdraw()
-  t.equal(state.find(), undefined)
+  t.strictSame(state.find(), [])
 })
 
 t.test('a server is found by either of its URLs, however they are spelled', async (t) => {
@@ -76,9 +77,9 @@ t.test('a server is found by either of its URLs, however they are spelled', asyn
   state.announce({ data: 3000, admin: 3001 })
   state.announce({ data: 4000, admin: 4001 }, { url: 'http://0.0.0.0:4000' })
   for (const url of ['http://127.0.0.1:3000', 'http://127.0.0.1:3001/', 'http://localhost:3000/', 'http://[::1]:3001']) {
-    t.equal(state.find(url)?.adminUrl, 'http://127.0.0.1:3001', url)
+    t.equal(state.findAt(url)?.adminUrl, 'http://127.0.0.1:3001', url)
   }
-  t.equal(state.find('http://localhost:4000')?.adminUrl, 'http://127.0.0.1:4001')
+  t.equal(state.findAt('http://localhost:4000')?.adminUrl, 'http://127.0.0.1:4001')
   for (const url of [
     'http://127.0.0.1:3002',
     'https://127.0.0.1:3000',
@@ -86,11 +87,11 @@ t.test('a server is found by either of its URLs, however they are spelled', asyn
     'http://127.0.0.1:3000/x',
     'no url',
   ]) {
-    t.equal(state.find(url), undefined, url)
+    t.equal(state.findAt(url), undefined, url)
   }
 })
 
-t.test('without a URL the server on the default port comes first, then the one that started last', async (t) => {
+t.test('of several servers the one that started last comes first', async (t) => {
   const state = stateIn(t)
   const startAt = (ports: { data: number; admin: number }, startedAt: string) => {
     const file = state.announce(ports).file ?? ''
@@ -98,9 +99,21 @@ t.test('without a URL the server on the default port comes first, then the one t
   }
   startAt({ data: 1, admin: 2 }, '2026-01-02T00:00:00.000Z')
   startAt({ data: 3, admin: 4 }, '2026-01-03T00:00:00.000Z')
-  t.equal(state.find()?.adminUrl, 'http://127.0.0.1:4')
   startAt({ data: 8080, admin: 8081 }, '2026-01-01T00:00:00.000Z')
-  t.equal(state.find()?.adminUrl, 'http://127.0.0.1:8081')
+  t.strictSame(
+    state.find().map(({ token }) => token),
+    ['token-of-4', 'token-of-2', 'token-of-8081'],
+  )
+})
+
+t.test('the data folder is announced as the system names the way to it', async (t) => {
+  const state = stateIn(t)
+  const root = realpathSync(dirname(state.folder))
+  for (const folder of ['disk', 'real']) mkdirSync(join(root, folder))
+  symlinkSync(join(root, 'real'), join(root, 'link'))
+  symlinkSync(join(root, 'disk'), join(root, 'real', 'data'))
+  state.announce({ data: 1, admin: 2 }, { dataDir: join(root, 'link', 'data') })
+  t.equal(state.find()[0]?.dataDir, join(root, 'real', 'data'), 'but where the folder itself leads is no concern of it')
 })
 
 t.test('the entry of an ended process is ignored and removed', async (t) => {
@@ -109,7 +122,7 @@ t.test('the entry of an ended process is ignored and removed', async (t) => {
   state.announce({ data: 3, admin: 4 })
   t.notOk(existsSync(file ?? ''), 'by the next announcement')
   const { file: second } = state.announce({ data: 1, admin: 8081 }, { pid: endedPid() })
-  t.equal(state.find()?.adminUrl, 'http://127.0.0.1:4')
+  t.match(state.find(), [{ adminUrl: 'http://127.0.0.1:4' }])
   t.notOk(existsSync(second ?? ''), 'by the next look-up')
 })
 
@@ -125,7 +138,7 @@ t.test(
     const pid = Number(line)
     while (!/\) Z /.test(readFileSync(`/proc/${pid}/stat`, 'utf8'))) await setImmediate()
     state.announce({ data: 1, admin: 2 }, { pid })
-    t.equal(state.find(), undefined)
+    t.strictSame(state.find(), [])
   },
 )
 
@@ -136,7 +149,7 @@ t.test(
     const state = stateIn(t)
     const { file = '' } = state.announce({ data: 1, admin: 2 })
     writeFileSync(file, JSON.stringify({ ...JSON.parse(readFileSync(file, 'utf8')), processMark: '1' }))
-    t.equal(state.find(), undefined)
+    t.strictSame(state.find(), [])
     t.notOk(existsSync(file))
   },
 )
@@ -148,7 +161,7 @@ t.test('files that are no announcements are neither read nor removed', async (t)
   writeFileSync(join(state.folder, foreign[0] ?? ''), '{"pid": 1')
   writeFileSync(join(state.folder, foreign[1] ?? ''), JSON.stringify({ pid: endedPid(), adminUrl: 'http://127.0.0.1:8081' }))
   writeFileSync(join(state.folder, foreign[2] ?? ''), JSON.stringify({ pid: endedPid() }))
-  t.equal(state.find()?.adminUrl, 'http://127.0.0.1:2')
+  t.match(state.find(), [{ adminUrl: 'http://127.0.0.1:2' }])
   for (const name of foreign) t.ok(existsSync(join(state.folder, name)), name)
 })
 
@@ -163,7 +176,7 @@ t.test('the state folder is the XDG one, else the one in the home folder', async
   for (const [env, folder] of cases) {
     const announcement = announceServer(server, env)
     t.equal(dirname(announcement.file ?? ''), folder)
-    t.equal(findServer({ url: server.url, env })?.token, 't')
+    t.match(findServers(env), [{ token: 't' }])
     announcement.withdraw()
   }
 })

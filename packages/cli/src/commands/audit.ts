@@ -28,7 +28,7 @@ export const audit: Verb<AuditOptions> = {
   },
 
   async run({ options: { limit, ...options }, io, output }) {
-    const page = await connect(options, io.env).audit(limit)
+    const page = await connect(options, { io, output }).audit(limit)
     if (page.entries.length > 0 || output.json) output.answer(page, renderTable(COLUMNS, page.entries, io.stdout))
     else output.note('Nothing was changed yet, and nobody was refused.')
     if (page.lostEntries > 0) output.warn(`${page.lostEntries} entries could not be written since the server started.`)

@@ -36,7 +36,7 @@ export const bill: Verb<BillOptions> = {
   async run(call) {
     const { card: cardName, by, since, ...options } = call.options
     const card = cardName === undefined ? undefined : cardOf(cardName)
-    const client = connect(options, call.io.env)
+    const client = connect(options, call)
     const query = (group: UsageGroup) => client.usage({ by: group, ...(since !== undefined && { sinceMs: since }) })
     const functions = await query('function')
     const rows = by === undefined || by === 'function' ? functions : await query(by)

@@ -5,7 +5,7 @@ export const deleteVerb: Verb<ConnectionOptions> = {
   define: (command) => addConnectionOptions(command),
 
   async run({ args: [name = ''], options, io, output }) {
-    await connect(options, io.env).delete(name)
+    await connect(options, { io, output }).delete(name)
     output.answer({ deleted: name }, `Deleted ${name}.`)
   },
 }

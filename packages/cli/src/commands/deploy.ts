@@ -12,7 +12,7 @@ export const deploy: Verb<ConnectionOptions & DeploymentOptions & OwnerOption> =
   },
 
   async run({ args: [path = '.'], options, io, output }) {
-    const client = connect(options, io.env)
+    const client = connect(options, { io, output })
     const { name, request } = await buildDeployment(path, options)
     const deployed = await client.deploy(name, request, options.owner)
     output.answer(deployed, deployedText(deployed))

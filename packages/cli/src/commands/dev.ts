@@ -45,6 +45,7 @@ export const dev: Verb<DeploymentOptions & Readonly<Record<string, unknown>>> = 
 
 async function dataFolder(given: unknown): Promise<AsyncDisposable & { readonly path: string }> {
   if (typeof given === 'string') return { path: given, [Symbol.asyncDispose]: async () => {} }
-  const path = await mkdtemp(join(tmpdir(), 'carpool-dev-'))
-  return { path, [Symbol.asyncDispose]: () => rm(path, { recursive: true, force: true }) }
+  const folder = await mkdtemp(join(tmpdir(), 'carpool-dev-'))
+  // In a folder of its own, or commands in the temp folder and below would find this server nearest.
+  return { path: join(folder, 'data'), [Symbol.asyncDispose]: () => rm(folder, { recursive: true, force: true }) }
 }

@@ -16,7 +16,7 @@ export const disable: Verb<DisableOptions> = {
   },
 
   async run({ args: [name = ''], options: { reason, ...options }, io, output }) {
-    await connect(options, io.env).disable(name, reason === undefined ? {} : { reason })
+    await connect(options, { io, output }).disable(name, reason === undefined ? {} : { reason })
     output.answer({ disabled: name }, `Disabled ${name}.`)
   },
 }

@@ -8,7 +8,7 @@ export const enable: Verb<ConnectionOptions> = {
   },
 
   async run({ args: [name = ''], options, io, output }) {
-    await connect(options, io.env).enable(name)
+    await connect(options, { io, output }).enable(name)
     output.answer({ enabled: name }, `Enabled ${name}.`)
   },
 }

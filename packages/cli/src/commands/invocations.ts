@@ -24,7 +24,7 @@ export const invocations: Verb<InvocationsOptions> = {
   },
 
   async run({ args: [functionName], options: { slow, failed, limit, since, ...options }, io, output }) {
-    const records = await connect(options, io.env).invocations({
+    const records = await connect(options, { io, output }).invocations({
       limit,
       ...(functionName !== undefined && { functionName }),
       ...(since !== undefined && { sinceMs: since }),

@@ -27,7 +27,7 @@ export const invoke: Verb<InvokeOptions> = {
   },
 
   async run({ args: [name = ''], options, io, output }) {
-    const client = connect(options, io.env)
+    const client = connect(options, { io, output })
     const body = options.data === undefined ? Buffer.alloc(0) : await readRequestData(options.data, io)
     const response = await client.invoke(name, {
       method: options.method?.toUpperCase() ?? (options.data === undefined ? 'GET' : 'POST'),

@@ -19,7 +19,7 @@ export const list: Verb<ConnectionOptions> = {
   define: (command) => addConnectionOptions(command),
 
   async run({ options, io, output }) {
-    const functions = await connect(options, io.env).list()
+    const functions = await connect(options, { io, output }).list()
     if (functions.length > 0 || output.json) output.answer(functions, renderTable(COLUMNS, functions, io.stdout))
     if (output.json) return
     for (const { name, reason } of functions) if (reason !== undefined) output.note(`${name} is disabled because ${reason}.`)

@@ -18,7 +18,7 @@ export const logs: Verb<LogsOptions> = {
   },
 
   async run({ args: [functionName], options: { follow, limit, ...options }, io, output }) {
-    const lines = connect(options, io.env).logs({ functionName, limit, follow })
+    const lines = connect(options, { io, output }).logs({ functionName, limit, follow })
     if (output.json && !follow) {
       output.answer(await Array.fromAsync(lines), '')
       return

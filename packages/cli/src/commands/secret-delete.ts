@@ -9,7 +9,7 @@ export const secretDelete: Verb<ConnectionOptions & OwnerOption> = {
   },
 
   async run({ args: [functionName = '', key = ''], options: { owner, ...options }, io, output }) {
-    await connect(options, io.env).deleteSecret(functionName, key, owner)
+    await connect(options, { io, output }).deleteSecret(functionName, key, owner)
     output.answer({ deleted: key, function: functionName }, `Deleted ${key} of ${functionName}.`)
   },
 }

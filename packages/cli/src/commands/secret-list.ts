@@ -18,7 +18,7 @@ export const secretList: Verb<ConnectionOptions & OwnerOption> = {
   },
 
   async run({ args: [functionName = ''], options: { owner, ...options }, io, output }) {
-    const secrets = await connect(options, io.env).secrets(functionName, owner)
+    const secrets = await connect(options, { io, output }).secrets(functionName, owner)
     if (secrets.length > 0 || output.json) output.answer(secrets, renderTable(COLUMNS, secrets, io.stdout))
     else output.note(`${functionName} has no secrets. Set one with: carpool secret set ${functionName} <key>`)
   },

@@ -23,7 +23,7 @@ export const secretSet: Verb<SecretSetOptions> = {
   },
 
   async run({ args: [functionName = '', key = ''], options: { value, owner, ...options }, io, output }) {
-    const client = connect(options, io.env)
+    const client = connect(options, { io, output })
     const info = await client.setSecret(functionName, key, value ?? (await readSecretValue(key, io)), owner)
     const where = info.revision === undefined ? 'for when it is deployed' : `revision ${info.revision} has it`
     output.answer(info, `Set ${key} of ${functionName}: ${where}.`)

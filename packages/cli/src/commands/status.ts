@@ -26,7 +26,7 @@ export const status: Verb<StatusOptions> = {
   },
 
   async run({ options: { watch: isWatching, ...options }, io, output }) {
-    const client = connect(options, io.env)
+    const client = connect(options, { io, output })
     if (!isWatching) {
       const info = await client.status()
       return output.answer(info, renderStatus(info, io.stdout))

@@ -27,7 +27,7 @@ export const tokenCreate: Verb<TokenCreateOptions> = {
 
   async run({ options: { owner, scope, days, ...options }, io, output }) {
     const request = { owner, scopes: scope, ...(days !== undefined && { days }) }
-    const created = await connect(options, io.env).createToken(request)
+    const created = await connect(options, { io, output }).createToken(request)
     output.answer(created, created.token)
     const end = created.expiresAt === undefined ? '' : `, until ${created.expiresAt}`
     if (!output.json) output.note(`Token ${created.id} of ${owner} for ${created.scopes.join(', ')}${end}. It is shown only now.`)

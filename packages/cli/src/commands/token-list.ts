@@ -16,7 +16,7 @@ export const tokenList: Verb<ConnectionOptions> = {
   define: (command) => addConnectionOptions(command),
 
   async run({ options, io, output }) {
-    const tokens = await connect(options, io.env).tokens()
+    const tokens = await connect(options, { io, output }).tokens()
     if (tokens.length > 0 || output.json) output.answer(tokens, renderTable(COLUMNS, tokens, io.stdout))
     else output.note("There are no tokens but the operator's. Make one with: carpool token create")
   },

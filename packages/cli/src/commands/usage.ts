@@ -18,7 +18,7 @@ export const usage: Verb<ConnectionOptions & GroupOption & SinceOption> = {
   },
 
   async run({ options: { by = 'function', since, ...options }, io, output }) {
-    const rows = await connect(options, io.env).usage({ by, ...(since !== undefined && { sinceMs: since }) })
+    const rows = await connect(options, { io, output }).usage({ by, ...(since !== undefined && { sinceMs: since }) })
     const total = sumUsage(rows)
     if (rows.length > 0 || output.json) output.answer({ rows, total }, renderUsage(by, rows, total, io.stdout))
     else output.note('Nothing was used in that time.')
