@@ -22,7 +22,7 @@ t.test('a function through all the verbs', async (t) => {
   t.match(await server.json('invoke', 'echo', '-d', '{"a":1}', '--path', '/x'), { outcome: 'ok', status: 200 })
   const plain = await server.carpool('invoke', 'echo', '-d', 'text')
   t.equal(plain.stdout, '{"method":"POST","path":"/","body":"text"}')
-  t.equal(plain.stderr, '')
+  t.equal(plain.stderr, `Calling ${server.url}/echo/\n`)
 
   const failed = await server.carpool('invoke', 'echo', '--path', '/fail', '--json')
   t.equal(failed.code, 1)

@@ -60,9 +60,9 @@ t.test('in a checkout its own server is meant, elsewhere none, and a URL wins', 
   t.strictSame(await listed(folder('checkouts', 'one'), '--url', two.adminUrl), ['of-two'])
 
   const deleted = await carpool(folder('checkouts', 'one'), 'delete', 'of-one')
-  t.match(deleted, { code: 0, stderr: '' })
+  t.match(deleted, { code: 0, stdout: `Deleted of-one at ${one.adminUrl}.\n`, stderr: '' })
   const called = await carpool(folder('checkouts', 'two'), 'invoke', 'of-two')
-  t.match(called, { code: 0, stdout: 'hello' })
+  t.match(called, { code: 0, stdout: 'hello', stderr: `Calling ${two.url}/of-two/\n` })
 
   await one.stop()
   t.strictSame(await listed(nowhere), ['of-two'], 'the only one is meant everywhere')

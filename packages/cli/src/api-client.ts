@@ -6,6 +6,7 @@ import {
   type CreatedToken,
   type DeployRequest,
   type DisableRequest,
+  type ErrorCode,
   type FunctionInfo,
   type InvocationQuery,
   type InvocationRecord,
@@ -38,16 +39,27 @@ export interface LogQuery {
   readonly signal?: AbortSignal
 }
 
+export interface ApiClientOptions {
+  readonly adminUrl: string
+  /** Address of the data plane, which a client can do without. */
+  readonly url?: string
+  readonly token?: string | undefined
+}
+
 /**
  * The control plane of one server. Every method throws what the server answers as a CarpoolError, and `unreachable` if there is no
  * answer.
  */
 export class ApiClient {
-  readonly #adminUrl: string
+  /** Address of the control plane, without a slash at the end: what `--url` takes. */
+  readonly adminUrl: string
+  /** The same of the data plane, if it is known. */
+  readonly dataUrl: string | undefined
   readonly #token: string | undefined
 
-  constructor({ adminUrl, token }: { readonly adminUrl: string; readonly token?: string | undefined }) {
-    this.#adminUrl = adminUrl.replace(/\/+$/, '')
+  constructor({ adminUrl, url, token }: ApiClientOptions) {
+    this.adminUrl = adminUrl.replace(/\/+$/, '')
+    this.dataUrl = url?.replace(/\/+$/, '')
     this.#token = token
   }
 
@@ -170,7 +182,7 @@ export class ApiClient {
   }
 
   #urlOf(path: string): URL {
-    return new URL(this.#adminUrl + path)
+    return new URL(this.adminUrl + path)
   }
 }
 
@@ -205,9 +217,20 @@ function parse(text: string, url: URL): unknown {
   }
 }
 
+/** What another server might not have answered: whoever reads it has to know which one did. */
+const OF_THIS_SERVER: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
+  'unauthorized',
+  'forbidden',
+  'not-found',
+  'token-not-found',
+  'secret-not-found',
+  'name-taken',
+])
+
 function errorOfProblem({ code, detail }: Partial<Problem>, url: URL): CarpoolError {
   if (typeof code !== 'string' || typeof detail !== 'string') return notACarpoolServer(url)
-  return isErrorCode(code) ? new CarpoolError(code, detail) : new CarpoolError('internal', `${code}: ${detail}`)
+  if (!isErrorCode(code)) return new CarpoolError('internal', `${code}: ${detail}`)
+  return new CarpoolError(code, OF_THIS_SERVER.has(code) ? `${detail} (server: ${url.origin})` : detail)
 }
 
 function notACarpoolServer(url: URL, cause?: unknown): CarpoolError {

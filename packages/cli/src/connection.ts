@@ -34,7 +34,7 @@ export function connect(options: ConnectionOptions, { io, output }: Pick<Call<Co
   const servers = findServers(env)
   const local = url === undefined ? serverFor(servers, io.cwd()) : serverAt(servers, url.href)
   const token = options.token || ownToken(options, env) || local?.token || meantToken(options, env)
-  if (local !== undefined) return new ApiClient({ adminUrl: local.adminUrl, token })
+  if (local !== undefined) return new ApiClient({ ...local, token })
   if (url === undefined && servers.length > 0) throw severalServers(servers, { io, output })
   if (url === undefined) {
     throw new CarpoolError(

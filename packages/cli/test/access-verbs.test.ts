@@ -20,9 +20,13 @@ t.test('a token goes to stdout alone, and what there is to know of it to stderr'
   t.match(await runCommand(argv, { env }), {
     exitCode: 0,
     stdout: 'cpt_x\n',
-    stderr: `Token ${ID} of acme for deploy, read, until ${AT}. It is shown only now.\n`,
+    stderr: `Token ${ID} of acme for deploy, read, until ${AT}, at ${plane.url}. It is shown only now.\n`,
   })
-  t.strictSame(JSON.parse((await runCommand([...argv, '--json'], { env })).stdout), { ...info, token: 'cpt_x' })
+  t.strictSame(JSON.parse((await runCommand([...argv, '--json'], { env })).stdout), {
+    ...info,
+    token: 'cpt_x',
+    server: plane.url,
+  })
   t.strictSame(plane.asked[0], { request: 'POST /v1/tokens', body: { owner: 'acme', scopes: ['deploy', 'read'], days: 30 } })
 })
 
@@ -38,8 +42,9 @@ t.test('tokens are listed and revoked, also by the token itself, which is not se
     /^ID {16}OWNER {2}SCOPES {7}CREATED {19}EXPIRES {19}LAST USED\n0123456789abcdef {2}acme {3}deploy,read {2}.* never .* never\n/,
   )
   t.strictSame(JSON.parse((await runCommand(['token', 'list', '--json'], { env })).stdout), tokens)
-  t.match(await runCommand(['token', 'revoke', ID], { env }), { exitCode: 0, stdout: `Revoked ${ID}.\n` })
-  t.match(await runCommand(['token', 'revoke', `cpt_${ID}_secret`, '--json'], { env }), { stdout: `{"revoked":"${ID}"}\n` })
+  t.match(await runCommand(['token', 'revoke', ID], { env }), { exitCode: 0, stdout: `Revoked ${ID} at ${plane.url}.\n` })
+  const { stdout: revoked } = await runCommand(['token', 'revoke', `cpt_${ID}_secret`, '--json'], { env })
+  t.strictSame(JSON.parse(revoked), { revoked: ID, server: plane.url })
   t.notMatch(JSON.stringify(plane.asked), 'secret')
 })
 
@@ -48,16 +53,21 @@ t.test('the value of a secret comes from stdin, without the end of its line', as
   const path = 'PUT /v1/functions/shop/secrets/API_KEY'
   const { plane, env } = await start(t, { [path]: { ...info, revision: ID } })
   const set = (stdin: string, ...more: string[]) => runCommand(['secret', 'set', 'shop', 'API_KEY', ...more], { env, stdin })
-  t.match(await set('a value\n'), { exitCode: 0, stdout: `Set API_KEY of shop: revision ${ID} has it.\n`, stderr: '' })
+  t.match(await set('a value\n'), {
+    exitCode: 0,
+    stdout: `Set API_KEY of shop at ${plane.url}: revision ${ID} has it.\n`,
+    stderr: '',
+  })
   await set('two\nlines\r\n', '--owner', 'acme')
-  t.match(await set('', '--value', 'given', '--json'), { stdout: `${JSON.stringify({ ...info, revision: ID })}\n` })
+  const { stdout } = await set('', '--value', 'given', '--json')
+  t.strictSame(JSON.parse(stdout), { ...info, revision: ID, server: plane.url })
   t.strictSame(plane.asked, [
     { request: path, body: { value: 'a value' } },
     { request: `${path}?owner=acme`, body: { value: 'two\nlines' } },
     { request: path, body: { value: 'given' } },
   ])
   plane.answers = { [path]: info }
-  t.match(await set('v'), { stdout: 'Set API_KEY of shop: for when it is deployed.\n' })
+  t.match(await set('v'), { stdout: `Set API_KEY of shop at ${plane.url}: for when it is deployed.\n` })
   t.match(await set(''), { exitCode: 2, stderr: /a value for API_KEY is needed/ })
 })
 
@@ -83,7 +93,10 @@ t.test('secrets are listed by key and deleted', async (t) => {
   })
   t.match((await runCommand(['secret', 'list', 'shop'], { env })).stdout, /^KEY {6}CREATED {19}SET\nAPI_KEY {2}2026/)
   t.strictSame(JSON.parse((await runCommand(['secret', 'list', 'shop', '--json'], { env })).stdout), secrets)
-  t.match(await runCommand(['secret', 'delete', 'shop', 'API_KEY'], { env }), { stdout: 'Deleted API_KEY of shop.\n' })
+  const argv = ['secret', 'delete', 'shop', 'API_KEY']
+  t.match(await runCommand(argv, { env }), { stdout: `Deleted API_KEY of shop at ${plane.url}.\n` })
+  const { stdout } = await runCommand([...argv, '--json'], { env })
+  t.strictSame(JSON.parse(stdout), { deleted: 'API_KEY', function: 'shop', server: plane.url })
   plane.answers = { 'GET /v1/functions/shop/secrets': { secrets: [] } }
   t.match(await runCommand(['secret', 'list', 'shop'], { env }), { exitCode: 0, stdout: '', stderr: /carpool secret set shop/ })
 })
@@ -93,12 +106,14 @@ t.test('functions are enabled and disabled', async (t) => {
     'POST /v1/functions/shop/enable': undefined,
     'POST /v1/functions/shop/disable': undefined,
   })
-  t.match(await runCommand(['enable', 'shop'], { env }), { exitCode: 0, stdout: 'Enabled shop.\n' })
-  t.match(await runCommand(['disable', 'shop', '--reason', 'it is slow', '--json'], { env }), { stdout: '{"disabled":"shop"}\n' })
-  await runCommand(['disable', 'shop'], { env })
+  t.match(await runCommand(['enable', 'shop'], { env }), { exitCode: 0, stdout: `Enabled shop at ${plane.url}.\n` })
+  t.match(await runCommand(['disable', 'shop'], { env }), { exitCode: 0, stdout: `Disabled shop at ${plane.url}.\n` })
+  const json = async (...argv: readonly string[]) => JSON.parse((await runCommand([...argv, '--json'], { env })).stdout)
+  t.strictSame(await json('enable', 'shop'), { enabled: 'shop', server: plane.url })
+  t.strictSame(await json('disable', 'shop', '--reason', 'it is slow'), { disabled: 'shop', server: plane.url })
   t.strictSame(
     plane.asked.map(({ body }) => body),
-    [undefined, { reason: 'it is slow' }, {}],
+    [undefined, {}, undefined, { reason: 'it is slow' }],
   )
 })
 

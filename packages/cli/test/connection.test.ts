@@ -31,17 +31,17 @@ t.test('a server of this machine is reached by either of its URLs, without a tok
 })
 
 t.test('a token meant for another server does not hide the right one, but one on the command line counts', async (t) => {
-  const { env } = await startAnnounced(t)
+  const { env, plane } = await startAnnounced(t)
   t.equal((await runCommand(['list'], { env: { ...env, CARPOOL_TOKEN: 'other' } })).exitCode, 0)
   t.match(await runCommand(['list', '--token', 'other'], { env }), {
     exitCode: 1,
-    stderr: 'carpool: The token is not right.\n',
+    stderr: `carpool: The token is not right. (server: ${plane.url})\n`,
   })
 })
 
 t.test('a token that was made for somebody says as who one acts, also on the machine of the server', async (t) => {
   const { env, plane } = await startAnnounced(t)
-  const refused = { exitCode: 1, stderr: 'carpool: The token is not right.\n' }
+  const refused = { exitCode: 1, stderr: `carpool: The token is not right. (server: ${plane.url})\n` }
   t.match(await runCommand(['list'], { env: { ...env, CARPOOL_TOKEN: 'cpt_1_x' } }), refused)
   t.match(await runCommand(['list', '--url', plane.url], { env: { ...env, CARPOOL_TOKEN: 'cpt_1_x' } }), refused)
   const other = { ...env, CARPOOL_TOKEN: 'cpt_1_x', CARPOOL_URL: 'https://carpool.example' }
@@ -97,8 +97,8 @@ t.test('of several servers the one of the folder is meant', async (t) => {
   const functionsIn = async (cwd: string) => (await runCommand(['list', '--json'], { env, cwd })).stdout
   t.match(await functionsIn('/work/other'), '"name":"of-0"')
   for (const cwd of ['/work/app', '/work/app/src']) t.match(await functionsIn(cwd), '"name":"of-1"')
-  t.equal((await runCommand(['delete', 'of-1'], { env, cwd: '/work/app' })).exitCode, 0)
-  t.notOk(planes[1]?.functions.has('of-1'))
+  const { stdout } = await runCommand(['delete', 'of-1', '--json'], { env, cwd: '/work/app' })
+  t.strictSame(JSON.parse(stdout), { deleted: 'of-1', server: planes[1]?.url })
 })
 
 t.test('if the folder does not tell, they are listed and nothing is done', async (t) => {
@@ -179,6 +179,12 @@ t.test('who names one of several gets that one, by flag or environment, whatever
     }
   }
   t.equal((await runCommand(['list', '--url', 'http://127.0.0.1:9'], { env, cwd: '/work/one' })).exitCode, 1, 'and no other')
+})
+
+t.test('what is called is named by its URL on a server of this machine', async (t) => {
+  const { env } = await startSeveral(t, '/work/one')
+  const { stderr } = await runCommand(['invoke', 'of-0', '--path', 'a?b=c'], { env })
+  t.equal(stderr, 'Calling http://127.0.0.1:8080/of-0/a?b=c\n')
 })
 
 t.test('if no server runs here, the error says how to start one', async (t) => {

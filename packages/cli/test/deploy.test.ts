@@ -55,11 +55,11 @@ t.test('the config file counts where no flag is given', async (t) => {
   t.strictSame(plane.deploys[0]?.env, { A: 'config', B: 'flag' })
 })
 
-t.test('deploy --json prints what the server tells of the function', async (t) => {
+t.test('deploy --json prints what the server tells of the function, and which server it is', async (t) => {
   const { plane, deploy } = await start(t)
   const folder = join(t.testdir({ hello: { 'index.ts': HELLO } }), 'hello')
   const { stdout } = await deploy(folder, '--json')
-  t.strictSame(JSON.parse(stdout), infoOf('hello', plane.deploys[0]))
+  t.strictSame(JSON.parse(stdout), { ...infoOf('hello', plane.deploys[0]), server: plane.url })
 })
 
 t.test('a function that does not build is not sent, and the error names file and line', async (t) => {

@@ -49,19 +49,22 @@ t.test('delete takes a function down', async (t) => {
   const plane = await startControlPlane(t)
   const env = { CARPOOL_URL: plane.url, CARPOOL_TOKEN: TOKEN }
   for (const name of ['a', 'b']) plane.functions.set(name, infoOf(name))
-  t.match(await runCommand(['delete', 'a'], { env }), { exitCode: 0, stdout: 'Deleted a.\n', stderr: '' })
-  t.match(await runCommand(['delete', 'b', '--json'], { env }), { exitCode: 0, stdout: '{"deleted":"b"}\n', stderr: '' })
+  t.match(await runCommand(['delete', 'a'], { env }), { exitCode: 0, stdout: `Deleted a at ${plane.url}.\n`, stderr: '' })
+  const { stdout, stderr } = await runCommand(['delete', 'b', '--json'], { env })
+  t.strictSame(JSON.parse(stdout), { deleted: 'b', server: plane.url })
+  t.equal(stderr, '')
   t.equal(plane.functions.size, 0)
 })
 
-t.test('what the server refuses is told in its words, with exit code 1', async (t) => {
+t.test('what the server refuses is told in its words, and which server it was, with exit code 1', async (t) => {
   const plane = await startControlPlane(t)
   const env = { CARPOOL_URL: plane.url, CARPOOL_TOKEN: TOKEN }
   const failed = await runCommand(['delete', 'none', '--json'], { env })
   t.equal(failed.exitCode, 1)
-  t.equal(failed.stderr, 'carpool: There is no function none.\n')
+  const detail = `There is no function none. (server: ${plane.url})`
+  t.equal(failed.stderr, `carpool: ${detail}\n`)
   t.match(JSON.parse(failed.stdout), {
-    error: { type: 'urn:carpool:error:not-found', status: 404, code: 'not-found', detail: 'There is no function none.' },
+    error: { type: 'urn:carpool:error:not-found', status: 404, code: 'not-found', detail },
   })
 })
 
@@ -75,7 +78,7 @@ t.test('a name that cannot be one is refused before it is sent', async (t) => {
   ]) {
     const { exitCode, stderr } = await runCommand(argv, { env })
     t.equal(exitCode, 1)
-    t.match(stderr, 'is no function name')
+    t.match(stderr, /^carpool: .* is no function name/)
   }
   t.strictSame([...plane.invocations, ...plane.logQueries], [])
 })

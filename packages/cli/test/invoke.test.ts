@@ -17,7 +17,7 @@ const base64 = (text: string) => Buffer.from(text).toString('base64')
 t.test('without options it is a GET of the root', async (t) => {
   const { plane, invoke, lastRequest } = await start(t)
   plane.answer = { ...plane.answer, bodyBase64: base64('hi') }
-  t.match(await invoke([]), { exitCode: 0, stdout: 'hi', stderr: '' })
+  t.match(await invoke([]), { exitCode: 0, stdout: 'hi', stderr: `Calling hello at ${plane.url}\n` })
   t.strictSame(lastRequest(), { method: 'GET', path: '/', headers: [], bodyBase64: '' })
 })
 
@@ -78,6 +78,7 @@ t.test('--json tells the whole answer, with a body that is no text in base64', a
     status: 201,
     headers: [['x-a', '1']],
     body: 'ü',
+    server: plane.url,
   })
   plane.answer = { ...plane.answer, bodyBase64: Buffer.from([0xff]).toString('base64') }
   t.match(JSON.parse((await invoke(['--json'])).stdout), { bodyBase64: '/w==', body: undefined })
@@ -88,7 +89,7 @@ t.test('a function that failed gives exit code 1 and says why', async (t) => {
   const problem = problemOfOutcome('exception', 'The function threw: boom', 'inv-1')
   plane.answer = { outcome: 'exception', status: 500, headers: [], bodyBase64: base64(JSON.stringify(problem)), problem }
   const plain = await invoke([])
-  t.match(plain, { exitCode: 1, stderr: 'carpool: The function threw: boom\n' })
+  t.match(plain, { exitCode: 1, stderr: /^Calling .*\ncarpool: The function threw: boom\n$/ })
   t.strictSame(JSON.parse(plain.stdout), problem)
   const json = await invoke(['--json'])
   t.match(json, { exitCode: 1, stderr: 'carpool: The function threw: boom\n' })
@@ -98,7 +99,7 @@ t.test('a function that failed gives exit code 1 and says why', async (t) => {
 t.test('an answer of 500 or more gives exit code 1, one below does not', async (t) => {
   const { plane, invoke } = await start(t)
   plane.answer = { ...plane.answer, status: 503 }
-  t.match(await invoke([]), { exitCode: 1, stderr: 'carpool: The function answered with status 503.\n' })
+  t.match(await invoke([]), { exitCode: 1, stderr: /^Calling .*\ncarpool: The function answered with status 503\.\n$/ })
   plane.answer = { ...plane.answer, status: 499 }
-  t.match(await invoke([]), { exitCode: 0, stderr: '' })
+  t.match(await invoke([]), { exitCode: 0, stderr: /^Calling .*\n$/ })
 })

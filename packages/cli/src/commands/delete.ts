@@ -5,7 +5,8 @@ export const deleteVerb: Verb<ConnectionOptions> = {
   define: (command) => addConnectionOptions(command),
 
   async run({ args: [name = ''], options, io, output }) {
-    await connect(options, { io, output }).delete(name)
-    output.answer({ deleted: name }, `Deleted ${name}.`)
+    const client = connect(options, { io, output })
+    await client.delete(name)
+    output.answer({ deleted: name, server: client.adminUrl }, `Deleted ${name} at ${client.adminUrl}.`)
   },
 }

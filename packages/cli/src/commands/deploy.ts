@@ -15,7 +15,7 @@ export const deploy: Verb<ConnectionOptions & DeploymentOptions & OwnerOption> =
     const client = connect(options, { io, output })
     const { name, request } = await buildDeployment(path, options)
     const deployed = await client.deploy(name, request, options.owner)
-    output.answer(deployed, deployedText(deployed))
+    output.answer({ ...deployed, server: client.adminUrl }, deployedText(deployed))
     if (deployed.reason !== undefined) output.warn(`${name} stays disabled because ${deployed.reason}.`)
   },
 }

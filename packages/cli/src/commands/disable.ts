@@ -16,7 +16,8 @@ export const disable: Verb<DisableOptions> = {
   },
 
   async run({ args: [name = ''], options: { reason, ...options }, io, output }) {
-    await connect(options, { io, output }).disable(name, reason === undefined ? {} : { reason })
-    output.answer({ disabled: name }, `Disabled ${name}.`)
+    const client = connect(options, { io, output })
+    await client.disable(name, reason === undefined ? {} : { reason })
+    output.answer({ disabled: name, server: client.adminUrl }, `Disabled ${name} at ${client.adminUrl}.`)
   },
 }

@@ -8,7 +8,8 @@ export const enable: Verb<ConnectionOptions> = {
   },
 
   async run({ args: [name = ''], options, io, output }) {
-    await connect(options, { io, output }).enable(name)
-    output.answer({ enabled: name }, `Enabled ${name}.`)
+    const client = connect(options, { io, output })
+    await client.enable(name)
+    output.answer({ enabled: name, server: client.adminUrl }, `Enabled ${name} at ${client.adminUrl}.`)
   },
 }

@@ -1,4 +1,5 @@
-import type { HeaderList, InvokeResponse } from '@carpool/core'
+import { checkFunctionName, type HeaderList, type InvokeResponse } from '@carpool/core'
+import type { ApiClient } from '../api-client.ts'
 import { addConnectionOptions, connect, type ConnectionOptions } from '../connection.ts'
 import { headers } from '../option-parsers.ts'
 import { readRequestData, textOf, withContentType } from '../request-data.ts'
@@ -29,13 +30,15 @@ export const invoke: Verb<InvokeOptions> = {
   async run({ args: [name = ''], options, io, output }) {
     const client = connect(options, { io, output })
     const body = options.data === undefined ? Buffer.alloc(0) : await readRequestData(options.data, io)
+    const path = options.path.startsWith('/') ? options.path : `/${options.path}`
+    if (!output.json) output.note(`Calling ${addressOf(checkFunctionName(name), path, client)}`)
     const response = await client.invoke(name, {
       method: options.method?.toUpperCase() ?? (options.data === undefined ? 'GET' : 'POST'),
-      path: options.path.startsWith('/') ? options.path : `/${options.path}`,
+      path,
       headers: withContentType(options.header ?? [], body),
       bodyBase64: body.toString('base64'),
     })
-    if (output.json) output.answer(documentOf(response), '')
+    if (output.json) output.answer({ ...documentOf(response), server: client.adminUrl }, '')
     else output.raw(Buffer.from(response.bodyBase64, 'base64'))
     const failure = failureOf(response)
     if (failure === undefined) return 0
@@ -44,13 +47,18 @@ export const invoke: Verb<InvokeOptions> = {
   },
 }
 
+/** What is called: the URL of the function where it is known, although the call itself goes through the control plane. */
+function addressOf(name: string, path: string, { dataUrl, adminUrl }: ApiClient): string {
+  return dataUrl === undefined ? `${name} at ${adminUrl}` : `${dataUrl}/${name}${path}`
+}
+
 function failureOf({ outcome, status, problem }: InvokeResponse): string | undefined {
   if (outcome !== 'ok') return problem?.detail ?? `The invocation ended with ${outcome}.`
   return status >= 500 ? `The function answered with status ${status}.` : undefined
 }
 
 /** The answer with its body as text, unless it is none. */
-function documentOf({ bodyBase64, ...response }: InvokeResponse): unknown {
+function documentOf({ bodyBase64, ...response }: InvokeResponse): object {
   const body = textOf(Buffer.from(bodyBase64, 'base64'))
   return { ...response, ...(body === undefined ? { bodyBase64 } : { body }) }
 }

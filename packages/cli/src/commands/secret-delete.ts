@@ -9,7 +9,9 @@ export const secretDelete: Verb<ConnectionOptions & OwnerOption> = {
   },
 
   async run({ args: [functionName = '', key = ''], options: { owner, ...options }, io, output }) {
-    await connect(options, { io, output }).deleteSecret(functionName, key, owner)
-    output.answer({ deleted: key, function: functionName }, `Deleted ${key} of ${functionName}.`)
+    const client = connect(options, { io, output })
+    await client.deleteSecret(functionName, key, owner)
+    const { adminUrl: server } = client
+    output.answer({ deleted: key, function: functionName, server }, `Deleted ${key} of ${functionName} at ${server}.`)
   },
 }

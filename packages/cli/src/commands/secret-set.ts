@@ -26,6 +26,7 @@ export const secretSet: Verb<SecretSetOptions> = {
     const client = connect(options, { io, output })
     const info = await client.setSecret(functionName, key, value ?? (await readSecretValue(key, io)), owner)
     const where = info.revision === undefined ? 'for when it is deployed' : `revision ${info.revision} has it`
-    output.answer(info, `Set ${key} of ${functionName}: ${where}.`)
+    const { adminUrl: server } = client
+    output.answer({ ...info, server }, `Set ${key} of ${functionName} at ${server}: ${where}.`)
   },
 }

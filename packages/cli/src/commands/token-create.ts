@@ -27,10 +27,13 @@ export const tokenCreate: Verb<TokenCreateOptions> = {
 
   async run({ options: { owner, scope, days, ...options }, io, output }) {
     const request = { owner, scopes: scope, ...(days !== undefined && { days }) }
-    const created = await connect(options, { io, output }).createToken(request)
-    output.answer(created, created.token)
+    const client = connect(options, { io, output })
+    const created = await client.createToken(request)
+    output.answer({ ...created, server: client.adminUrl }, created.token)
     const end = created.expiresAt === undefined ? '' : `, until ${created.expiresAt}`
-    if (!output.json) output.note(`Token ${created.id} of ${owner} for ${created.scopes.join(', ')}${end}. It is shown only now.`)
+    if (output.json) return
+    const what = `Token ${created.id} of ${owner} for ${created.scopes.join(', ')}${end}`
+    output.note(`${what}, at ${client.adminUrl}. It is shown only now.`)
   },
 }
 

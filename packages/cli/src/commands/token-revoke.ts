@@ -7,7 +7,8 @@ export const tokenRevoke: Verb<ConnectionOptions> = {
   async run({ args: [given = ''], options, io, output }) {
     // Who has the token itself at hand need not look for its id, and it is not sent.
     const id = /^cpt_([0-9a-f]+)_/.exec(given)?.[1] ?? given
-    await connect(options, { io, output }).revokeToken(id)
-    output.answer({ revoked: id }, `Revoked ${id}.`)
+    const client = connect(options, { io, output })
+    await client.revokeToken(id)
+    output.answer({ revoked: id, server: client.adminUrl }, `Revoked ${id} at ${client.adminUrl}.`)
   },
 }
