@@ -35,3 +35,6 @@ function countText(instances: Measurement['instances']): string {
   const last = Math.max(...instances.map((instance) => instance.last))
   return first === last ? String(first) : `${first}-${last}`
 }
+
+/** Those that a reader of the whole needs: the others are for looking into one run. */
+export const README_COLUMNS = COLUMNS.filter(({ title }) => !['instance', 'invocation', 'failed'].includes(title))

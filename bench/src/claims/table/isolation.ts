@@ -1,0 +1,60 @@
+import { lower, never, told, type BenchDocument, type Claim } from '../claim.ts'
+import { whole } from '../words.ts'
+
+interface Results {
+  readonly rows: ReadonlyArray<{ readonly verdict: string }>
+  /** Names of checks that failed, but for the neighbour's latency. */
+  readonly wrong: readonly string[]
+  /** Attacks that slow the neighbour beyond the aim. */
+  readonly slowed: number
+  /** In Markdown. */
+  readonly table: string
+}
+
+function countsOf({ results }: BenchDocument): { run: number; skipped: number; wrong: number; slowed: number } {
+  const { rows, wrong, slowed } = results as Results
+  const skipped = rows.filter(({ verdict }) => verdict === 'skipped').length
+  return { run: rows.length - skipped, skipped, wrong: wrong.length, slowed }
+}
+
+/** What README, SECURITY.md and docs/isolation.md say of the attacks. */
+export const ISOLATION_CLAIMS: readonly Claim[] = [
+  {
+    name: 'attacks',
+    bench: 'isolation',
+    read: (document) => {
+      const { run, skipped } = countsOf(document)
+      return { text: `${run} attacks`, figures: { attacks: told(run), skipped: told(skipped) } }
+    },
+  },
+  {
+    name: 'isolation',
+    bench: 'isolation',
+    verdicts: /^isolation/,
+    read: (document) => {
+      const { wrong, slowed } = countsOf(document)
+      const verdict = wrong === 0 ? 'no answer wrong, nothing leaks' : `${whole(wrong)} checks fail`
+      return {
+        text: `${verdict}; in ${slowed} of them the neighbour's p99 is above the aim of twice what it is alone, or 25 ms more`,
+        figures: { 'checks that fail': never(wrong), 'neighbour slowed': lower(slowed, { noise: 0.2, noiseBy: 5 }) },
+      }
+    },
+  },
+  {
+    name: 'isolation-summary',
+    bench: 'isolation',
+    read: (document) => {
+      const { run, skipped, wrong, slowed } = countsOf(document)
+      const verdict =
+        wrong + slowed === 0
+          ? 'All were as they should be.'
+          : `**Not as they should be**: ${whole(wrong)} checks, and the neighbour's p99 beside ${slowed} of the attacks.`
+      return { text: `${run} cases, ${skipped} skipped. ${verdict}`, figures: {} }
+    },
+  },
+  {
+    name: 'isolation-table',
+    bench: 'isolation',
+    read: ({ results }) => ({ text: `\n\n${(results as Results).table}\n\n`, figures: {} }),
+  },
+]

@@ -1,0 +1,40 @@
+import { spawn } from 'node:child_process'
+import { createInterface } from 'node:readline'
+import { repositoryPath } from './repository.ts'
+import { progress } from './report.ts'
+
+/** What came of a run of tests. */
+export interface TapRun {
+  readonly passed: number
+  /** The names of the checks that failed. */
+  readonly failed: readonly string[]
+}
+
+/** Runs tests with tap, one file after the other, and tells on stderr what fails. @throws Error if tap does not come to its end */
+export async function runTap(files: readonly string[], env: Readonly<Record<string, string>> = {}): Promise<TapRun> {
+  const args = [repositoryPath('node_modules/.bin/tap'), '--jobs=1', '--timeout=1800', '--reporter=tap', ...files]
+  const child = spawn(process.execPath, args, {
+    cwd: repositoryPath(''),
+    env: { ...process.env, ...env },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  const ended = new Promise<string>((resolve, reject) => {
+    child.once('error', reject)
+    child.once('close', (code, signal) => resolve(signal ?? `exit code ${code}`))
+  })
+  const failed: string[] = []
+  let total: { readonly pass?: number } | undefined
+  for await (const line of createInterface({ input: child.stdout })) {
+    // A test that has failed checks in it has its time behind its name.
+    const name = line.includes(' # time=') ? undefined : /^\s+not ok \d+ - (.*)$/.exec(line)?.[1]
+    if (name !== undefined) {
+      failed.push(name)
+      progress(`  not ok: ${name}`)
+    }
+    const counts = /^# \{ (.*) \}$/.exec(line)?.[1]
+    if (counts !== undefined) total = { pass: Number(/pass: (\d+)/.exec(counts)?.[1] ?? 0) }
+  }
+  const end = await ended
+  if (total?.pass === undefined) throw new Error(`tap did not come to its end: ${end}.`)
+  return { passed: total.pass, failed }
+}
