@@ -3,6 +3,8 @@
 // npm leaves an optional package that its registry does not have out of package-lock.json, and `npm ci` then refuses the file because it is
 // not complete. Registries that mirror only some platforms lack those of the others. This adds what is missing, with the version that is
 // asked for and the platform that the name tells; npm installs none of them on another platform.
+//
+// Packages run on the Node.js that is installed with them, whichever one runs npm: without their `engines`, npm has nothing to warn of.
 import { readFileSync, writeFileSync } from 'node:fs'
 
 const LOCKFILE = new URL('../package-lock.json', import.meta.url)
@@ -47,5 +49,6 @@ for (const { optionalDependencies = {}, dev } of Object.values(lock.packages)) {
     console.log(`added ${name}`)
   }
 }
+for (const entry of Object.values(lock.packages)) delete entry.engines
 lock.packages = Object.fromEntries(Object.entries(lock.packages).toSorted(([a], [b]) => (a < b ? -1 : 1)))
 writeFileSync(LOCKFILE, `${JSON.stringify(lock, null, 2)}\n`)

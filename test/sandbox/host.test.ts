@@ -14,10 +14,7 @@ if (process.platform !== 'linux') {
 
 const found = await doctor()
 /** Marks what needs layers that this machine may not have. */
-const needs = (...layers: readonly string[]): { readonly skip: string | false } => {
-  const missing = layers.filter((name) => found.layer(name).state === 'unavailable')
-  return { skip: missing.length > 0 && `this machine does not have ${missing.join(', ')}` }
-}
+const needs = (...layers: readonly string[]): { readonly skip: string | false } => ({ skip: found.skipWithout(...layers) })
 
 const HELLO = `export default { fetch: () => new Response('hello') }`
 const BUSY = `export default { fetch() { const end = Date.now() + 1500; let n = 0; for (let i = 0; i < 3e8; i++) n += i; return new Response(String(n)) } }`

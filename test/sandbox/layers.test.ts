@@ -26,7 +26,8 @@ t.test('without any layer all of it can be done, or the rest would show nothing'
   t.strictSame(done[''], attempts)
 })
 
-const lacks = Object.keys(missing).length > 0 && `this machine does not have ${Object.keys(missing).join(', ')}`
+const reasons = LAYER_NAMES.flatMap((name) => (missing[name] === undefined ? [] : [`no ${name}: ${missing[name]}`]))
+const lacks = reasons.length > 0 && `${reasons.join(' ')} carpool doctor says what would bring each.`
 
 t.test('with all layers none of it can be done', { skip: lacks }, async (t) => {
   t.strictSame(done[present.join()], [])

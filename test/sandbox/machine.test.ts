@@ -8,7 +8,7 @@ import { doctor } from './support/doctor.ts'
 
 const here = await doctor()
 const MAIN = ['permission', 'rlimits', 'network-namespace', 'mount-namespace', 'pid-namespace']
-const skip = MAIN.some((name) => here.layer(name).state === 'unavailable') && 'bubblewrap does not work on this machine'
+const skip = here.skipWithout(...MAIN)
 const isRoot = process.getuid?.() === 0
 
 /** A machine where nobody may make user namespaces, as many are set up. */

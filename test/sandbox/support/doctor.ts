@@ -9,6 +9,8 @@ export interface Found extends Examination, Finished {
   readonly ok: boolean
   isOn(layer: string): boolean
   layer(name: string): LayerReport
+  /** For tests that need layers: why this machine does not have them and what would bring them; `false` if it has them all. */
+  skipWithout(...layers: readonly string[]): string | false
 }
 
 /** Runs `carpool doctor` on any free ports. */
@@ -21,5 +23,14 @@ export async function doctor(flags: readonly string[] = [], options: CleanOption
     if (report === undefined) throw new Error(`There is no layer ${name}.`)
     return report
   }
-  return { ...examination, ...finished, layer, isOn: (name) => layer(name).state === 'on' }
+  return {
+    ...examination,
+    ...finished,
+    layer,
+    isOn: (name) => layer(name).state === 'on',
+    skipWithout: (...layers) => {
+      const missing = layers.map(layer).filter(({ state }) => state === 'unavailable')
+      return missing.length > 0 && `no ${missing.map(({ name, why, remedy }) => `${name}: ${why} ${remedy}`).join(' No ')}`
+    },
+  }
 }
