@@ -53,7 +53,7 @@ t.test('it does not where they are not, and says which, why, and how to get them
   const { error } = JSON.parse(stdout) as { error: { code: string; detail: string } }
   t.equal(error.code, 'sandbox-unavailable')
   for (const name of ['network-namespace', 'mount-namespace', 'pid-namespace']) t.match(error.detail, `${name} (It was tried`)
-  t.match(error.detail, 'Install bubblewrap')
+  t.match(error.detail, 'bubblewrap may not do it here: docs/sandbox.md says how to let it.')
   t.match(stderr, /^carpool: /m)
 })
 

@@ -1,18 +1,20 @@
 import { basename } from 'node:path'
+import { bubblewrapProblem } from './bubblewrap-problem.ts'
 import { createCage, type Cage } from './cage.ts'
-import type { CagePlan } from './cage-plan.ts'
+import { usesBubblewrap, type CagePlan } from './cage-plan.ts'
 import { candidates } from './candidates.ts'
 import { prepareHostGroups, type GroupLimits, type HostGroups } from './cgroup/host-groups.ts'
 import type { Controller } from './cgroup/own-groups.ts'
 import { findTools } from './find-tools.ts'
 import { JUDGES, PERMISSION_ATTEMPTS, SYSTEM_ATTEMPTS, type Evidence } from './judge.ts'
 import { LAYER_NAMES, LAYERS, type LayerName, type LayerReport } from './layers.ts'
-import { obstacles, type Obstacle } from './obstacles.ts'
+import { obstacles, type Obstacle, type Surroundings } from './obstacles.ts'
 import type { Canaries } from './probe/attempts.ts'
 import { openCanaries } from './probe/canaries.ts'
 import { ownFacts } from './probe/facts.ts'
 import { PROBE_FOLDERS, runProbe, type ProbeResult } from './probe/run-probe.ts'
 import { unreadableBy } from './readable-by.ts'
+import { remedyOf } from './remedy-of.ts'
 import { seccompFilter } from './seccomp/filter.ts'
 import { sharedLibraries } from './shared-libraries.ts'
 
@@ -54,16 +56,20 @@ const USER_TASKS = 16_384
 export async function detectLayers(options: SandboxOptions): Promise<Sandbox> {
   const { isOff, nodePath, folders, hostUid, limits, onlyLooks, onProblem } = options
   const groups = isOff ? undefined : prepareHostGroups(limits, undefined, onlyLooks)
-  const tools = findTools()
   const filter = seccompFilter(process.arch)
+  const serverUid = process.getuid?.()
+  const unreadable = unreadableBy(hostUid, [nodePath, ...folders, ...PROBE_FOLDERS])
+  const hasOwnUser = serverUid === 0 && hostUid !== 0 && unreadable === undefined
+  const { tools, bubblewrapProblem } = isOff ? { tools: findTools() } : await soundTools(hasOwnUser ? hostUid : undefined)
   const missing = obstacles({
     isOff,
     platform: process.platform,
     tools,
+    bubblewrapProblem,
     hasFilter: filter !== undefined,
-    serverUid: process.getuid?.(),
+    serverUid,
     hostUid,
-    unreadable: unreadableBy(hostUid, [nodePath, ...folders, ...PROBE_FOLDERS]),
+    unreadable,
     missingGroups: groups?.missing ?? new Map(),
   })
   const best: CagePlan = {
@@ -71,7 +77,7 @@ export async function detectLayers(options: SandboxOptions): Promise<Sandbox> {
     tools,
     folders: [...folders, ...PROBE_FOLDERS],
     libraries: sharedLibraries(),
-    serverUid: process.getuid?.(),
+    serverUid,
     uid: hostUid,
     userTasks: USER_TASKS,
     ownProc: true,
@@ -84,6 +90,14 @@ export async function detectLayers(options: SandboxOptions): Promise<Sandbox> {
     // Hosts have no use for the probe.
     cage: createCage({ ...plan, folders }, parts),
   }
+}
+
+/** @param uid who is to run them; undefined: the user of the server */
+async function soundTools(uid: number | undefined): Promise<Pick<Surroundings, 'tools' | 'bubblewrapProblem'>> {
+  const { bubblewrap, ...others } = findTools()
+  const problem = bubblewrap === undefined ? undefined : await bubblewrapProblem(bubblewrap, uid)
+  const isSound = bubblewrap !== undefined && problem === undefined
+  return { tools: isSound ? { ...others, bubblewrap } : others, bubblewrapProblem: problem }
 }
 
 /** What came of trying plans. */
@@ -99,9 +113,13 @@ async function tryPlans(best: CagePlan, groups: HostGroups | undefined, options:
   const opened = await openCanaries()
   const complaints = new Map<LayerName, string>()
   try {
+    let isStuck = false
     for (const plan of candidates(best)) {
+      // Who hangs once hangs in other ways too, and a server is waiting.
+      if (isStuck && usesBubblewrap(plan)) continue
       const result = await tryPlan(plan, groups, options, opened.canaries)
       if ('evidence' in result) return { plan, evidence: result.evidence, complaints }
+      isStuck ||= result.isLate === true
       for (const name of plan.wanted) complaints.set(name, result.complaint)
     }
     return { plan: best, evidence: undefined, complaints }
@@ -115,7 +133,7 @@ async function tryPlan(
   groups: HostGroups | undefined,
   { nodePath, nodeFlags }: SandboxOptions,
   canaries: Canaries,
-): Promise<{ readonly evidence: Evidence } | { readonly complaint: string }> {
+): Promise<{ readonly evidence: Evidence } | { readonly complaint: string; readonly isLate?: boolean }> {
   const cage = createCage(plan, groups && { groups })
   const mayReadItself = PROBE_FOLDERS.map((folder) => `--allow-fs-read=${folder}*`)
   const [system, permission] = await Promise.all([
@@ -154,15 +172,24 @@ function reportOf(
   name: LayerName,
   { plan, evidence, complaints, obstacle }: Trial & { readonly obstacle: Obstacle | undefined },
 ): LayerReport {
-  const report = (state: LayerReport['state'], why: string): LayerReport => ({ name, state, why, ...LAYERS[name] })
-  if (obstacle?.state === 'off') return report('off', obstacle.why)
+  const report = (state: LayerReport['state'], why: string, remedy?: string): LayerReport => ({
+    name,
+    state,
+    why,
+    stops: LAYERS[name].stops,
+    remedy: remedy ?? LAYERS[name].remedy,
+  })
+  if (obstacle?.state === 'off') return report('off', obstacle.why, obstacle.remedy)
+  const complaint = complaints.get(name)
+  const remedy = complaint === undefined ? undefined : remedyOf(name, complaint)
   if (evidence !== undefined) {
     const { holds, why } = JUDGES[name](evidence)
     // Also if somebody else saw to it, as a container or the system's service manager.
     if (holds) return report('on', why)
     const lacksProc = name === 'pid-namespace' && !plan.ownProc
-    if (lacksProc) return report('unavailable', `${why} A fresh /proc could not be mounted: ${complaints.get(name)}`)
+    if (lacksProc) return report('unavailable', `${why} A fresh /proc could not be mounted: ${complaint}`, remedy)
     if (obstacle === undefined && plan.wanted.has(name)) return report('off', why)
   }
-  return report('unavailable', obstacle?.why ?? `It was tried and does not work here: ${complaints.get(name)}`)
+  if (obstacle !== undefined) return report('unavailable', obstacle.why, obstacle.remedy)
+  return report('unavailable', `It was tried and does not work here: ${complaint}`, remedy)
 }

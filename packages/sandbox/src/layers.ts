@@ -42,7 +42,7 @@ export const LAYERS = {
   },
   'seccomp': {
     stops: 'Making sockets or processes, and calling parts of the kernel that a host has no use for.',
-    remedy: 'Install bubblewrap on x86-64 or ARM64, and let it make user namespaces.',
+    remedy: 'Install bubblewrap, and let it make user namespaces.',
   },
   'cgroup-memory': {
     stops: 'Taking the memory that the server and other hosts need.',

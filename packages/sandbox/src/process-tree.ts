@@ -1,3 +1,4 @@
+import type { ChildProcess } from 'node:child_process'
 import { readdirSync, readFileSync } from 'node:fs'
 
 /**
@@ -54,4 +55,16 @@ function statOf(pid: number | 'self'): readonly string[] {
   const stat = readFileSync(`/proc/${pid}/stat`, 'latin1')
   // The second, the program's name, may hold anything but ends with the last parenthesis.
   return stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+}
+
+/** Ends what is left of the group of a process that was started as the leader of one, and listens to it no more. */
+export function killGroup({ pid, stdio }: ChildProcess): void {
+  // Who inherited the other end of a pipe may keep it open for as long as it likes.
+  for (const stream of stdio) stream?.destroy()
+  if (pid === undefined) return
+  try {
+    process.kill(-pid, 'SIGKILL')
+  } catch {
+    // There is nobody left in it.
+  }
 }

@@ -1,11 +1,12 @@
 import t from 'tap'
-import { LAYER_NAMES } from '../src/layers.ts'
+import { BUBBLEWRAP_LAYERS, LAYER_NAMES } from '../src/layers.ts'
 import { obstacles, type Surroundings } from '../src/obstacles.ts'
 
 const GOOD: Surroundings = {
   isOff: false,
   platform: 'linux',
   tools: { sh: '/bin/sh', setpriv: '/usr/bin/setpriv', bubblewrap: '/usr/bin/bwrap' },
+  bubblewrapProblem: undefined,
   hasFilter: true,
   serverUid: 0,
   hostUid: 60_999,
@@ -46,6 +47,27 @@ t.test('without bubblewrap its layers are missing, and with setpriv no others', 
   t.match(found({ tools: { sh: '/bin/sh' } }), {
     'no-new-privileges': 'unavailable: Neither bubblewrap nor setpriv is installed.',
   })
+})
+
+t.test('a bubblewrap that is there and not sound is told as that', async (t) => {
+  const bubblewrapProblem = { why: '/usr/bin/bwrap is there, but it is broken.', remedy: 'Install it anew.' }
+  const tools = { sh: '/bin/sh', setpriv: '/usr/bin/setpriv' }
+  const obstacle = { state: 'unavailable', ...bubblewrapProblem } as const
+  t.strictSame(
+    [...obstacles({ ...GOOD, tools, bubblewrapProblem })],
+    [...BUBBLEWRAP_LAYERS].map((name) => [name, obstacle]),
+  )
+  t.match(found({ tools: { sh: '/bin/sh' }, bubblewrapProblem }), {
+    'no-new-privileges': `unavailable: ${bubblewrapProblem.why}`,
+  })
+})
+
+t.test('whatever is missing comes with what brings it, which is one thing for all layers of bubblewrap', async (t) => {
+  const remedies = (changes: Partial<Surroundings>) =>
+    new Set([...obstacles({ ...GOOD, ...changes }).values()].map(({ remedy }) => remedy))
+  t.strictSame(remedies({ tools: { sh: '/bin/sh' } }), new Set(['Install it: apt install bubblewrap.']))
+  t.strictSame(remedies({ isOff: true }), new Set(['Set sandbox to auto or require.']))
+  t.strictSame(remedies({ hasFilter: false }), new Set(['x86-64 and ARM64 have one.']))
 })
 
 t.test('what else may be missing', async (t) => {

@@ -22,6 +22,19 @@ t.test('a probe that does not run says why', async (t) => {
   t.equal(process.listenerCount(CANARY_SIGNAL), 0)
 })
 
+t.test('one that hangs is given up, also if others hold what it had open', async (t) => {
+  const cage = createCage(planOf(['rlimits'], { tools: findTools(), filter: undefined }))
+  const program = { nodePath: '/bin/sh', nodeArguments: ['-c', 'sleep 600 & wait'] }
+  const result = await runProbe(cage, program, { canaries, attempts: [], tellsFacts: false }, 200)
+  t.strictSame(result, { complaint: 'It did not answer within 0.2 s.', isLate: true })
+  t.equal(process.listenerCount(CANARY_SIGNAL), 0)
+})
+
+t.test('what one complains of is one line without what a terminal obeys', async (t) => {
+  const { complaint = '' } = (await probe('/bin/sh', ['-c', "printf 'a\\n\\033[2Jb\\n' >&2; exit 1"])) as { complaint?: string }
+  t.equal(complaint, 'a b')
+})
+
 t.test('one that answers is believed that it signalled only if the signal came', async (t) => {
   const answering = (line: string): readonly string[] => [
     '-c',

@@ -3,6 +3,8 @@ import { createInterface } from 'node:readline'
 import type { Duplex } from 'node:stream'
 import { fileURLToPath } from 'node:url'
 import type { Cage, CagedProcess } from '../cage.ts'
+import { killGroup } from '../process-tree.ts'
+import { said } from '../said.ts'
 import { CANARY_SIGNAL } from './attempts.ts'
 import type { ProbeAnswer, ProbeOrder } from './messages.ts'
 
@@ -18,7 +20,7 @@ const MAX_COMPLAINT = 4_096
 /** What a probe found out, or why it could not run at all. */
 export type ProbeResult =
   | { readonly answer: ProbeAnswer; readonly groups: readonly string[]; readonly groupFolders: CagedProcess['groups'] }
-  | { readonly complaint: string }
+  | { readonly complaint: string; readonly isLate?: boolean }
 
 export interface ProbeProgram {
   readonly nodePath: string
@@ -26,8 +28,16 @@ export interface ProbeProgram {
   readonly nodeArguments: readonly string[]
 }
 
-/** Starts a program in a cage exactly as a host is started, and has it try what a host should not be able to do. */
-export async function runProbe(cage: Cage, { nodePath, nodeArguments }: ProbeProgram, order: ProbeOrder): Promise<ProbeResult> {
+/**
+ * Starts a program in a cage exactly as a host is started, and has it try what a host should not be able to do.
+ * @param limitMs how long it may take; then it and all that it has started is ended
+ */
+export async function runProbe(
+  cage: Cage,
+  { nodePath, nodeArguments }: ProbeProgram,
+  order: ProbeOrder,
+  limitMs = PROBE_MS,
+): Promise<ProbeResult> {
   let caged: CagedProcess
   try {
     caged = cage.spawn({ nodePath, nodeArguments: [...nodeArguments, PROBE_MAIN] })
@@ -42,9 +52,16 @@ export async function runProbe(cage: Cage, { nodePath, nodeArguments }: ProbePro
   let wasSignalled = false
   const signalled = (): void => void (wasSignalled = true)
   process.on(CANARY_SIGNAL, signalled)
-  const limit = setTimeout(() => caged.kill(), PROBE_MS)
+  let isLate = false
+  let limit: NodeJS.Timeout | undefined
+  const late = new Promise<ProbeResult>((resolve) => {
+    limit = setTimeout(() => {
+      isLate = true
+      resolve({ complaint: `It did not answer within ${limitMs / 1000} s.`, isLate })
+    }, limitMs)
+  })
   try {
-    const result = await Promise.race([answerOf(caged, order), complaintOf(caged)])
+    const result = await Promise.race([answerOf(caged, order), complaintOf(caged), late])
     // A signal that was sent before the answer is here with it.
     await new Promise((resolve) => setTimeout(resolve, 0))
     return wasSignalled ? result : withoutSignal(result)
@@ -52,7 +69,9 @@ export async function runProbe(cage: Cage, { nodePath, nodeArguments }: ProbePro
     process.off(CANARY_SIGNAL, signalled)
     clearTimeout(limit)
     caged.kill()
-    await (child.pid === undefined ? undefined : ended)
+    // What hangs in front of the probe may have started others, and need not end at once.
+    if (isLate) killGroup(child)
+    else await (child.pid === undefined ? undefined : ended)
   }
 }
 
@@ -88,7 +107,7 @@ async function complaintOf(caged: CagedProcess): Promise<ProbeResult> {
     child.once('error', (cause) => resolve({ complaint: codeOf(cause) }))
     child.once('close', (code, signal) => {
       const end = caged.endOf(code, signal)
-      resolve({ complaint: text.trim() || `It ended with ${end.signal ?? `exit code ${end.exitCode}`}.` })
+      resolve({ complaint: said(text) || `It ended with ${end.signal ?? `exit code ${end.exitCode}`}.` })
     })
   })
 }
