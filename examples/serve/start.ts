@@ -2,6 +2,7 @@
  * `npm start`: serves all examples and says what to try. Takes --port, --admin-port and --data, and the environment variables of
  * `carpool serve`.
  */
+import { sandboxSentences } from '@carpool/sandbox'
 import { resolveSettings, startServer, type RunningServer } from '@carpool/server'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
@@ -52,13 +53,14 @@ async function deployAll(server: RunningServer, upstreamUrl: string): Promise<vo
   await Promise.all(TOUR.map(({ functionName }) => deployExample(server, functionName, variables[functionName])))
 }
 
-function printTour({ url }: RunningServer): void {
+function printTour({ url, sandbox }: RunningServer): void {
   const width = Math.max(...TOUR.map(({ functionName }) => functionName.length)) + 2
   console.log(`\nCarpool serves ${TOUR.length} functions in one host process. Try them in another terminal:\n`)
   for (const stop of TOUR) {
     console.log(`  ${stop.functionName.padEnd(width)}${curlLine(url, stop)}`)
     console.log(`  ${' '.repeat(width)}→ ${stop.answer}\n`)
   }
+  console.log(`${sandboxSentences(sandbox).join(' ')}\n`)
   console.log('See them all:    npx carpool list')
   console.log('Deploy yours:    npx carpool deploy <path>')
   console.log('Stop:            Ctrl+C')

@@ -15,6 +15,7 @@ t.test('npm start serves the examples, and what it says to try works', async (t)
       const output = await outputUntil(script, 'Ctrl+C')
       const lines = output.split('\n').filter((line) => line.includes('http'))
       t.equal(lines.length, 7)
+      t.equal(output.split('\n').filter((line) => /^Sandbox: (all 13|\d+ of 13) layers are on\./.test(line)).length, 1)
       const answers = lines.map(async (line) => {
         const { url, ...init } = requestOf(line)
         const response = await fetch(url, init)

@@ -1,3 +1,4 @@
+import { sandboxInfo, sandboxSentences } from '@carpool/sandbox'
 import type { Check, Examination } from '@carpool/server'
 import type { Writable } from 'node:stream'
 import { renderTable, type Column } from './table.ts'
@@ -18,14 +19,9 @@ const LAYER_COLUMNS: readonly Column<Layer>[] = [
 
 /** What was found out about a machine, for people: the checks, the layers of the sandbox, and how to get those that are missing. */
 export function renderExamination({ checks, layers }: Examination, stream: Writable): string {
-  const missing = layers.filter(({ state }) => state !== 'on')
   return [
     renderTable(CHECK_COLUMNS, checks, stream),
     renderTable(LAYER_COLUMNS, layers, stream),
-    ...(missing.length > 0 ? [missing.map(describeMissing).join('\n')] : ['All layers of the sandbox are on.']),
+    sandboxSentences(sandboxInfo(layers)).join('\n'),
   ].join('\n\n')
-}
-
-function describeMissing({ name, state, why, remedy }: Layer): string {
-  return `${name} is ${state}: ${why}\n  ${remedy}`
 }

@@ -1,4 +1,5 @@
 import type { FailedStartsInfo, HostInfo, ScalingDecisionInfo, StatusInfo, StatusSummary } from '@carpool/core'
+import { sandboxSentences } from '@carpool/sandbox'
 import type { Writable } from 'node:stream'
 import { stripVTControlCharacters } from 'node:util'
 import { renderTable, type Column } from './table.ts'
@@ -56,10 +57,11 @@ function summary(status: StatusInfo): string {
   ].join('\n')
 }
 
-function heading({ version, state, reasons, uptimeMs }: StatusSummary): readonly string[] {
+function heading({ version, state, reasons, uptimeMs, sandbox }: StatusSummary): readonly string[] {
   return [
     `Carpool ${version} is ${state.replace('-', ' ')}, up for ${formatMs(uptimeMs)}.`,
     ...reasons.map((reason) => `  ${reason}`),
+    sandboxSentences(sandbox).join(' '),
   ]
 }
 

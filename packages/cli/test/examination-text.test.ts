@@ -12,7 +12,7 @@ t.test('the checks, the layers with what they stop, and nothing to do', async (t
   const text = renderExamination({ checks: CHECKS, layers }, STREAM)
   t.match(text, /^CHECK +STATE +FOUND\nport +warning +Somebody listens there\.\n\nLAYER +STATE +WHAT IT STOPS\n/)
   for (const name of LAYER_NAMES) t.match(text, new RegExp(`^${name} +on +${RegExp.escape(LAYERS[name].stops)}$`, 'm'))
-  t.match(text, /\n\nAll layers of the sandbox are on\.$/)
+  t.match(text, /\n\nSandbox: all 13 layers are on\.$/)
 })
 
 t.test('what is missing comes with why and how to get it', async (t) => {
@@ -24,7 +24,9 @@ t.test('what is missing comes with why and how to get it', async (t) => {
   const text = renderExamination({ checks: [], layers }, STREAM)
   t.match(
     text,
-    `\n\nuser is unavailable: The server is not root.\n  ${LAYERS.user.remedy}\nseccomp is off: It is switched off.\n  `,
+    '\n\nSandbox: 1 of 3 layers are on.' +
+      `\nuser is off: The server is not root. ${LAYERS.user.remedy}` +
+      `\nseccomp is off: It is switched off. ${LAYERS.seccomp.remedy}`,
   )
   t.notMatch(text, 'rlimits is')
 })

@@ -31,6 +31,7 @@ const STATUS: StatusInfo = {
   state: 'ready',
   reasons: [],
   uptimeMs: 90_000,
+  sandbox: { on: 13, total: 13, off: [] },
   cores: 2,
   machineBusyCores: 1.5,
   hosts: [HOST],
@@ -53,6 +54,7 @@ t.test('the summary, the hosts and nothing more', async (t) => {
   t.equal(stderr, '')
   t.matchOnly(stdout.split('\n'), [
     'Carpool 1.2.3 is ready, up for 1.5 min.',
+    'Sandbox: all 13 layers are on.',
     '1300 in flight, 100 of them queued. Refused so far: saturated 123456.',
     '1.50 of 2 cores are busy.',
     '',
@@ -74,6 +76,7 @@ t.test('why a server is not ready, and why hosts do not start', async (t) => {
   t.strictSame(stdout.split('\n'), [
     'Carpool 1.2.3 is not ready, up for 1.5 min.',
     '  No host process is ready.',
+    'Sandbox: all 13 layers are on.',
     '1300 in flight, 100 of them queued. Refused so far: none.',
     '1.50 of 2 cores are busy.',
     'The last 3 starts of hosts failed: exit code 1. The next one is in 4 s.',
@@ -81,6 +84,19 @@ t.test('why a server is not ready, and why hosts do not start', async (t) => {
     'There are no host processes.',
     '',
   ])
+})
+
+t.test('which layers of the sandbox are off is told in one line, to all who may ask, and as JSON', async (t) => {
+  const group = { layers: ['user', 'seccomp'], remedy: 'Install it.' }
+  const sandbox = { on: 11, total: 13, off: [{ ...group, why: 'It is not there.' }] }
+  const { stdout } = await statusOf(t, { sandbox })
+  t.match(stdout, /^Sandbox: 11 of 13 layers are on\. user, seccomp are off: It is not there\. Install it\.$/m)
+  t.match(JSON.parse((await statusOf(t, { sandbox }, '--json')).stdout), { sandbox })
+  const plane = await startControlPlane(t)
+  const { version, state, reasons, uptimeMs } = STATUS
+  plane.status = { version, state, reasons, uptimeMs, sandbox: { ...sandbox, off: [group] } } as unknown as StatusInfo
+  const summary = await runCommand(['status', '--url', plane.url, '--token', TOKEN])
+  t.match(summary.stdout, /^Sandbox: 11 of 13 layers are on\. user, seccomp are off\. Install it\.\n$/m)
 })
 
 t.test('the last decisions come with the figures that led to them', async (t) => {

@@ -79,6 +79,26 @@ export interface ServerInfo {
   readonly adminUrl: string
   /** Empty for who is no admin. */
   readonly hosts: readonly HostInfo[]
+  readonly sandbox: SandboxInfo
+}
+
+/** How much of the sandbox stands around the host processes of a server: found when it started, and true for its life. */
+export interface SandboxInfo {
+  /** How many layers are on, */
+  readonly on: number
+  /** and how many there are. */
+  readonly total: number
+  /** Those that are not on, together where one and the same thing would bring them. */
+  readonly off: readonly MissingLayersInfo[]
+}
+
+export interface MissingLayersInfo {
+  /** Names as in `carpool doctor`. */
+  readonly layers: readonly string[]
+  /** Why they are not on, in sentences for people. Absent for who is no admin: it may name files of the machine. */
+  readonly why?: string
+  /** What would bring them, in sentences for people. */
+  readonly remedy: string
 }
 
 /**
@@ -143,6 +163,7 @@ export interface StatusInfo {
   /** Why it is not ready, in short sentences for people; empty if it is. */
   readonly reasons: readonly string[]
   readonly uptimeMs: number
+  readonly sandbox: SandboxInfo
   /** Cores that this server may use, by its cgroup; may be a fraction. */
   readonly cores: number
   /** Cores of the machine that were busy lately, whoever used them. */
@@ -160,7 +181,7 @@ export interface StatusInfo {
 }
 
 /** What of the status those may see who are no admins: nothing that another owner's functions have a part in. */
-export type StatusSummary = Pick<StatusInfo, 'version' | 'state' | 'reasons' | 'uptimeMs'>
+export type StatusSummary = Pick<StatusInfo, 'version' | 'state' | 'reasons' | 'uptimeMs' | 'sandbox'>
 
 /** Most decisions in a {@link StatusInfo}. */
 export const MAX_DECISIONS = 20
@@ -191,6 +212,8 @@ export interface FailedStartsInfo {
 export interface ReadinessInfo {
   readonly status: ServerState
   readonly reasons: readonly string[]
+  /** It has no part in the status: a server that insists on layers does not start without them. */
+  readonly sandbox: SandboxInfo
 }
 
 /**

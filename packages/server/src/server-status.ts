@@ -1,10 +1,11 @@
 import type { Admission } from '@carpool/admission'
-import type { StatusInfo } from '@carpool/core'
+import type { SandboxInfo, StatusInfo } from '@carpool/core'
 import type { Fleet } from '@carpool/fleet'
 import type { FleetReading, ServerMetrics } from '@carpool/metrics'
 
 export interface ServerStatusParts {
   readonly version: string
+  readonly sandbox: SandboxInfo
   readonly fleet: Fleet
   readonly admission: Admission
   readonly metrics: Pick<ServerMetrics, 'shedCounts'>
@@ -25,12 +26,13 @@ export class ServerStatus {
   }
 
   read(): StatusInfo {
-    const { version, fleet, admission, metrics } = this.#parts
+    const { version, sandbox, fleet, admission, metrics } = this.#parts
     const { cores, busyCores } = fleet.machineLoad
     return {
       version,
       ...this.#state(),
       uptimeMs: Math.round(process.uptime() * 1000),
+      sandbox,
       cores,
       machineBusyCores: busyCores,
       hosts: fleet.hosts,

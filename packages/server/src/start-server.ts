@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { AuditLog } from '@carpool/access'
 import { Admission } from '@carpool/admission'
-import { monotonicClock, type CarpoolError } from '@carpool/core'
+import { monotonicClock, type CarpoolError, type SandboxInfo } from '@carpool/core'
 import { announceServer } from '@carpool/discovery'
 import { Fleet, Machine } from '@carpool/fleet'
 import { FunctionLogs } from '@carpool/function-logs'
@@ -10,6 +10,7 @@ import { createGateway, drain, type GatewayPhase } from '@carpool/gateway'
 import { openLedger } from '@carpool/ledger'
 import { Meter } from '@carpool/metering'
 import { ServerMetrics } from '@carpool/metrics'
+import { sandboxInfo, sandboxSentences } from '@carpool/sandbox'
 import { pino } from 'pino'
 import { bundlePrograms } from './bundle-programs.ts'
 import { createControlPlane } from './control-plane/control-plane.ts'
@@ -38,6 +39,8 @@ export interface RunningServer {
   readonly adminUrl: string
   /** The control plane's bearer token. */
   readonly token: string
+  /** What stands around its host processes. */
+  readonly sandbox: SandboxInfo
   /** Resolves when the hosts are ready; until then calls wait in the queue. Rejects if the server is closed before. */
   readonly ready: Promise<void>
   /** Stops taking requests, lets those in flight end, and ends the host processes. */
@@ -70,6 +73,7 @@ export async function startServer(settings: ServerSettings): Promise<RunningServ
     sandbox.layers.map(({ name, state, why }) => [name, state === 'on' ? state : `${state}: ${why}`]),
   )
   log.info({ layers }, 'sandbox of host processes')
+  const sandboxFacts = sandboxInfo(sandbox.layers)
 
   const dataDir = resolve(settings.data)
   const { token, registry, access } = openData(dataDir, {
@@ -168,7 +172,7 @@ export async function startServer(settings: ServerSettings): Promise<RunningServ
     }),
   })
   const ledgerUnavailable = (): string | undefined => ledger.unavailable
-  const status = new ServerStatus({ version: VERSION, fleet, admission, metrics, ledgerUnavailable })
+  const status = new ServerStatus({ version: VERSION, sandbox: sandboxFacts, fleet, admission, metrics, ledgerUnavailable })
   registry.onRouteChange(({ functionName, previous, current }) => {
     if (previous !== undefined) fleet.retire(previous.id)
     if (current !== undefined) return fleet.published(current)
@@ -222,7 +226,13 @@ export async function startServer(settings: ServerSettings): Promise<RunningServ
       fleet.absolve(functionName)
     },
     isQuarantined: (functionName) => fleet.isQuarantined(functionName),
-    serverInfo: () => ({ version: VERSION, url: urlOf(gateway), adminUrl: urlOf(controlPlane), hosts: fleet.hosts }),
+    serverInfo: () => ({
+      version: VERSION,
+      url: urlOf(gateway),
+      adminUrl: urlOf(controlPlane),
+      hosts: fleet.hosts,
+      sandbox: sandboxFacts,
+    }),
     status: () => status.read(),
     dataUrl: () => urlOf(gateway),
     maxBodyBytes: settings.maxBodyBytes,
@@ -248,6 +258,7 @@ export async function startServer(settings: ServerSettings): Promise<RunningServ
   const ready = fleet.start().then(() => {
     if (status.phase === 'starting') status.phase = 'open'
     log.info({ hosts: fleet.hosts.length }, 'hosts are ready')
+    log.info(sandboxSentences(sandboxFacts).join(' '))
   })
   // Whoever does not wait for it must not be told by an unhandled rejection.
   ready.catch(() => {})
@@ -266,6 +277,7 @@ export async function startServer(settings: ServerSettings): Promise<RunningServ
     url,
     adminUrl,
     token,
+    sandbox: sandboxFacts,
     ready,
     close: async () => {
       announcement.withdraw()

@@ -1,6 +1,6 @@
 import type { FunctionInfo, InvocationRecord, LogLine, UsageRow } from '@carpool/core'
 import t from 'tap'
-import { problemOf, startControlPlane } from './support/control-plane.ts'
+import { problemOf, SANDBOX, startControlPlane } from './support/control-plane.ts'
 
 const DEPLOY = { code: 'code', sourceMap: '{}' }
 const INVOKE = { method: 'GET', path: '/', headers: [], bodyBase64: '' }
@@ -177,14 +177,16 @@ t.test('who follows all logs is told of own functions alone, by who has them at 
 
 t.test('of the server as a whole others are told what has no part of anybody', async (t) => {
   const { as, state } = await startControlPlane(t, undefined, {
-    serverInfo: () => ({ version: '0', url: 'u', adminUrl: 'a', hosts: [{ id: 1 } as never] }),
+    serverInfo: () => ({ version: '0', url: 'u', adminUrl: 'a', hosts: [{ id: 1 } as never], sandbox: SANDBOX }),
   })
   state.status = { ...state.status, inFlight: 5, hosts: [{ id: 1 } as never] }
   const { version, uptimeMs } = state.status
-  t.strictSame(await as('acme', 'read').get('/v1/status'), { version, state: 'ready', reasons: [], uptimeMs })
-  t.strictSame(await as('acme', 'read').get('/v1/server'), { version: '0', url: 'u', adminUrl: 'a', hosts: [] })
-  t.match(await as('acme', 'admin').get('/v1/status'), { inFlight: 5, hosts: [{ id: 1 }] })
-  t.match(await as('acme', 'admin').get('/v1/server'), { hosts: [{ id: 1 }] })
+  // Why layers are off may name files of the machine.
+  const sandbox = { on: 12, total: 13, off: [{ layers: ['user'], remedy: 'Run the server as root.' }] }
+  t.strictSame(await as('acme', 'read').get('/v1/status'), { version, state: 'ready', reasons: [], uptimeMs, sandbox })
+  t.strictSame(await as('acme', 'read').get('/v1/server'), { version: '0', url: 'u', adminUrl: 'a', hosts: [], sandbox })
+  t.match(await as('acme', 'admin').get('/v1/status'), { inFlight: 5, hosts: [{ id: 1 }], sandbox: SANDBOX })
+  t.match(await as('acme', 'admin').get('/v1/server'), { hosts: [{ id: 1 }], sandbox: SANDBOX })
 })
 
 t.test('an operator disables a function with a reason and enables it; an owner sees both and can do neither', async (t) => {

@@ -1,3 +1,4 @@
+import { sandboxSentences } from '@carpool/sandbox'
 import {
   CONFIG_VARIABLE,
   configSchema,
@@ -6,6 +7,7 @@ import {
   resolveSettings,
   settingsInForce,
   startServer,
+  type RunningServer,
 } from '@carpool/server'
 import { renderConfig } from '../config-text.ts'
 import { addSettingOptions, settingFlags } from '../setting-options.ts'
@@ -57,13 +59,14 @@ async function isReadyBefore(stopped: Promise<void>, ready: Promise<void>): Prom
   return await Promise.race([ready.then(() => true), stopped.then(() => false)])
 }
 
-function announce({ output }: Call<ServeOptions>, { url, adminUrl }: { readonly url: string; readonly adminUrl: string }): void {
+function announce({ output }: Call<ServeOptions>, { url, adminUrl, sandbox }: RunningServer): void {
   output.answer(
-    { ready: true, url, adminUrl },
+    { ready: true, url, adminUrl, sandbox },
     [
       'Carpool is ready.',
       `  functions      ${url}/<name>/`,
       `  control plane  ${adminUrl}`,
+      sandboxSentences(sandbox).join(' '),
       'Deploy a function with: carpool deploy <path>',
       'Stop with Ctrl+C.',
     ].join('\n'),

@@ -9,6 +9,7 @@ import {
   type StatusInfo,
   type StatusSummary,
 } from '@carpool/core'
+import { publicSandboxInfo } from '@carpool/sandbox'
 import type { FastifyInstance } from 'fastify'
 import { refuseWebPages } from './check-origin.ts'
 import type { ControlPlaneOptions } from './control-plane.ts'
@@ -27,7 +28,7 @@ const READYZ: Operation = {
   id: 'getReadiness',
   method: 'GET',
   url: '/readyz',
-  summary: 'Whether the server takes calls.',
+  summary: 'Whether the server takes calls, and how much of the sandbox is on.',
   response: { status: 200, description: 'It does.', schema: READINESS },
   alsoAnswers: { 503: { description: 'It does not, for these reasons.', schema: READINESS } },
   errors: ['unauthorized'],
@@ -44,7 +45,7 @@ const GET_SERVER: Operation = {
   id: 'getServer',
   method: 'GET',
   url: '/v1/server',
-  summary: 'Where the server listens; for admins with its hosts.',
+  summary: 'Where the server listens, and how much of the sandbox is on; for admins with its hosts.',
   scope: 'read',
   response: { status: 200, description: 'The server.', schema: SERVER_INFO },
 }
@@ -61,8 +62,9 @@ const REFUSALS: Readonly<Record<Exclude<ServerState, 'ready'>, ErrorCode>> = {
  * For whoever watches the server without a token:
  *
  * - `GET /healthz` is 200 as long as the event loop turns; it looks at nothing else.
- * - `GET /readyz` is 200 if the state is `ready`, else 503, with the state and the reasons. A saturated server is not ready: every host is
- *   full and calls wait so long that some are refused, so that a load balancer does better to send the next ones elsewhere.
+ * - `GET /readyz` is 200 if the state is `ready`, else 503, with the state and the reasons. A saturated server is not ready: all
+ *   hosts are full and calls wait so long that some are refused; a load balancer does better to send the next ones elsewhere. How
+ *   much of the sandbox there is stands beside it, and has no part in it.
  */
 export function healthRoutes(app: FastifyInstance, { status }: Pick<ControlPlaneOptions, 'status'>): void {
   addOperation(app, HEALTHZ, (request) => {
@@ -71,9 +73,9 @@ export function healthRoutes(app: FastifyInstance, { status }: Pick<ControlPlane
   })
   addOperation(app, READYZ, (request, reply): ReadinessInfo => {
     refuseWebPages(request)
-    const { state, reasons } = status()
+    const { state, reasons, sandbox } = status()
     if (state !== 'ready') reply.code(503).header('retry-after', retryAfterSeconds(REFUSALS[state], Math.random))
-    return { status: state, reasons }
+    return { status: state, reasons, sandbox: publicSandboxInfo(sandbox) }
   })
 }
 
@@ -85,11 +87,11 @@ export function statusRoutes(
   addOperation(app, GET_STATUS, ({ principal }): StatusInfo | StatusSummary => {
     const { decisions, ...rest } = status()
     if (isAdmin(principal)) return { ...rest, decisions: decisions.slice(0, MAX_DECISIONS) }
-    const { version, state, reasons, uptimeMs } = rest
-    return { version, state, reasons, uptimeMs }
+    const { version, state, reasons, uptimeMs, sandbox } = rest
+    return { version, state, reasons, uptimeMs, sandbox: publicSandboxInfo(sandbox) }
   })
   addOperation(app, GET_SERVER, ({ principal }): ServerInfo => {
     const info = serverInfo()
-    return isAdmin(principal) ? info : { ...info, hosts: [] }
+    return isAdmin(principal) ? info : { ...info, hosts: [], sandbox: publicSandboxInfo(info.sandbox) }
   })
 }

@@ -1,4 +1,5 @@
 import { FUNCTION_STATES, HOST_STATES, OUTCOMES, START_KINDS, TOKEN_SCOPES } from '@carpool/core'
+import { LAYER_NAMES } from '@carpool/sandbox'
 import { Type, type TSchema } from 'typebox'
 
 /** What the answers of the control plane look like: the types of `packages/core/src/control-plane.ts`, for the OpenAPI document. */
@@ -125,7 +126,13 @@ const HOST = Type.Object({
   saturation: figure,
 })
 
-export const SERVER_INFO = Type.Object({ version: text, url: text, adminUrl: text, hosts: list(HOST) })
+const SANDBOX = Type.Object({
+  on: count,
+  total: count,
+  off: list(Type.Object({ layers: list(oneOf(LAYER_NAMES)), why: optional(text), remedy: text })),
+})
+
+export const SERVER_INFO = Type.Object({ version: text, url: text, adminUrl: text, hosts: list(HOST), sandbox: SANDBOX })
 
 /** What only admins see is optional. */
 export const STATUS = Type.Object({
@@ -133,6 +140,7 @@ export const STATUS = Type.Object({
   state: oneOf(SERVER_STATES),
   reasons: list(text),
   uptimeMs: count,
+  sandbox: SANDBOX,
   cores: optional(figure),
   machineBusyCores: optional(figure),
   hosts: optional(list(HOST)),
@@ -154,5 +162,5 @@ export const STATUS = Type.Object({
   failedStarts: optional(Type.Object({ inRow: count, nextAttemptInMs: figure, last: optional(text) })),
 })
 
-export const READINESS = Type.Object({ status: oneOf(SERVER_STATES), reasons: list(text) })
+export const READINESS = Type.Object({ status: oneOf(SERVER_STATES), reasons: list(text), sandbox: SANDBOX })
 export const HEALTH = Type.Object({ status: oneOf(['ok']) })

@@ -10,6 +10,7 @@ import {
   type DeployRequest,
   type Invoke,
   type Problem,
+  type SandboxInfo,
   type StatusInfo,
   type TokenScope,
 } from '@carpool/core'
@@ -24,11 +25,17 @@ import { createControlPlane, type ControlPlaneOptions } from '../../src/control-
 export const TOKEN = 'a-token'
 const MAX_BYTES = 100_000
 
+export const SANDBOX: SandboxInfo = {
+  on: 12,
+  total: 13,
+  off: [{ layers: ['user'], why: 'User 60999 may not read or enter /root.', remedy: 'Run the server as root.' }],
+}
 const STATUS: StatusInfo = {
   version: '0',
   state: 'ready',
   reasons: [],
   uptimeMs: 1,
+  sandbox: SANDBOX,
   cores: 2,
   machineBusyCores: 0.5,
   hosts: [],
@@ -111,7 +118,7 @@ export async function startControlPlane(
     disable: (functionName, reason) => registry.disable(functionName, { reason }),
     enable: (functionName) => registry.enable(functionName),
     isQuarantined: (functionName) => functionName.startsWith('quarantined'),
-    serverInfo: () => ({ version: '0', url: '', adminUrl: '', hosts: [] }),
+    serverInfo: () => ({ version: '0', url: '', adminUrl: '', hosts: [], sandbox: SANDBOX }),
     status: () => state.status,
     dataUrl: () => 'http://127.0.0.1:1',
     maxBodyBytes: MAX_BYTES,
