@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { repositoryPath } from '../lib/repository.ts'
+import { inWords, whole } from './words.ts'
 
 /** A statement of the texts that the code decides: a default, a limit, a size. Nothing has to run for it. */
 export interface CodeClaim {
@@ -9,21 +10,33 @@ export interface CodeClaim {
   readonly text: () => string
 }
 
+const NUMBER = String.raw`[\d_.]+(?: (?:\*{1,2}|/) [\d_.]+)*`
+
 /**
- * The number that a file gives to a name: `const NAME = 10_000`, `name: 0.8`, or a product. Such names belong to their files, so they are read rather
+ * The number that a file gives to a name: `const NAME = 10_000`, `name: 0.8`, `name = 8 * 1024`. Such names belong to their files, so they are read rather
  * than exported for this. @throws RangeError if the file does not give it exactly one number
  */
-function constant(path: string, name: string): number {
+function constant(path: string, name: string, before = ''): number {
   const source = readFileSync(repositoryPath(path), 'utf8')
-  const found = [
-    ...source.matchAll(new RegExp(`^(?:export )?(?:const )?\\s*${name}\\s*[=:]\\s*([\\d_.]+(?: \\* [\\d_.]+)*),?$`, 'gm')),
-  ]
-  const [, product] = found[0] ?? []
-  if (product === undefined || found.length !== 1) throw new RangeError(`${path} has not exactly one number for ${name}.`)
-  return product.split(' * ').reduce((total, factor) => total * Number(factor.replaceAll('_', '')), 1)
+  const given = source.matchAll(new RegExp(`${before}\\b${name}\\s*[=:]\\s*(${NUMBER})(?![\\w.])`, 'gs'))
+  const values = new Set([...given].map(([, product = '']) => calculated(product)))
+  const [value] = values
+  if (value === undefined || values.size !== 1) throw new RangeError(`${path} has not exactly one number for ${name}.`)
+  return value
+}
+
+/** `8 * 1024` as a number. */
+function calculated(product: string): number {
+  const [first, ...factors] = product.replaceAll('_', '').split(/ (?=[*/])/)
+  return factors.reduce((total, part) => {
+    const [operator = '', factor] = part.split(' ')
+    return operator === '**' ? total ** Number(factor) : operator === '*' ? total * Number(factor) : total / Number(factor)
+  }, Number(first))
 }
 
 const milliseconds = (value: number): string => (value >= 1000 ? `${value / 1000} s` : `${value} ms`)
+const bytes = (value: number): string => (value >= 2 ** 20 ? `${value / 2 ** 20} MiB` : `${value / 2 ** 10} KiB`)
+const words = (value: number): string => inWords(value)
 const inPercent = (value: number): string => `${Math.round(value * 100)} %`
 
 function fromConstant(name: string, path: string, constantName: string, write: (value: number) => string): CodeClaim {
@@ -35,15 +48,7 @@ const SCALING = 'packages/server/src/settings/scaling.ts'
 
 /** The default of a setting. */
 function setting(name: string, path: string, settingName: string, write: (value: number) => string): CodeClaim {
-  return {
-    name,
-    text: () => {
-      const source = readFileSync(repositoryPath(path), 'utf8')
-      const [, value] = new RegExp(`\\b${settingName}: \\{[^}]*?\\bdefault: ([\\d_]+(?: \\* [\\d_]+)*)`, 's').exec(source) ?? []
-      if (value === undefined) throw new RangeError(`${path} has no default of ${settingName}.`)
-      return write(value.split(' * ').reduce((total, factor) => total * Number(factor.replaceAll('_', '')), 1))
-    },
-  }
+  return { name, text: () => write(constant(path, 'default', `\\b${settingName}: \\{[^}]*?`)) }
 }
 
 /** The ids of the attacks as they stand in the tests; those that a test makes up of parts are not among them. */
@@ -67,12 +72,7 @@ export const CODE_CLAIMS: readonly CodeClaim[] = [
   fromConstant('silent-host', KILL_LADDER, 'silentMs', milliseconds),
   fromConstant('soft-share', KILL_LADDER, 'softShare', inPercent),
   fromConstant('wall-grace', KILL_LADDER, 'wallGraceMs', milliseconds),
-  fromConstant(
-    'most-poisoned',
-    'packages/fleet/src/host-supply.ts',
-    'MAX_POISONED',
-    (value) => ['none', 'one', 'two', 'three', 'four'][value] ?? String(value),
-  ),
+  fromConstant('most-poisoned', 'packages/fleet/src/host-supply.ts', 'MAX_POISONED', words),
   fromConstant('overdue', 'packages/fleet/src/host-connection.ts', 'OVERDUE_GRACE_MS', milliseconds),
   fromConstant('cold-place', 'packages/fleet/src/choose-host.ts', 'COLD_MS', milliseconds),
   fromConstant('long-entry', 'host/src/long-entries.ts', 'LONG_ENTRY_MS', milliseconds),
@@ -86,10 +86,35 @@ export const CODE_CLAIMS: readonly CodeClaim[] = [
   setting('panic', SCALING, 'panicPercent', (value) => `${value} %`),
   setting('panic-window', SCALING, 'panicWindowMs', milliseconds),
   setting('entry-slice', 'packages/server/src/settings/isolates.ts', 'entrySliceMs', milliseconds),
-  setting('body-limit', 'packages/server/src/settings/network.ts', 'maxBodyBytes', (value) => `${value / 2 ** 20} MiB`),
+  setting('body-limit', 'packages/server/src/settings/network.ts', 'maxBodyBytes', bytes),
   fromConstant('descriptors', 'packages/sandbox/src/cage-command.ts', 'MAX_DESCRIPTORS', String),
   fromConstant('oom-score', 'packages/sandbox/src/cage-command.ts', 'OOM_SCORE', String),
   fromConstant('tasks', 'packages/server/src/host-sandbox.ts', 'TASKS_BESIDES', String),
+  fromConstant('expired-tokens', 'packages/access/src/token-store.ts', 'KEPT_EXPIRED_MS', (value) => `${value} days`),
+  fromConstant('failed-attempts', 'packages/access/src/failed-attempts.ts', 'burst', String),
+  fromConstant('failed-attempts-pace', 'packages/access/src/failed-attempts.ts', 'forgetMs', milliseconds),
+  fromConstant('secrets', 'packages/access/src/secret-rules.ts', 'MAX_SECRETS', String),
+  fromConstant('secret-size', 'packages/access/src/secret-rules.ts', 'MAX_SECRET_BYTES', bytes),
+  fromConstant('undeployed', 'packages/server/src/deploy.ts', 'MAX_UNDEPLOYED', String),
+  fromConstant('audit-file', 'packages/access/src/audit-log.ts', 'maxFileBytes', bytes),
+  fromConstant('audit-files', 'packages/access/src/audit-log.ts', 'olderFiles', words),
+  fromConstant('deploy-body', 'packages/server/src/control-plane/function-routes.ts', 'BODY_BYTES_PER_BUNDLE_BYTE', String),
+  fromConstant('least-deploy-body', 'packages/server/src/control-plane/function-routes.ts', 'MIN_DEPLOY_BODY_BYTES', bytes),
+  fromConstant('around-body', 'packages/server/src/control-plane/invoke-routes.ts', 'AROUND_BODY_BYTES', bytes),
+  fromConstant('other-body', 'packages/server/src/control-plane/control-plane.ts', 'BODY_LIMIT_BYTES', bytes),
+  fromConstant('waiting-deploys', 'packages/server/src/deploy-turns.ts', 'MAX_WAITING', String),
+  fromConstant('billed-grace', 'host/src/stay-ender.ts', 'BILLED_GRACE_MS', milliseconds),
+  fromConstant('memory-look-cpu', 'host/src/memory-watch.ts', 'EVERY_CPU_NS', (value) => milliseconds(value / 1e6)),
+  fromConstant('memory-margin', 'packages/server/src/host-sandbox.ts', 'leastBytes', (value) => `${value} MiB`),
+  fromConstant('response-headers', 'packages/core/src/limits.ts', 'count', String),
+  fromConstant('response-header-size', 'packages/core/src/limits.ts', 'bytes', bytes),
+  fromConstant('message-length', 'packages/runtime/src/guest/errors/describe-error.ts', 'MESSAGE_CHARS', whole),
+  fromConstant('stack-length', 'packages/runtime/src/guest/errors/describe-error.ts', 'STACK_CHARS', whole),
+  fromConstant('log-length', 'packages/runtime/src/guest/console/console.ts', 'TEXT_CHARS', whole),
+  fromConstant('least-buffer', 'packages/runtime/src/guest/memory/guest-array-buffer.ts', 'LEAST_BYTES', bytes),
+  fromConstant('sharers', 'packages/runtime/src/guest/memory/reservation.ts', 'SHARERS', String),
+  fromConstant('date-format', 'packages/runtime/src/guest/memory/guest-intl.ts', 'DATES', (value) => `${value} KiB`),
+  fromConstant('wasm-code', 'packages/runtime/src/guest/web-assembly/namespace.ts', 'CODE_FACTOR', words),
   {
     name: 'entry-clock-size',
     text: () => `${Math.round(statSync(repositoryPath('packages/isolate/native/prebuilt/linux-x64-147.node')).size / 1024)} KB`,

@@ -1,8 +1,9 @@
 import type { Column } from '../lib/table.ts'
 import type { Comparison } from './compare.ts'
-import { short } from './words.ts'
+import { short, whole } from './words.ts'
 
-const number = (value: number | undefined): string => (value === undefined ? '' : short(value))
+const number = (value: number | undefined): string =>
+  value === undefined ? '' : Number.isInteger(value) ? whole(value) : short(value)
 
 function changeText({ was, is }: Comparison): string {
   if (was === undefined || is === undefined || was === 0 || was === is) return ''

@@ -129,6 +129,7 @@ async function measure(): Promise<void> {
   const worse = comparisons.filter(({ judgement }) => judgement === 'WORSE').length
   process.stdout.write(`${measured.length} claims measured: ${broken} broken, ${worse} worse, ${failures.length} not measured.\n`)
   if (broken > 0 || failures.length > 0) process.exitCode = 1
+  if (given.quick) check()
   if (isQuick) return
   const news = measured.map(({ claim, reading, document }) => {
     const figures = Object.fromEntries(

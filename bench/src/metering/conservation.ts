@@ -6,7 +6,7 @@ import type { ThreadTimes } from '../lib/thread-table.ts'
 import { readMeters } from './meter-reading.ts'
 import { deployMixed, MAX_ISOLATES, runMixedLoad, type MixedLoadResult } from './mixed-load.ts'
 
-/** All in seconds of CPU, for the one host process over the load. */
+/** All in seconds of CPU, for the host processes over the load: one takes calls, one may be in reserve. */
 export interface ConservationResult {
   readonly load: MixedLoadResult
   /** User and system time, by the system. */
