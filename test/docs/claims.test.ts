@@ -10,8 +10,6 @@ import { ROOT } from '../support/command.ts'
 /** Numbers with a unit that may stand in README.md by hand: each with a piece of its line, and why. */
 const BY_HAND: ReadonlyArray<readonly [piece: string, reason: string]> = [
   ['about 100 ms of CPU and then waits for 2 s', 'what the seed function does'],
-  ['wall time in steps of 100 ms', 'how a cloud rounds'],
-  ['wall time in steps of 1 ms', 'how a cloud rounds'],
   ['1,000 calls at once that sleep 1 s', 'load of bench:sleep'],
   ['slows from 10 ms to 2 s at 300 calls/s', 'load of bench:scaling'],
   ['110 deploys under 200 calls/s', 'load of bench:deploy'],

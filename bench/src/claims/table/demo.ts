@@ -36,6 +36,20 @@ function figuresOf({ way, calls, usage, slowestMs, instances, functionProcesses 
   ]
 }
 
+/** What each card charges for, in a few words. */
+const CHARGED: Readonly<Record<string, string>> = {
+  'lambda-2018': 'wall time in steps of 100 ms',
+  'lambda': 'wall time in steps of 1 ms',
+  'cloud-run': 'time of shared instances',
+  'active-cpu': 'CPU, and memory of shared instances',
+  'workers': 'CPU',
+}
+const [, ...AMOUNTS] = BILL_COLUMNS
+const BILL_COLUMNS_IN_WORDS: typeof BILL_COLUMNS = [
+  { title: 'rate card', align: 'left', text: ({ card }) => `\`${card}\`: ${CHARGED[card] ?? 'see its file'}` },
+  ...AMOUNTS,
+]
+
 const block = (text: string): string => `\n\n${text}\n\n`
 
 export const DEMO_CLAIMS: readonly Claim[] = [
@@ -76,7 +90,7 @@ export const DEMO_CLAIMS: readonly Claim[] = [
     read: (document) => {
       const bills = billsOf(carpoolFew(document))
       return {
-        text: block(renderTable(BILL_COLUMNS, bills, 'markdown')),
+        text: block(renderTable(BILL_COLUMNS_IN_WORDS, bills, 'markdown')),
         figures: Object.fromEntries(bills.map(({ card, total }) => [`${card}, $ a million`, told(total * 1e6)])),
       }
     },
