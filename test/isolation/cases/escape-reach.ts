@@ -49,7 +49,7 @@ const WALK = `
 
 const CONSTRUCTORS = `
   const makers = [Function, (async () => {}).constructor, (function* () {}).constructor, (async function* () {}).constructor]
-  const names = ['require', 'module', 'exports', '__dirname', '__filename', 'Buffer', 'global', 'ivm', 'isolate', 'Deno', 'Bun', 'java', 'load', 'print', 'd8', 'quit', '$262', 'host', 'bridge', 'boot']
+  const names = ['require', 'module', 'exports', '__dirname', '__filename', 'Buffer', 'global', 'ivm', 'isolate', 'Deno', 'Bun', 'java', 'load', 'print', 'd8', 'gc', 'quit', '$262', 'host', 'bridge', 'boot']
   for (const make of makers) for (const name of names) {
     let value
     try { value = make('return typeof ' + name + ' !== "undefined"')() } catch { continue }
