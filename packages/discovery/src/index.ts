@@ -1,4 +1,5 @@
 export { announceServer, type Announcement, type ServerAnnouncement } from './announce-server.ts'
 export { serverAt, serverFor } from './choose-server.ts'
 export { findServers } from './find-servers.ts'
+export { readProcess, type ProcessReading } from './process-life.ts'
 export type { ServerAddress } from './server-entry.ts'

@@ -4,7 +4,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, realpathSync, statSyn
 import { dirname, join } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
 import t, { type Test } from 'tap'
-import { announceServer, findServers, serverAt, type ServerAnnouncement } from '../src/index.ts'
+import { announceServer, findServers, readProcess, serverAt, type ServerAnnouncement } from '../src/index.ts'
 
 function stateIn(test: Test) {
   const folder = join(test.testdir(), 'state')
@@ -188,3 +188,18 @@ t.test('a folder that cannot be written to leaves the server without an announce
   t.equal(announcement.file, undefined)
   announcement.withdraw()
 })
+
+t.test(
+  'a process is read past a name with spaces and brackets',
+  { skip: !existsSync('/proc') && 'there is no /proc' },
+  async (t) => {
+    const script = `process.title = 'a) (b c'; console.log('named'); process.stdin.resume()`
+    const child = spawn(process.execPath, ['-e', script], { stdio: ['pipe', 'pipe', 'inherit'], detached: true })
+    await once(child.stdout, 'data')
+    const pid = child.pid ?? 0
+    t.match(readProcess(pid), { pid, name: 'a) (b c', state: /^[RSD]$/, parentPid: process.pid, groupId: pid, sessionId: pid })
+    child.stdin.end()
+    await once(child, 'exit')
+    t.equal(readProcess(pid), undefined)
+  },
+)
