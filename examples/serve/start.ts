@@ -2,13 +2,13 @@
  * `npm start`: serves all examples and says what to try. Takes --port, --admin-port and --data, and the environment variables of
  * `carpool serve`.
  */
+import { untilStopped } from '@carpool/cli'
 import { sandboxSentences } from '@carpool/sandbox'
 import { resolveSettings, startServer, type RunningServer } from '@carpool/server'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { startUpstream } from '../weather/upstream.ts'
 import { deployExample } from './deploy-example.ts'
-import { untilStopped } from './until-stopped.ts'
 import { curlLine, TOUR } from './tour.ts'
 
 const UPSTREAM_DELAY_MS = 500
@@ -23,7 +23,7 @@ try {
 
 async function main(): Promise<void> {
   const settings = readSettings()
-  const stopped = untilStopped()
+  const stopped = untilStopped((line) => console.error(`npm start: ${line}`))
   console.log('Starting …')
   const server = await startServer(settings)
   const upstream = await startUpstream({ port: 0, delayMs: UPSTREAM_DELAY_MS })

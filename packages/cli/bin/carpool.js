@@ -22,11 +22,13 @@ else runWithBundledNode()
 
 async function runHere() {
   if (process.env[LAUNCHED] !== undefined) followLauncher()
-  process.stdout.on('error', (error) => {
-    // The reader has had enough, as `head` does.
-    if (error.code === 'EPIPE') process.exit(0)
-    throw error
-  })
+  for (const stream of [process.stdout, process.stderr]) {
+    stream.on('error', (error) => {
+      if (error.code !== 'EPIPE' && error.code !== 'EIO') throw error
+      // The reader has had enough, as `head` does, or the terminal is closed.
+      if (stream === process.stdout && !endsInOrder()) process.exit(0)
+    })
+  }
   cacheCompiledCode()
   const sources = new URL('../src/main.ts', import.meta.url)
   const { run } = await import(existsSync(sources) ? sources.href : new URL('../dist/main.js', import.meta.url).href)
@@ -78,12 +80,17 @@ function findBundledNode() {
   }
 }
 
+/** Whether the verb takes signals itself (src/until-stopped.ts); it then also sees to what is left of its surroundings. */
+function endsInOrder() {
+  return process.listenerCount('SIGTERM') > 0
+}
+
 /** Takes the launcher's signals for ours, and ends when it was killed. */
 function followLauncher() {
   delete process.env[LAUNCHED]
   process.on('message', (signal) => {
     if (!process.emit(signal, signal, 'launcher')) process.kill(process.pid, signal)
   })
-  process.on('disconnect', () => process.kill(process.pid, 'SIGKILL'))
+  process.on('disconnect', () => endsInOrder() || process.kill(process.pid, 'SIGKILL'))
   process.channel.unref()
 }

@@ -1,2 +1,3 @@
 export type { Io } from './io.ts'
 export { run } from './main.ts'
+export { untilStopped } from './until-stopped.ts'

@@ -28,7 +28,7 @@ function launcherOf(t: Test, main: string): string {
   return join(root, 'bin', 'carpool.js')
 }
 
-const SIGNALS_MODULE = new URL('../src/signals.ts', import.meta.url).href
+const SIGNALS_MODULE = new URL('../src/until-stopped.ts', import.meta.url).href
 const SERVING = `
   import { untilStopped } from '${SIGNALS_MODULE}'
   export async function run() {
@@ -117,9 +117,21 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) {
   })
 }
 
-t.test('what was launched ends when the launcher is killed', { skip }, async (t) => {
-  const { child } = await startServing(t)
+t.test('what was launched ends in order when the launcher is killed', { skip }, async (t) => {
+  const { child, nextLine } = await startServing(t)
+  child.kill('SIGKILL')
+  t.equal(await nextLine(), 'stopping\n')
+  t.equal(await nextLine(), undefined, 'both have let go of stdout')
+})
+
+t.test('a verb that does not stop in order ends at once when the launcher is killed', { skip }, async (t) => {
+  const launcher = launcherOf(
+    t,
+    `export const run = () => (console.log('up'), setInterval(() => {}, 1000), new Promise(() => {}))`,
+  )
+  const child = spawn(node, [launcher], { stdio: ['ignore', 'pipe', 'inherit'] })
   const closed = once(child, 'close')
+  await once(child.stdout, 'data')
   child.kill('SIGKILL')
   await closed
   t.pass('both have let go of stdout')

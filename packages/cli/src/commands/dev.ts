@@ -6,7 +6,7 @@ import { ApiClient } from '../api-client.ts'
 import { addDeploymentOptions, type DeploymentOptions } from '../deployment-options.ts'
 import { DevLoop } from '../dev-loop.ts'
 import { addSettingOptions, settingFlags } from '../setting-options.ts'
-import { untilStopped } from '../signals.ts'
+import { untilStopped } from '../until-stopped.ts'
 import type { Verb } from '../verb.ts'
 
 /** The function's own log is what one wants to see. */
@@ -23,7 +23,7 @@ export const dev: Verb<DeploymentOptions & Readonly<Record<string, unknown>>> = 
   },
 
   async run({ args: [path = '.'], options, io, output }) {
-    const stopped = untilStopped()
+    const stopped = untilStopped((line) => output.warn(line))
     const given = settingFlags(options)
     await using folder = await dataFolder(given['data'])
     const server = await startServer(resolveSettings({ ...given, data: folder.path }, { ...QUIET, ...io.env }))

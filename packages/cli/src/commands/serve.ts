@@ -11,7 +11,7 @@ import {
 } from '@carpool/server'
 import { renderConfig } from '../config-text.ts'
 import { addSettingOptions, settingFlags } from '../setting-options.ts'
-import { untilStopped } from '../signals.ts'
+import { untilStopped } from '../until-stopped.ts'
 import type { Call, Verb } from '../verb.ts'
 
 interface ServeOptions extends Readonly<Record<string, unknown>> {
@@ -44,7 +44,7 @@ export const serve: Verb<ServeOptions> = {
       const settings = settingsInForce(flags, io.env, { file })
       return output.answer({ configFile: file?.path ?? null, settings }, renderConfig(settings, file?.path, io.stdout))
     }
-    const stopped = untilStopped()
+    const stopped = untilStopped((line) => output.warn(line))
     const server = await startServer(resolveSettings(flags, io.env, { file }))
     try {
       if (await isReadyBefore(stopped, server.ready)) announce(call, server)
@@ -55,7 +55,7 @@ export const serve: Verb<ServeOptions> = {
   },
 }
 
-async function isReadyBefore(stopped: Promise<void>, ready: Promise<void>): Promise<boolean> {
+async function isReadyBefore(stopped: Promise<unknown>, ready: Promise<void>): Promise<boolean> {
   return await Promise.race([ready.then(() => true), stopped.then(() => false)])
 }
 

@@ -1,5 +1,5 @@
 import { addConnectionOptions, connect, type ConnectionOptions } from '../connection.ts'
-import { untilStopped } from '../signals.ts'
+import { untilStopped } from '../until-stopped.ts'
 import { renderStatus } from '../status-text.ts'
 import type { Verb } from '../verb.ts'
 import { watch } from '../watch.ts'
