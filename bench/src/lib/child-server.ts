@@ -1,5 +1,7 @@
+import { untilStopped } from '@carpool/cli'
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
+import { constants } from 'node:os'
 import type { Readable } from 'node:stream'
 import { createInterface } from 'node:readline'
 
@@ -31,15 +33,20 @@ const running = new Set<ChildProcess>()
 process.once('exit', () => {
   for (const child of running) child.kill('SIGKILL')
 })
-process.once('SIGINT', () => process.exit(130))
-process.once('SIGTERM', () => process.exit(143))
+void untilStopped((line) => console.error(line)).then((signal) => {
+  process.exit(signal === undefined ? 1 : 128 + constants.signals[signal])
+})
 
 /** Starts a server and waits until it says that it is ready. @throws Error with the end of its stderr if it ends instead */
 export async function startChildServer<Ready>(options: ChildServerOptions<Ready>): Promise<ChildServer<Ready>> {
   const { command, args, env = process.env, readyFd = 1, parseReady } = options
   const child = spawn(command, args, { env, stdio: ['ignore', 'pipe', 'pipe', 'pipe'] })
   running.add(child)
-  const ended = once(child, 'close').then(() => running.delete(child))
+  const guard = startGuard(child)
+  const ended = once(child, 'close').then(() => {
+    running.delete(child)
+    guard?.kill('SIGKILL')
+  })
   let stderr = ''
   child.stderr?.setEncoding('utf8').on('data', (text: string) => {
     stderr = (stderr + text).slice(-STDERR_CHARACTERS)
@@ -65,6 +72,14 @@ export async function startChildServer<Ready>(options: ChildServerOptions<Ready>
     stop,
     [Symbol.asyncDispose]: stop,
   }
+}
+
+/** Kills a server when this process is killed, and can do nothing itself: then the guard's stdin ends. It stands beside the server, not above it. */
+function startGuard({ pid }: ChildProcess): ChildProcess | undefined {
+  if (pid === undefined) return undefined
+  const guard = spawn('sh', ['-c', 'read -r _; kill -KILL "$1"', 'sh', String(pid)], { stdio: ['pipe', 'ignore', 'ignore'] })
+  guard.unref()
+  return guard
 }
 
 async function firstLine<T>(stream: Readable, parse: (line: string) => T | undefined): Promise<T | undefined> {
