@@ -12,8 +12,8 @@ import { runTap } from '../../bench/src/lib/tap-run.ts'
 import { atLeast, atMost } from '../../bench/src/lib/verdict.ts'
 import { readRows, renderTable, ROWS_FOLDER } from './harness/table.ts'
 
-/** How a check of the neighbour's latency begins. */
-const LATENCY = /^its p99 was /
+/** What a check of the neighbour's latency says. */
+const LATENCY = /: its p99 was /
 
 const options = benchArguments('npm run test:isolation -- [options]', {
   files: { help: 'tests to run', default: 'test/isolation/*.test.ts' },

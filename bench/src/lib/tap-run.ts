@@ -6,7 +6,7 @@ import { progress } from './report.ts'
 /** What came of a run of tests. */
 export interface TapRun {
   readonly passed: number
-  /** The names of the checks that failed. */
+  /** The checks that failed: the name of the test, and that of the check. */
   readonly failed: readonly string[]
 }
 
@@ -23,13 +23,15 @@ export async function runTap(files: readonly string[], env: Readonly<Record<stri
     child.once('close', (code, signal) => resolve(signal ?? `exit code ${code}`))
   })
   const failed: string[] = []
+  let test = ''
   let total: { readonly pass?: number } | undefined
   for await (const line of createInterface({ input: child.stdout })) {
+    test = /^\s+# Subtest: (.*)$/.exec(line)?.[1] ?? test
     // A test that has failed checks in it has its time behind its name.
     const name = line.includes(' # time=') ? undefined : /^\s+not ok \d+ - (.*)$/.exec(line)?.[1]
     if (name !== undefined) {
-      failed.push(name)
-      progress(`  not ok: ${name}`)
+      failed.push(`${test}: ${name}`)
+      progress(`  not ok: ${test}: ${name}`)
     }
     const counts = /^# \{ (.*) \}$/.exec(line)?.[1]
     if (counts !== undefined) total = { pass: Number(/pass: (\d+)/.exec(counts)?.[1] ?? 0) }
