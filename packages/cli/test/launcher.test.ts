@@ -1,8 +1,9 @@
 import { execFileSync, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { cpSync, existsSync, readFileSync } from 'node:fs'
-import { delimiter, join } from 'node:path'
+import { delimiter, dirname, join } from 'node:path'
 import { text } from 'node:stream/consumers'
+import { setTimeout } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
 
@@ -11,6 +12,9 @@ const LAUNCHER = fileURLToPath(new URL('../bin/carpool.js', import.meta.url))
 const oldNode = findOldNode()
 const skip = oldNode === undefined && 'there is no Node.js older than 26 on the path'
 const node = oldNode ?? process.execPath
+const noTerminal =
+  (process.platform !== 'linux' || spawnSync('script', ['--version']).status !== 0) &&
+  'there is no script of util-linux, which makes a terminal'
 
 function findOldNode(): string | undefined {
   return (process.env['PATH'] ?? '')
@@ -28,9 +32,9 @@ function launcherOf(t: Test, main: string): string {
   return join(root, 'bin', 'carpool.js')
 }
 
-const SIGNALS_MODULE = new URL('../src/until-stopped.ts', import.meta.url).href
+const UNTIL_STOPPED_MODULE = new URL('../src/until-stopped.ts', import.meta.url).href
 const SERVING = `
-  import { untilStopped } from '${SIGNALS_MODULE}'
+  import { untilStopped } from '${UNTIL_STOPPED_MODULE}'
   export async function run() {
     const stopped = untilStopped()
     const alive = setInterval(() => {}, 1000)
@@ -135,6 +139,38 @@ t.test('a verb that does not stop in order ends at once when the launcher is kil
   child.kill('SIGKILL')
   await closed
   t.pass('both have let go of stdout')
+})
+
+t.test('what is said to a terminal that has closed does not end it before its time', { skip: skip || noTerminal }, async (t) => {
+  const launcher = launcherOf(
+    t,
+    `import { writeFileSync } from 'node:fs'
+     import { setImmediate } from 'node:timers/promises'
+     import { untilStopped } from '${UNTIL_STOPPED_MODULE}'
+     export async function run([file], { stdout, stderr }) {
+       const stopped = untilStopped()
+       const alive = setInterval(() => {}, 1000)
+       stdout.write('up')
+       await stopped
+       for (let turn = 0; turn < 10; turn++) {
+         stdout.write('out')
+         stderr.write('err')
+         await setImmediate()
+       }
+       clearInterval(alive)
+       writeFileSync(file, 'ended in order')
+       return 0
+     }`,
+  )
+  const file = join(dirname(launcher), 'end')
+  const terminal = spawn('script', ['-qfc', `exec '${node}' '${launcher}' '${file}'`, '/dev/null'], {
+    stdio: ['pipe', 'pipe', 'inherit'],
+  })
+  t.teardown(() => terminal.kill('SIGKILL'))
+  await once(terminal.stdout, 'data')
+  terminal.kill('SIGKILL')
+  while (!existsSync(file)) await setTimeout(10)
+  t.equal(readFileSync(file, 'utf8'), 'ended in order')
 })
 
 t.test('without a bundled Node.js the error says what is needed', { skip }, async (t) => {
