@@ -25,6 +25,9 @@ const KILL_GRACE_MS = 250
 /** How late the event loop of a host may be, in ms: what it does for one function holds up all others. */
 const MAX_LOOP_DELAY_MS = 50
 
+/** The cases to run, by their ids between commas. Default: all of the form. */
+const WANTED = process.env['CARPOOL_ISOLATION_CASES'] && new Set(process.env['CARPOOL_ISOLATION_CASES'].split(','))
+
 /** Runs cases one after the other on a server of their own, and checks it all at the end. */
 export async function runCases(t: Test, cases: readonly IsolationCase[], options: RigOptions = {}): Promise<void> {
   const rig = await startRig(t, options)
@@ -35,7 +38,7 @@ export async function runCases(t: Test, cases: readonly IsolationCase[], options
 /** The same on a server that is there; {@link checkRig} is left to the caller. */
 export async function runCasesOn(t: Test, rig: Rig, cases: readonly IsolationCase[]): Promise<void> {
   for (const one of cases) {
-    if (!FORM.isFull && ONLY_FULL.has(one.id)) continue
+    if ((!FORM.isFull && ONLY_FULL.has(one.id)) || (WANTED && !WANTED.has(one.id))) continue
     const title = `${one.id} ${one.title}: ${one.verdict}`
     if (one.skip === undefined) await t.test(title, (t) => runCase(t, rig, one))
     else {
