@@ -11,7 +11,8 @@ const INSTALLED = '/opt/carpool/node_modules/.bin/carpool'
 
 const docs = readFileSync(join(ROOT, 'docs/sandbox.md'), 'utf8')
 const unit = /^```ini\n(# \/etc\/systemd\/system\/carpool\.service\n.*?)^```$/ms.exec(docs)?.[1] ?? ''
-const skip = spawnSync('systemd-analyze', ['--version']).status !== 0 && 'systemd-analyze is not installed'
+const skip =
+  spawnSync('systemd-analyze', ['--version']).status !== 0 && 'systemd-analyze is not installed; the package systemd has it'
 
 /** What systemd has to say of a unit: it ignores what it does not understand, with a line about it. */
 async function complaints(t: Test, text: string): Promise<readonly string[]> {

@@ -10,7 +10,8 @@ t.setTimeout(300_000)
 
 const noShell = ['bash', 'nohup', 'setsid'].some((program) => !isInPath(program)) && 'bash, nohup or setsid is not there'
 const noTerminal =
-  (process.platform !== 'linux' || !isInPath('script')) && 'there is no script of util-linux, which makes a terminal'
+  (process.platform !== 'linux' || !isInPath('script')) &&
+  'there is no script, which makes a terminal; the package bsdutils or util-linux has it'
 
 function test(title: string, skip: string | false, body: (t: Test) => Promise<void>): void {
   t.test(title, { buffered: true, skip: noProc || noShell || skip }, body)
@@ -19,7 +20,7 @@ function test(title: string, skip: string | false, body: (t: Test) => Promise<vo
 /** A line for bash that starts a server with things of its own. */
 function lineIn(folder: string, command: string): string {
   const { CARPOOL_DATA, CARPOOL_STATE_DIR } = environmentIn(folder)
-  return `CARPOOL_DATA=${CARPOOL_DATA} CARPOOL_STATE_DIR=${CARPOOL_STATE_DIR} ${command}`
+  return `CARPOOL_DATA='${CARPOOL_DATA}' CARPOOL_STATE_DIR='${CARPOOL_STATE_DIR}' ${command}`
 }
 
 /** A terminal with a command in it: what is written to the root's stdin is typed there. */

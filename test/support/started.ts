@@ -119,7 +119,13 @@ export class Started {
     this.root.stdin?.on('error', () => {})
     t.teardown(() => {
       this.look()
-      for (const { pid } of this.alive) process.kill(pid, 'SIGKILL')
+      for (const { pid } of this.alive) {
+        try {
+          process.kill(pid, 'SIGKILL')
+        } catch {
+          // It has ended since.
+        }
+      }
     })
   }
 

@@ -10,7 +10,9 @@ export interface CodeClaim {
   readonly text: () => string
 }
 
-const NUMBER = String.raw`[\d_.]+(?: (?:\*{1,2}|/) [\d_.]+)*`
+/** Names that stand in products of the code. */
+const FACTORS: Readonly<Record<string, number>> = { DAY_MS: 86_400_000, KIB: 2 ** 10, MEBIBYTE: 2 ** 20 }
+const NUMBER = String.raw`[\d_.]+(?: (?:\*{1,2}|/) [\w.]+)*`
 
 /**
  * The number that a file gives to a name: `const NAME = 10_000`, `name: 0.8`, `name = 8 * 1024`. Such names belong to their files, so they are read rather
@@ -25,13 +27,19 @@ function constant(path: string, name: string, before = ''): number {
   return value
 }
 
-/** `8 * 1024` as a number. */
+/** `8 * 1024` and `30 * DAY_MS` as a number. @throws RangeError if a name in it is not known */
 function calculated(product: string): number {
-  const [first, ...factors] = product.replaceAll('_', '').split(/ (?=[*/])/)
-  return factors.reduce((total, part) => {
-    const [operator = '', factor] = part.split(' ')
-    return operator === '**' ? total ** Number(factor) : operator === '*' ? total * Number(factor) : total / Number(factor)
-  }, Number(first))
+  const [first, ...factors] = product.split(/ (?=[*/])/)
+  const value = factors.reduce(
+    (total, part) => {
+      const [operator = '', text = ''] = part.split(' ')
+      const factor = FACTORS[text] ?? Number(text.replaceAll('_', ''))
+      return operator === '**' ? total ** factor : operator === '*' ? total * factor : total / factor
+    },
+    Number(first?.replaceAll('_', '')),
+  )
+  if (!Number.isFinite(value)) throw new RangeError(`${product} is not known to be a number.`)
+  return value
 }
 
 const milliseconds = (value: number): string => (value >= 1000 ? `${value / 1000} s` : `${value} ms`)
@@ -90,7 +98,12 @@ export const CODE_CLAIMS: readonly CodeClaim[] = [
   fromConstant('descriptors', 'packages/sandbox/src/cage-command.ts', 'MAX_DESCRIPTORS', String),
   fromConstant('oom-score', 'packages/sandbox/src/cage-command.ts', 'OOM_SCORE', String),
   fromConstant('tasks', 'packages/server/src/host-sandbox.ts', 'TASKS_BESIDES', String),
-  fromConstant('expired-tokens', 'packages/access/src/token-store.ts', 'KEPT_EXPIRED_MS', (value) => `${value} days`),
+  fromConstant(
+    'expired-tokens',
+    'packages/access/src/token-store.ts',
+    'KEPT_EXPIRED_MS',
+    (value) => `${value / 86_400_000} days`,
+  ),
   fromConstant('failed-attempts', 'packages/access/src/failed-attempts.ts', 'burst', String),
   fromConstant('failed-attempts-pace', 'packages/access/src/failed-attempts.ts', 'forgetMs', milliseconds),
   fromConstant('secrets', 'packages/access/src/secret-rules.ts', 'MAX_SECRETS', String),
@@ -105,7 +118,7 @@ export const CODE_CLAIMS: readonly CodeClaim[] = [
   fromConstant('waiting-deploys', 'packages/server/src/deploy-turns.ts', 'MAX_WAITING', String),
   fromConstant('billed-grace', 'host/src/stay-ender.ts', 'BILLED_GRACE_MS', milliseconds),
   fromConstant('memory-look-cpu', 'host/src/memory-watch.ts', 'EVERY_CPU_NS', (value) => milliseconds(value / 1e6)),
-  fromConstant('memory-margin', 'packages/server/src/host-sandbox.ts', 'leastBytes', (value) => `${value} MiB`),
+  fromConstant('memory-margin', 'packages/server/src/host-sandbox.ts', 'leastBytes', bytes),
   fromConstant('response-headers', 'packages/core/src/limits.ts', 'count', String),
   fromConstant('response-header-size', 'packages/core/src/limits.ts', 'bytes', bytes),
   fromConstant('message-length', 'packages/runtime/src/guest/errors/describe-error.ts', 'MESSAGE_CHARS', whole),
@@ -113,7 +126,7 @@ export const CODE_CLAIMS: readonly CodeClaim[] = [
   fromConstant('log-length', 'packages/runtime/src/guest/console/console.ts', 'TEXT_CHARS', whole),
   fromConstant('least-buffer', 'packages/runtime/src/guest/memory/guest-array-buffer.ts', 'LEAST_BYTES', bytes),
   fromConstant('sharers', 'packages/runtime/src/guest/memory/reservation.ts', 'SHARERS', String),
-  fromConstant('date-format', 'packages/runtime/src/guest/memory/guest-intl.ts', 'DATES', (value) => `${value} KiB`),
+  fromConstant('date-format', 'packages/runtime/src/guest/memory/guest-intl.ts', 'DATES', bytes),
   fromConstant('wasm-code', 'packages/runtime/src/guest/web-assembly/namespace.ts', 'CODE_FACTOR', words),
   {
     name: 'entry-clock-size',

@@ -99,15 +99,8 @@ async function measure(): Promise<void> {
   const isQuick = given.quick === true || given.short === true
   const documents = new Map<BenchName, BenchDocument>()
   const failures: string[] = []
-  let isStopped = false
-  // The bench gets the signal of the terminal too, and ends by itself.
-  process.once('SIGINT', () => (isStopped = true))
   const benches = BENCH_NAMES.filter((name) => wanted.some(({ bench }) => bench === name))
   for (const [index, name] of benches.entries()) {
-    if (isStopped) {
-      failures.push(`${benches.slice(index).join(', ')}: not measured, because it was stopped`)
-      break
-    }
     progress(
       `\n${name}: ${index + 1} of ${benches.length}, about ${isQuick ? BENCHES[name].quickMinutes : BENCHES[name].minutes} min`,
     )

@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process'
+import { endWith } from '../lib/end-with.ts'
 import { progress } from '../lib/report.ts'
 import { repositoryPath } from '../lib/repository.ts'
 import { BENCHES, type BenchName } from './benches.ts'
@@ -22,12 +23,14 @@ export async function runBench({ name, isQuick, parts }: Order): Promise<BenchDo
     cwd: repositoryPath(''),
     stdio: ['ignore', 'pipe', 'inherit'],
   })
+  const stopWatching = endWith(child)
   let output = ''
   child.stdout.setEncoding('utf8').on('data', (text: string) => (output += text))
   const end = await new Promise<string>((resolve, reject) => {
     child.once('error', reject)
     child.once('close', (code, signal) => resolve(signal ?? `exit code ${code}`))
   })
+  stopWatching()
   progress(`${name}: ${end}`)
   try {
     return JSON.parse(output) as BenchDocument

@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process'
 import { createInterface } from 'node:readline'
 import { repositoryPath } from './repository.ts'
+import { endWith } from './end-with.ts'
 import { progress } from './report.ts'
 
 /** What came of a run of tests. */
@@ -18,25 +19,30 @@ export async function runTap(files: readonly string[], env: Readonly<Record<stri
     env: { ...process.env, ...env },
     stdio: ['ignore', 'pipe', 'inherit'],
   })
+  const stopWatching = endWith(child)
   const ended = new Promise<string>((resolve, reject) => {
     child.once('error', reject)
     child.once('close', (code, signal) => resolve(signal ?? `exit code ${code}`))
   })
   const failed: string[] = []
   let test = ''
+  let failedBefore = 0
   let total: { readonly pass?: number } | undefined
   for await (const line of createInterface({ input: child.stdout })) {
     test = /^\s+# Subtest: (.*)$/.exec(line)?.[1] ?? test
-    // A test that has failed checks in it has its time behind its name.
-    const name = line.includes(' # time=') ? undefined : /^\s+not ok \d+ - (.*)$/.exec(line)?.[1]
-    if (name !== undefined) {
-      failed.push(`${test}: ${name}`)
-      progress(`  not ok: ${test}: ${name}`)
+    // A test that has failed checks in it has its time behind its name, and so has a file. A file that names none of them did not come to its end.
+    const isFile = /^(?:not )?ok /.test(line)
+    const [, name] = /^\s*not ok \d+ - (.*)$/.exec(line) ?? []
+    if (name !== undefined && (isFile ? failed.length === failedBefore : !line.includes(' # time='))) {
+      failed.push(isFile ? name : `${test}: ${name}`)
+      progress(`  not ok: ${failed.at(-1)}`)
     }
+    if (isFile) failedBefore = failed.length
     const counts = /^# \{ (.*) \}$/.exec(line)?.[1]
     if (counts !== undefined) total = { pass: Number(/pass: (\d+)/.exec(counts)?.[1] ?? 0) }
   }
   const end = await ended
+  stopWatching()
   if (total?.pass === undefined) throw new Error(`tap did not come to its end: ${end}.`)
   return { passed: total.pass, failed }
 }

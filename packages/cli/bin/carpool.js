@@ -2,7 +2,7 @@
 // Plain JavaScript for any Node.js from 18 on. Carpool itself needs Node.js 26, which its optional dependencies bring along: an older
 // Node.js runs this file once more with that one, and stays in front of it as if it were not there.
 import { spawn } from 'node:child_process'
-import { existsSync } from 'node:fs'
+import { existsSync, statSync } from 'node:fs'
 import module, { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -37,12 +37,13 @@ async function runHere() {
 }
 
 /**
- * Compiled code stays in a folder beside the dependencies, so that the next start takes half the time and memory. Who could write there could change
- * the code itself; where nobody can, nothing is kept. Threads take it over from the environment.
+ * Compiled code stays in a folder beside the dependencies, so that the next start takes half the time and memory. Only for their owner: nobody else
+ * may have written there, and what root leaves in somebody's folder could not be removed by its owner. Threads take it over from the environment.
  */
 function cacheCompiledCode() {
   const dependencies = join(createRequire(import.meta.url).resolve('commander'), '../..')
-  process.env.NODE_COMPILE_CACHE ??= join(dependencies, '.cache/carpool')
+  if (statSync(dependencies).uid !== process.getuid?.()) return
+  process.env.NODE_COMPILE_CACHE ||= join(dependencies, '.carpool-compiled')
   module.enableCompileCache()
 }
 

@@ -32,7 +32,7 @@ export function connect(options: ConnectionOptions, { io, output }: Pick<Call<Co
   const { env } = io
   const url = namedUrl(options, env)
   const servers = findServers(env)
-  const local = url === undefined ? serverFor(servers, io.cwd()) : serverAt(servers, url.href)
+  const local = url === undefined ? serverFor(servers, folderOf(io)) : serverAt(servers, url.href)
   const token = options.token || ownToken(options, env) || local?.token || meantToken(options, env)
   if (local !== undefined) return new ApiClient({ ...local, token })
   if (url === undefined && servers.length > 0) throw severalServers(servers, { io, output })
@@ -46,6 +46,15 @@ export function connect(options: ConnectionOptions, { io, output }: Pick<Call<Co
     throw new CarpoolError('unauthorized', `A token is needed for ${url.origin}: give one with --token or CARPOOL_TOKEN.`)
   }
   return new ApiClient({ adminUrl: url.href, token })
+}
+
+/** Empty in a folder that was removed: it lies nowhere. */
+function folderOf(io: Io): string {
+  try {
+    return io.cwd()
+  } catch {
+    return ''
+  }
 }
 
 /**
@@ -71,6 +80,8 @@ function namedUrl(options: ConnectionOptions, env: Io['env']): URL | undefined {
   const url = parseUrl(text)
   if (url === null || !/^https?:$/.test(url.protocol))
     throw usageError(`${origin} must be an http or https URL, not ${JSON.stringify(text)}`)
+  if (url.username !== '' || url.password !== '')
+    throw usageError(`${origin} must have no name or password in it; --token is for the token`)
   return url
 }
 

@@ -9,10 +9,15 @@ const WRITE_ONLY = 0o1
  * defaults when it starts. What is left are three traces, of which one may be missing: a shell names the program that it starts in `_`; nohup
  * puts /dev/null in place of a terminal as stdin, for writing only; and in place of one as stdout, a file of its own name.
  * @param topPid topmost process of the command, whose environment is what nohup left: a shell below it may have set `_` anew
+ * @param aboveTopPid its parent. Who has the same in its environment was started by nohup itself, and passed it on.
  */
-export function isUnderNohup(topPid: number): boolean {
-  const started = [process.env['_'], variableOf(topPid, '_')]
-  return started.some((path) => path !== undefined && basename(path) === 'nohup') || isStdinNull() || isStdoutNohup()
+export function isUnderNohup(topPid: number, aboveTopPid: number): boolean {
+  const isNamed = [process.env['_'], variableOf(topPid, '_')].some(isNohup) && !isNohup(variableOf(aboveTopPid, '_'))
+  return isNamed || isStdinNull() || isStdoutNohup()
+}
+
+function isNohup(path: string | undefined): boolean {
+  return path !== undefined && basename(path) === 'nohup'
 }
 
 function variableOf(pid: number, name: string): string | undefined {

@@ -26,8 +26,8 @@ export interface Surroundings {
   readonly isUnderNpm: boolean
   /** The parent is the launcher (bin/carpool.js). */
   readonly hasLauncher: boolean
-  /** Whether the command was started by nohup. @param topPid its topmost process */
-  readonly isUnderNohup: (topPid: number) => boolean
+  /** Whether the command was started by nohup. @param topPid its topmost process @param aboveTopPid the parent of that */
+  readonly isUnderNohup: (topPid: number, aboveTopPid: number) => boolean
 }
 
 /** The kernel's name for npm, which sets it to `npm start`, `npm exec` and the like; the kernel keeps 15 bytes of it. */
@@ -42,7 +42,7 @@ export function findStarters({ self, read, isUnderNpm, hasLauncher, isUnderNohup
   const own = read(self.pid)
   // Another parent is that of another process: in a namespace of its own, ids are not those of a /proc that is not.
   if (own?.parentPid !== self.parentPid) {
-    const isNohup = isUnderNohup(self.pid)
+    const isNohup = isUnderNohup(self.pid, self.parentPid)
     const isAlone = !isUnderNpm && !hasLauncher && (isNohup || self.parentPid <= 1)
     const watched = isAlone ? [] : [{ pid: self.parentPid }]
     return { watched, isOrphan: false, isNextToNpm: isUnderNpm, isUnderNohup: isNohup }
@@ -52,13 +52,13 @@ export function findStarters({ self, read, isUnderNpm, hasLauncher, isUnderNohup
   const command = job.slice(0, Math.max(job.findIndex(isNpm) + 1, hasLauncher ? 1 : 0))
   const above = job.slice(command.length, job.findLastIndex(isNpm) + 1)
   const top = command.at(-1) ?? own
-  const isNohup = isUnderNohup(top.pid)
+  const isNohup = isUnderNohup(top.pid, top.parentPid)
   const isOutliving = isNohup || isAlone(top, read)
   const highest = job.at(-1) ?? own
   const isWithoutCommand = (isUnderNpm && !job.some(isNpm)) || (hasLauncher && job.length === 0)
   return {
     watched: [...command, ...(isOutliving ? [] : [...above, ...parentOf(above.at(-1) ?? top, read)])].map(starterOf),
-    isOrphan: isWithoutCommand && highest.pid !== highest.sessionId && isAlone(highest, read),
+    isOrphan: !isNohup && isWithoutCommand && highest.pid !== highest.sessionId && isAlone(highest, read),
     isNextToNpm: job.slice(hasLauncher ? 1 : 0, hasLauncher ? 2 : 1).some(isNpm),
     isUnderNohup: isNohup,
   }

@@ -61,7 +61,8 @@ function heading({ version, state, reasons, uptimeMs, sandbox }: StatusSummary):
   return [
     `Carpool ${version} is ${state.replace('-', ' ')}, up for ${formatMs(uptimeMs)}.`,
     ...reasons.map((reason) => `  ${reason}`),
-    sandboxSentences(sandbox).join(' '),
+    // A server of before says nothing of it.
+    ...(sandbox === undefined ? [] : [sandboxSentences(sandbox).join(' ')]),
   ]
 }
 

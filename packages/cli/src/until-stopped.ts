@@ -48,6 +48,6 @@ function farewell(starter: Starter | undefined): string {
   const who = starter === undefined ? '' : `: ${starter.name ?? 'process'} (${starter.pid})`
   return [
     `What started this process has ended${who}. So it ends too.`,
-    'To outlive the shell or script that starts it, start it with nohup or setsid, or as a service.',
+    'To outlive the shell or script that starts it, start it with setsid, with nohup in a terminal, or as a service.',
   ].join(' ')
 }

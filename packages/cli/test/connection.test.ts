@@ -184,7 +184,11 @@ t.test('who names one of several gets that one, by flag or environment, whatever
 t.test('what is called is named by its URL on a server of this machine', async (t) => {
   const { env } = await startSeveral(t, '/work/one')
   const { stderr } = await runCommand(['invoke', 'of-0', '--path', 'a?b=c'], { env })
-  t.equal(stderr, 'Calling http://127.0.0.1:8080/of-0/a?b=c\n')
+  t.equal(stderr, 'Calling http://127.0.0.1:8080/of-0/a\n', 'without the query, which may have secrets in it')
+  const named = await runCommand(['list', '--url', 'http://me:hidden@127.0.0.1:8081'], { env })
+  t.equal(named.exitCode, 2)
+  t.match(named.stderr, '--url must have no name or password in it')
+  t.notMatch(named.stderr, 'hidden')
 })
 
 t.test('if no server runs here, the error says how to start one', async (t) => {

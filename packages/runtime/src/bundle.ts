@@ -14,6 +14,8 @@ const EXPORTS = 'carpoolRuntime'
 export async function bundleRuntime(): Promise<string> {
   const result = await build({
     entryPoints: [join(import.meta.dirname, 'guest', `main${extname(import.meta.filename)}`)],
+    // Nothing from the folder that the server was started in may get into it.
+    absWorkingDir: import.meta.dirname,
     bundle: true,
     write: false,
     format: 'iife',

@@ -1,3 +1,4 @@
+import { dirname } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { bundleRuntime } from '@carpool/runtime'
 import { build, stop, type Plugin } from 'esbuild'
@@ -29,6 +30,8 @@ export async function bundlePrograms(): Promise<HostPrograms> {
 async function bundleHost(): Promise<string> {
   const result = await build({
     entryPoints: [HOST_MAIN],
+    // Else esbuild would look for a Yarn manifest from the folder up that the server was started in, and take packages from where it says.
+    absWorkingDir: dirname(HOST_MAIN),
     bundle: true,
     write: false,
     format: 'esm',

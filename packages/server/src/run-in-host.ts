@@ -21,8 +21,8 @@ export interface HostRun {
 }
 
 /**
- * Places an invocation in a host and runs it there. It is tried once more in another, with its whole wall limit, if the host did not begin it because
- * its function has harmed that host; or if its method is safe and the host is lost with it, unless its own function brought the host down.
+ * Places an invocation in a host and runs it there. It is tried once more, with its whole wall limit, if it never got into an isolate there, as when
+ * its function has harmed that host; or in another if its method is safe and the host is lost with it, unless its own function brought the host down.
  * @throws CarpoolError `saturated`, `no-host` or `draining` if there is no place for it
  */
 export async function runInHost(fleet: Pick<Fleet, 'place'>, run: HostRun): Promise<InvocationResult> {
@@ -44,7 +44,7 @@ function mayBeginAgain(first: InvocationResult, method: string): boolean {
   return neverBegan(first)
 }
 
-/** Its isolate was lost before it got into one, and none is made for its function in that host any more. */
+/** The isolate that it was to go into was lost before, and it did not get another. */
 function neverBegan({ outcome, usage }: InvocationResult): boolean {
   return outcome === 'isolate-lost' && usage.attempts === 0
 }

@@ -3,6 +3,7 @@ import type { ApiClient } from '../api-client.ts'
 import { addConnectionOptions, connect, type ConnectionOptions } from '../connection.ts'
 import { headers } from '../option-parsers.ts'
 import { readRequestData, textOf, withContentType } from '../request-data.ts'
+import { visibleText } from '../visible-text.ts'
 import type { Verb } from '../verb.ts'
 
 interface InvokeOptions extends ConnectionOptions {
@@ -47,9 +48,12 @@ export const invoke: Verb<InvokeOptions> = {
   },
 }
 
-/** What is called: the URL of the function where it is known, although the call itself goes through the control plane. */
+/**
+ * What is called: the URL of the function where it is known, although the call itself goes through the control plane. A query may have secrets in
+ * it, which must not get into logs.
+ */
 function addressOf(name: string, path: string, { dataUrl, adminUrl }: ApiClient): string {
-  return dataUrl === undefined ? `${name} at ${adminUrl}` : `${dataUrl}/${name}${path}`
+  return dataUrl === undefined ? `${name} at ${adminUrl}` : `${dataUrl}/${name}${visibleText(path.replace(/\?.*/s, ''))}`
 }
 
 function failureOf({ outcome, status, problem }: InvokeResponse): string | undefined {
