@@ -13,8 +13,8 @@ export interface TapRun {
 
 /** Runs tests with tap, one file after the other, and tells on stderr what fails. @throws Error if tap does not come to its end */
 export async function runTap(files: readonly string[], env: Readonly<Record<string, string>> = {}): Promise<TapRun> {
-  const args = [repositoryPath('node_modules/.bin/tap'), '--jobs=1', '--timeout=1800', '--reporter=tap', ...files]
-  const child = spawn(process.execPath, args, {
+  const args = ['run', '--silent', 'test:unit', '--', '--jobs=1', '--timeout=1800', '--reporter=tap', ...files]
+  const child = spawn('npm', args, {
     cwd: repositoryPath(''),
     env: { ...process.env, ...env },
     stdio: ['ignore', 'pipe', 'inherit'],
