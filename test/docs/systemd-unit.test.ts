@@ -1,6 +1,6 @@
 /** The unit of docs/sandbox.md is one that systemd takes as it is. */
 import { execFile, spawnSync } from 'node:child_process'
-import { readFileSync, writeFileSync } from 'node:fs'
+import { readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import t, { type Test } from 'tap'
@@ -27,7 +27,10 @@ async function complaints(t: Test, text: string): Promise<readonly string[]> {
 
 t.test('systemd understands the whole unit', { skip }, async (t) => {
   t.ok(unit.includes(`ExecStart=${INSTALLED} serve `))
-  const installed = unit.replaceAll(INSTALLED, join(ROOT, 'packages/cli/bin/carpool.js'))
+  // The checkout may be in a folder whose name a unit would have to quote.
+  const program = join(temporaryFolder(t), 'carpool')
+  symlinkSync(join(ROOT, 'packages/cli/bin/carpool.js'), program)
+  const installed = unit.replaceAll(INSTALLED, program)
   t.strictSame(await complaints(t, installed), [])
   t.match(await complaints(t, installed.replace('ProtectHome=yes', 'ProtectHome=sometimes')), [/protect home/i], 'it does look')
 })

@@ -97,13 +97,15 @@ t.test('a flood of fetches that nobody answers leaves another function its own',
     code: `() => ({ default: { async fetch() {
       await Promise.allSettled(Array.from({ length: 200 }, () => fetch(${JSON.stringify(`${url}held`)})))
     } } })`,
-    limits: { wallMs: 3_000 },
+    limits: { wallMs: 60_000 },
   })
-  const flood = server.get('/flood/')
+  const client = new AbortController()
+  const flood = server.get('/flood/', { signal: client.signal })
   await held.promise
   for (let call = 0; call < 20; call += 1) {
     t.equal(await (await server.get(`/neighbour/?to=${encodeURIComponent(url)}`)).text(), 'answered')
   }
-  t.equal((await flood).status, 504)
   t.equal(count, 10, 'a third of all connections')
+  client.abort()
+  await t.rejects(flood)
 })

@@ -44,7 +44,7 @@ test('npm is killed: calls under way are answered, and another server can have p
   server.signal('npm', 'SIGKILL')
   t.equal(await call.answer, 'done')
   await started.untilGone()
-  t.match(started.output, /carpool: What started this process has ended: .*\(\d+\).*nohup.*setsid.*service/)
+  t.match(started.output, /carpool: What started this process has ended: .*\(\d+\).*setsid.*nohup.*service/)
   const { url, adminUrl, dataDir } = server.address
   const folder = join(dataDir, '..')
   const env = { ...environmentIn(folder), CARPOOL_PORT: new URL(url).port, CARPOOL_ADMIN_PORT: new URL(adminUrl).port }

@@ -1,6 +1,6 @@
 import type { ModuleGraph } from './build-graph.ts'
 import { FORCED_COMMONJS_SUFFIX } from './force-commonjs.ts'
-import { labelPath } from './label-path.ts'
+import { labelPath, labelSource } from './label-path.ts'
 import { joinMappedLines, plainLine, spliceLine, toMappedLines, type MappedLine } from './mapped-line.ts'
 import { moduleProperty, type ParsedScript, type TopLevel } from './parse-script.ts'
 import { reassign, splitByMode } from './split-by-mode.ts'
@@ -114,7 +114,7 @@ function labelled(
   folder: string,
 ): { sources: string[]; sourcesContent: Array<string | null> } {
   return {
-    sources: sources.map((source) => labelPath(source, folder)),
+    sources: sources.map((source) => labelSource(source, folder)),
     sourcesContent: sourcesContent.map((text) => {
       return text?.endsWith(FORCED_COMMONJS_SUFFIX) ? text.slice(0, -FORCED_COMMONJS_SUFFIX.length) : text
     }),

@@ -25,6 +25,11 @@ export function labelPath(path: string, folder: string): string {
   return namespace + (isAbsolute(label) ? slashes(relative(dirname(label), label)) : label)
 }
 
+/** The same for a source of a source map that esbuild made: a URL, in which all but plain letters is percent-encoded. */
+export function labelSource(source: string, folder: string): string {
+  return labelPath(decodeURIComponent(source), folder)
+}
+
 function slashes(path: string): string {
   return path.replaceAll('\\', '/')
 }

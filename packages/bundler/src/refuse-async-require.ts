@@ -1,7 +1,7 @@
 import { decode } from '@jridgewell/sourcemap-codec'
 import { CarpoolError } from '@carpool/core'
 import type { ModuleGraph } from './build-graph.ts'
-import { labelPath } from './label-path.ts'
+import { labelPath, labelSource } from './label-path.ts'
 import { moduleProperty, type ParsedScript } from './parse-script.ts'
 
 /**
@@ -34,5 +34,5 @@ function placeOf({ code, sourceMap, folder }: ModuleGraph, offset: number): stri
   const segment = decode(mappings)[before.length - 1]?.findLast((it) => it[0] <= column)
   if (segment === undefined || segment.length === 1) return 'the bundle'
   const [, source, line, sourceColumn] = segment
-  return `${labelPath(sources[source]!, folder)}:${line + 1}:${sourceColumn + 1}`
+  return `${labelSource(sources[source]!, folder)}:${line + 1}:${sourceColumn + 1}`
 }

@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, unlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import { FunctionLogs, type LogProblem } from '../src/index.ts'
 import { line, messages } from './fixtures/line.ts'
@@ -18,7 +19,7 @@ t.test('a line that was cut short spoils no other', async (t) => {
 
 t.test('a server that is killed while functions log loses no line that was written', async (t) => {
   const folder = t.testdir()
-  const script = new URL('./fixtures/log-forever.ts', import.meta.url).pathname
+  const script = fileURLToPath(new URL('./fixtures/log-forever.ts', import.meta.url))
   let count = 0
   for (const rounds of [1, 3, 6]) {
     const child = spawn(process.execPath, [script, folder, String(count)], { stdio: ['ignore', 'pipe', 'inherit'] })

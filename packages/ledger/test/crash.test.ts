@@ -1,10 +1,11 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import { ask, idsIn, open } from './fixtures/records.ts'
 
-const script = new URL('./fixtures/write-forever.ts', import.meta.url).pathname
+const script = fileURLToPath(new URL('./fixtures/write-forever.ts', import.meta.url))
 
 /** Lets a child write until it has printed `count` ids, kills it, and gives all that it printed. */
 async function killWhileWriting(folder: string, count: number): Promise<string[]> {

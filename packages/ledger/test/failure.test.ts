@@ -3,6 +3,7 @@ import { renameSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import { setImmediate } from 'node:timers/promises'
 import type { Worker } from 'node:worker_threads'
+import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import { ask, fileOf, idsIn, open, record } from './fixtures/records.ts'
 
@@ -150,7 +151,7 @@ function runWithMounts(script: string, folder: string): { stdout: string; stderr
     script,
     'sh',
   ]
-  const node = [process.execPath, new URL('./fixtures/fill-disk.ts', import.meta.url).pathname]
+  const node = [process.execPath, fileURLToPath(new URL('./fixtures/fill-disk.ts', import.meta.url))]
   return spawnSync('unshare', [...args, folder, ...node], { encoding: 'utf8' })
 }
 

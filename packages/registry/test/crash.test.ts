@@ -3,10 +3,11 @@ import { once } from 'node:events'
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import { open } from './fixtures/open.ts'
 
-const script = new URL('./fixtures/deploy-forever.ts', import.meta.url).pathname
+const script = fileURLToPath(new URL('./fixtures/deploy-forever.ts', import.meta.url))
 
 /** Lets a child deploy until it has printed `count` versions, kills it, and gives the last version that it printed. */
 async function killWhileDeploying(folder: string, first: number, count: number): Promise<number> {
