@@ -5,6 +5,9 @@ import t from 'tap'
 import { callAndLeave, startLoad } from '../support/load.ts'
 import { startServer, until, type TestServer } from '../support/server.ts'
 
+// A host is added when a core is free, which on a small machine waits for the tests beside it.
+t.setTimeout(300_000)
+
 /** Works for about 10 ms. */
 const WORK = `
   export default {
