@@ -28,9 +28,23 @@ export function growthMb({ host, sample, isPeakNew }: HostBefore): number | unde
   return sample === undefined || after === undefined || !isPeakNew ? undefined : after.peakResidentMb - sample.residentMb
 }
 
-/** Whether the host from before is not the one that serves any more. Waits until those that are given up have gone. */
+/** A host tells ten times a second how many isolates are entered, in ms. */
+const TOLD_MS = 500
+
+/**
+ * Whether the host from before is not the one that serves any more. Waits until that is known: no thread is in an isolate for a while, or the host is
+ * given up and has gone.
+ */
 export async function isGivenUp(rig: Rig, { host: { pid } }: HostBefore): Promise<boolean> {
-  await within(PATIENCE_MS, async () => (await rig.server.info()).hosts.every(({ state }) => state !== 'poisoned'))
+  let calmSinceMs: number | undefined
+  await within(PATIENCE_MS, async () => {
+    const { hosts } = await rig.server.info()
+    const host = hosts.find((one) => one.pid === pid)
+    if (host === undefined) return hosts.every(({ state }) => state !== 'poisoned')
+    if (host.state === 'poisoned' || host.enteredIsolates > 0) calmSinceMs = undefined
+    else calmSinceMs ??= performance.now()
+    return calmSinceMs !== undefined && performance.now() - calmSinceMs >= TOLD_MS
+  })
   return (await rig.host()).pid !== pid
 }
 
