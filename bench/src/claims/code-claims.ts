@@ -11,7 +11,8 @@ export interface CodeClaim {
 }
 
 /** Names that stand in products of the code. */
-const FACTORS: Readonly<Record<string, number>> = { DAY_MS: 86_400_000, KIB: 2 ** 10, MEBIBYTE: 2 ** 20 }
+const DAY_MS = 86_400_000
+const FACTORS: Readonly<Record<string, number>> = { DAY_MS, KIB: 2 ** 10, MEBIBYTE: 2 ** 20 }
 const NUMBER = String.raw`[\d_.]+(?: (?:\*{1,2}|/) [\w.]+)*`
 
 /**
@@ -98,12 +99,7 @@ export const CODE_CLAIMS: readonly CodeClaim[] = [
   fromConstant('descriptors', 'packages/sandbox/src/cage-command.ts', 'MAX_DESCRIPTORS', String),
   fromConstant('oom-score', 'packages/sandbox/src/cage-command.ts', 'OOM_SCORE', String),
   fromConstant('tasks', 'packages/server/src/host-sandbox.ts', 'TASKS_BESIDES', String),
-  fromConstant(
-    'expired-tokens',
-    'packages/access/src/token-store.ts',
-    'KEPT_EXPIRED_MS',
-    (value) => `${value / 86_400_000} days`,
-  ),
+  fromConstant('expired-tokens', 'packages/access/src/token-store.ts', 'KEPT_EXPIRED_MS', (value) => `${value / DAY_MS} days`),
   fromConstant('failed-attempts', 'packages/access/src/failed-attempts.ts', 'burst', String),
   fromConstant('failed-attempts-pace', 'packages/access/src/failed-attempts.ts', 'forgetMs', milliseconds),
   fromConstant('secrets', 'packages/access/src/secret-rules.ts', 'MAX_SECRETS', String),

@@ -1,9 +1,9 @@
 import { untilStopped } from '@carpool/cli'
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { constants } from 'node:os'
 import type { Readable } from 'node:stream'
 import { createInterface } from 'node:readline'
+import { exitCodeOf } from './end-with.ts'
 
 export interface ChildServerOptions<Ready> {
   readonly command: string
@@ -33,9 +33,7 @@ const running = new Set<ChildProcess>()
 process.once('exit', () => {
   for (const child of running) child.kill('SIGKILL')
 })
-void untilStopped((line) => console.error(line)).then((signal) => {
-  process.exit(signal === undefined ? 1 : 128 + constants.signals[signal])
-})
+void untilStopped((line) => console.error(line)).then((signal) => process.exit(exitCodeOf(signal)))
 
 /** Starts a server and waits until it says that it is ready. @throws Error with the end of its stderr if it ends instead */
 export async function startChildServer<Ready>(options: ChildServerOptions<Ready>): Promise<ChildServer<Ready>> {

@@ -14,13 +14,18 @@ export function endWith(child: ChildProcess): () => void {
   return () => children?.delete(child)
 }
 
+/** As a shell has it of a process that a signal ended; 1 if it was none. */
+export function exitCodeOf(signal: NodeJS.Signals | undefined): number {
+  return signal === undefined ? 1 : 128 + constants.signals[signal]
+}
+
 function watched(): Set<ChildProcess> {
   const all = new Set<ChildProcess>()
   void untilStopped((line) => console.error(line)).then(async (signal) => {
     const ends = [...all].map((child) => new Promise((resolve) => child.once('close', resolve)))
     for (const child of all) child.kill('SIGTERM')
     await Promise.all(ends)
-    process.exit(signal === undefined ? 1 : 128 + constants.signals[signal])
+    process.exit(exitCodeOf(signal))
   })
   return all
 }
