@@ -20,7 +20,7 @@ export interface ConservationResult {
 }
 
 export async function measureConservation(dataDir: string, durationMs: number): Promise<ConservationResult> {
-  const options: CarpoolOptions = { dataDir, flags: ['--max-isolates', String(MAX_ISOLATES)] }
+  const options: CarpoolOptions = { dataDir, flags: ['--max-isolates', String(MAX_ISOLATES), '--max-hosts', '1'] }
   {
     progress('conservation: deploying')
     await using server = await startCarpool(options)
