@@ -1,5 +1,8 @@
+import { run } from '@carpool/cli'
 import { spawn, type ChildProcess } from 'node:child_process'
 import { join } from 'node:path'
+import { PassThrough, Readable } from 'node:stream'
+import { text } from 'node:stream/consumers'
 
 export const ROOT = join(import.meta.dirname, '../..')
 const CARPOOL = join(ROOT, 'packages/cli/bin/carpool.js')
@@ -26,4 +29,15 @@ export async function untilEnd(child: ChildProcess): Promise<Finished> {
   child.stderr?.on('data', (chunk) => (stderr += String(chunk)))
   const code = await new Promise<number | null>((resolve) => child.once('close', resolve))
   return { code, stdout, stderr }
+}
+
+/** Runs the command in this process, which takes a third of the time; only for commands that end by themselves. */
+export async function runCarpool(args: readonly string[], env: Record<string, string>): Promise<Finished> {
+  const [stdout, stderr] = [new PassThrough(), new PassThrough()]
+  const read = Promise.all([text(stdout), text(stderr)])
+  const code = await run(args, { stdin: Readable.from([]), stdout, stderr, env, cwd: () => ROOT })
+  stdout.end()
+  stderr.end()
+  const [output, errors] = await read
+  return { code, stdout: output, stderr: errors }
 }

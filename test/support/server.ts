@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path'
 import { createInterface } from 'node:readline'
 import type { FunctionInfo, LogLine, ServerInfo, StatusInfo } from '@carpool/core'
 import type { Test } from 'tap'
-import { startCarpool, untilEnd, type Finished } from './command.ts'
+import { runCarpool, startCarpool, untilEnd, type Finished } from './command.ts'
 
 /** The files of a function, by path in its folder. */
 export type Files = Readonly<Record<string, string>>
@@ -18,7 +18,7 @@ export interface TestServer {
   readonly stateDir: string
   /** Runs a verb against this server. */
   carpool(...args: string[]): Promise<Finished>
-  /** Runs a verb with `--json`, and reads what it prints. */
+  /** Runs a verb with `--json` in this process, and reads what it prints. */
   json<T>(...args: string[]): Promise<T>
   /** Writes a function's files to a new folder and deploys it. @throws Error unless the exit code is 0 */
   deploy(name: string, files: Files | string, ...args: string[]): Promise<FunctionInfo>
@@ -62,7 +62,7 @@ export async function startServer(
 
   const carpool = (...verb: string[]): Promise<Finished> => untilEnd(startCarpool([...verb, '--url', adminUrl], env))
   const json = async <T>(...verb: string[]): Promise<T> => {
-    const { code, stdout, stderr } = await carpool(...verb, '--json')
+    const { code, stdout, stderr } = await runCarpool([...verb, '--url', adminUrl, '--json'], env)
     if (code !== 0) throw new Error(`carpool ${verb.join(' ')} ended with code ${code}: ${stderr}${stdout}`)
     return JSON.parse(stdout) as T
   }
