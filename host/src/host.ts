@@ -4,7 +4,7 @@ import { Bootstrap, compileToCache } from '@carpool/isolate'
 import { IsolatePool, Prewarmer } from '@carpool/isolate-pool'
 import type { Account } from '@carpool/metering'
 import { NO_INVOCATION, type BodyKind, type GuestFailure } from '@carpool/runtime/bridge'
-import { NO_BODY, type Frame, type Setup, type ToHost } from '@carpool/wire'
+import { NO_BODY, type Setup, type ToHost } from '@carpool/wire'
 import { decodeBody, encodeBody } from './body-codec.ts'
 import { CodeStore } from './code-store.ts'
 import { EnteredWatch } from './entered-watch.ts'
@@ -161,7 +161,7 @@ export class Host implements GuestListener {
     await this.#prewarmer.fill()
   }
 
-  receive({ message, text, body }: Frame<Exclude<ToHost, Setup>>): void {
+  receive(message: Exclude<ToHost, Setup>, text: string, body: Uint8Array): void {
     switch (message.type) {
       case 'load':
         this.#codes.put(message, text, body)

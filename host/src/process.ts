@@ -8,9 +8,9 @@ const SERVER_SOCKET_FD = 3
 let host: Host | undefined
 
 const connection = new Connection<ToHost, ToServer>(new Socket({ fd: SERVER_SOCKET_FD, readable: true, writable: true }), {
-  onFrame: ({ message, text, body }) => {
-    if (message.type === 'setup') return setUp(message, text)
-    host?.receive({ message, text, body })
+  onMessage: (message, text, body) => {
+    if (message.type === 'setup') setUp(message, text)
+    else host?.receive(message, text, body)
   },
   onClose: (reason) => (reason === undefined ? end() : giveUp(reason)),
 })

@@ -1,9 +1,4 @@
-import { CarpoolError, type Revision } from '@carpool/core'
-
-/** The right to run one invocation. Released exactly once; releasing again is harmless. */
-export interface Permit {
-  release(): void
-}
+import { CarpoolError, type Call } from '@carpool/core'
 
 export interface AdmissionOptions {
   /** Most invocations at the same time, in all. */
@@ -37,7 +32,10 @@ export class Admission {
    * @throws CarpoolError `ledger-unavailable` while usage cannot be recorded, `too-many-requests` at the limit of the function or of its
    * owner, `saturated` at the server's
    */
-  admit({ functionName, owner, limits }: Pick<Revision, 'functionName' | 'owner' | 'limits'>): Permit {
+  admit(call: Call): void {
+    const { functionName, revision } = call
+    if (revision === undefined) throw new Error('A call was to be admitted before it was routed.')
+    const { owner, limits } = revision
     if (this.#ledgerUnavailable() !== undefined) {
       throw new CarpoolError('ledger-unavailable', 'Usage cannot be recorded at the moment, so nothing is run.')
     }
@@ -59,15 +57,16 @@ export class Admission {
     this.#inFlight++
     increment(this.#inFlightOf, functionName)
     increment(this.#inFlightOfOwner, owner)
-    let released = false
-    const release = (): void => {
-      if (released) return
-      released = true
-      this.#inFlight--
-      decrement(this.#inFlightOf, functionName)
-      decrement(this.#inFlightOfOwner, owner)
-    }
-    return { release }
+    call.isAdmitted = true
+  }
+
+  /** The call has ended. Harmless when repeated, and for one that was not admitted. */
+  release(call: Call): void {
+    if (!call.isAdmitted) return
+    call.isAdmitted = false
+    this.#inFlight--
+    decrement(this.#inFlightOf, call.functionName)
+    decrement(this.#inFlightOfOwner, call.revision?.owner ?? '')
   }
 }
 

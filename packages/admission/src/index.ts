@@ -1,4 +1,4 @@
-export { Admission, type AdmissionOptions, type Permit } from './admission.ts'
+export { Admission, type AdmissionOptions } from './admission.ts'
 export { FairQueue, type Pushed, type Queued } from './fair-queue.ts'
 export { hasRoom, type HostRoom } from './has-room.ts'
 export { initialHostLimit, nextHostLimit, type HostLimit, type HostLimitPolicy, type HostLimitSample } from './host-limit.ts'

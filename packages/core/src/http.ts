@@ -16,10 +16,6 @@ export interface ResponseHead {
   readonly headers: HeaderList
 }
 
-export interface HttpRequest extends RequestHead {
-  readonly body: Uint8Array
-}
-
 export interface HttpResponse extends ResponseHead {
   readonly body: Uint8Array
 }

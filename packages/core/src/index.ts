@@ -1,4 +1,4 @@
-export { Cancellation } from './cancellation.ts'
+export { AwaitedCall, Call, type CallHolder, type CallInit, type FinishedInvocation, type Invoke, type Lease } from './call.ts'
 export { type Clock, monotonicClock } from './clock.ts'
 export {
   FUNCTION_STATES,
@@ -36,16 +36,8 @@ export {
 } from './control-plane.ts'
 export { CarpoolError, ERRORS, isErrorCode, type ErrorCode, type Fault } from './errors.ts'
 export { checkEnv, checkFunctionName, type HandlerForm, type Revision, type RevisionConfig } from './function.ts'
-export type { HeaderList, HttpRequest, HttpResponse, RequestHead, ResponseHead } from './http.ts'
-export {
-  START_KINDS,
-  type FinishedInvocation,
-  type InvocationRequest,
-  type InvocationResult,
-  type Invoke,
-  type StartKind,
-  type Trigger,
-} from './invocation.ts'
+export type { HeaderList, HttpResponse, RequestHead, ResponseHead } from './http.ts'
+export { START_KINDS, type InvocationResult, type StartKind, type Trigger } from './invocation.ts'
 export { execUs, type InvocationRecord } from './invocation-record.ts'
 export { jsonLine } from './json-line.ts'
 export { LIMIT_RANGES, RESPONSE_HEADER_LIMITS, resolveLimits, type FunctionLimits } from './limits.ts'

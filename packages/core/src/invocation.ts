@@ -1,25 +1,8 @@
-import type { Cancellation } from './cancellation.ts'
-import type { HttpRequest, HttpResponse } from './http.ts'
-import type { InvocationRecord } from './invocation-record.ts'
+import type { HttpResponse } from './http.ts'
 import type { FailedOutcome } from './outcome.ts'
 import type { InvocationUsage } from './usage.ts'
 
 export type Trigger = 'http' | 'cli'
-
-/** One call, before it is known whether its function exists. */
-export interface InvocationRequest {
-  /** UUID, version 7. */
-  readonly id: string
-  readonly functionName: string
-  readonly trigger: Trigger
-  readonly request: HttpRequest
-  /** Told when the client leaves. */
-  readonly cancellation: Cancellation
-  /** How long it has been in the server before, in ms. Default: 0. */
-  readonly waitedMs?: number
-  /** How many functions called each other until it came: each of them waits for the next one, or did. Default: 0. */
-  readonly hops?: number
-}
 
 /**
  * What an invocation found when it came:
@@ -48,13 +31,3 @@ export type InvocationResult = (
   readonly start: StartKind
   readonly usage: InvocationUsage
 }
-
-/** What came of an invocation that was admitted. */
-export interface FinishedInvocation {
-  readonly result: InvocationResult
-  /** As it stands in the ledger. */
-  readonly record: InvocationRecord
-}
-
-/** Runs one invocation from routing to metering. @throws CarpoolError if it is refused before user code could run. */
-export type Invoke = (request: InvocationRequest) => Promise<FinishedInvocation>

@@ -2,17 +2,25 @@ import type { HostLimitPolicy, QueueTimeoutPolicy, ScalingPolicy } from '@carpoo
 import { KILL_POLICY, Strikes, type RecyclingPolicy, type Standing, type StrikePolicy } from '@carpool/containment'
 import {
   CarpoolError,
-  type Cancellation,
+  type Call,
   type FailedStartsInfo,
   type HostInfo,
   type Revision,
   type ScalingDecisionInfo,
 } from '@carpool/core'
 import { HostProcess } from './host-process.ts'
-import type { HostHarm, HostPolicy, HostProcessListener, HostProgram, HostRevision, RevisionCode } from './host-types.ts'
+import type {
+  CallListener,
+  HostHarm,
+  HostPolicy,
+  HostProcessListener,
+  HostProgram,
+  HostRevision,
+  RevisionCode,
+} from './host-types.ts'
 import { HostSupply } from './host-supply.ts'
 import type { Machine, MachineLoad } from './machine/machine.ts'
-import { Placement, type Slot } from './placement.ts'
+import { Placement } from './placement.ts'
 import { Quarantine } from './quarantine.ts'
 import { Scaler } from './scaler.ts'
 import { TryOuts, type TryOut } from './try-out.ts'
@@ -48,9 +56,10 @@ export interface FleetOptions {
   /** Their live revisions. */
   readonly keptWarm: () => Iterable<Revision>
   readonly listener: FleetListener
+  readonly calls: CallListener
 }
 
-export interface FleetListener extends Omit<HostProcessListener, 'hasRoom' | 'poisoned' | 'gone'> {
+export interface FleetListener extends Omit<HostProcessListener, 'answered' | 'hasRoom' | 'poisoned' | 'gone'> {
   gone(host: HostProcess, how: string): void
   /** A host that was not told to has ended, or could not be started; a new one is started in so many ms. */
   hostLost(how: string, respawnInMs: number, host?: HostProcess): void
@@ -107,6 +116,7 @@ export class Fleet {
       isOverloaded: () => this.isOverloaded,
       give: (host, revision) => this.#give(host, revision),
       isLive: options.isLive,
+      calls: options.calls,
     })
     this.#tryOuts = new TryOuts(() => this.#startTryOut())
   }
@@ -183,12 +193,9 @@ export class Fleet {
     return this.isOverloaded && this.#placement.queueStands
   }
 
-  /**
-   * Finds a place for an invocation of a revision: at once if a host has room, else when its turn in the queue has come.
-   * @throws CarpoolError `saturated` or `no-host` if there is none in time, `draining` if the fleet is closed meanwhile
-   */
-  place(revision: Revision, cancellation: Cancellation): Slot | Promise<Slot> {
-    return this.#placement.place(revision, cancellation)
+  /** Sends a routed call to a host: now if one has room, else when its turn in the queue has come. */
+  place(call: Call): void {
+    this.#placement.place(call)
   }
 
   /** Brings a revision up in every host, so that its first call finds it warm. A failure shows again at the first call. */
@@ -246,6 +253,7 @@ export class Fleet {
     const { program, listener } = this.#options
     return new HostProcess(++this.#lastId, program, this.#hostPolicy, {
       ...listener,
+      answered: (host, call, result) => this.#placement.answered(host, call, result),
       hasRoom: () => this.#placement.dispatch(),
       poisoned: (host, harm) => {
         if (this.#quarantine.hosts.includes(host)) host.drain('poisoned')
@@ -292,7 +300,15 @@ export class Fleet {
       this.#hostPolicy,
       // What the module scope logs while it is tried out comes again at the first call, which somebody asked for. A deploy is not the
       // function's work.
-      { ...listener, logged: ignore, usedInBackground: ignore, usedCpu: ignore, hasRoom: ignore, poisoned: ignore },
+      {
+        ...listener,
+        answered: ignore,
+        logged: ignore,
+        usedInBackground: ignore,
+        usedCpu: ignore,
+        hasRoom: ignore,
+        poisoned: ignore,
+      },
     )
   }
 

@@ -1,11 +1,10 @@
 import type { Duplex } from 'node:stream'
-import type { Cancellation, HttpRequest, InvocationResult } from '@carpool/core'
+import type { Call, CallHolder, InvocationResult } from '@carpool/core'
 import {
   Connection,
   unpackUsage,
   type Background,
   type Fetch,
-  type Frame,
   type HostCpu,
   type HostStart,
   type Log,
@@ -14,7 +13,6 @@ import {
   type ToHost,
   type ToServer,
 } from '@carpool/wire'
-import type { SlotLease } from './host-slots.ts'
 import type { HostProgram, HostRevision, RevisionCode } from './host-types.ts'
 import { PendingReplies } from './pending-replies.ts'
 import { ResponseHeadReader } from './response-head.ts'
@@ -22,6 +20,8 @@ import { ResponseHeadReader } from './response-head.ts'
 /** What a host says besides replies. */
 export interface HostEvents {
   ready(): void
+  /** How a call ended; its lease was given back. */
+  answered(call: Call, result: InvocationResult): void
   told(signals: Signals): void
   logged(log: Log, text: string): void
   fetchStarted(fetch: Fetch, head: string, body: Uint8Array): void
@@ -42,7 +42,7 @@ const PREPARE_MS = 30_000
 const OVERDUE_GRACE_MS = 3_000
 
 /** What server and one host say to each other about revisions and invocations, and what the host still owes. */
-export class HostConnection {
+export class HostConnection implements CallHolder {
   readonly #events: HostEvents
   readonly #wire: Connection<ToServer, ToHost>
   readonly #pending: PendingReplies
@@ -57,10 +57,10 @@ export class HostConnection {
   /** @param readyBy when the host should have told that it is ready, on the monotonic clock, in ms */
   constructor(stream: Duplex, { setup, runtime }: HostProgram, readyBy: number, events: HostEvents) {
     this.#events = events
-    this.#pending = new PendingReplies(readyBy)
+    this.#pending = new PendingReplies(readyBy, (call, result) => events.answered(call, result))
     this.#maxBodyBytes = setup.maxBodyBytes
     this.#wire = new Connection<ToServer, ToHost>(stream, {
-      onFrame: (frame) => this.#receive(frame),
+      onMessage: (message, text, body) => this.#receive(message, text, body),
       onClose: (reason) => events.closed(reason),
     })
     this.#wire.send(setup, runtime)
@@ -148,56 +148,55 @@ export class HostConnection {
     if (this.#given.delete(revision)) this.#wire.send({ type: 'retire', revision })
   }
 
-  /**
-   * Runs an invocation of a given revision. Never rejects: if the host dies, the outcome is `host-lost`.
-   * @param slot given back when the invocation waits or ends, whichever comes first
-   */
-  invoke(
-    { id, revision: { id: revision, functionName, limits }, slot }: { id: string; revision: HostRevision; slot: SlotLease },
-    { body, ...head }: HttpRequest,
-    cancellation: Cancellation,
-  ): Promise<InvocationResult> {
-    const [invocation, result] = this.#pending.expectAnswer(
-      performance.now() + limits.wallMs + OVERDUE_GRACE_MS,
-      slot,
-      functionName,
-    )
-    this.#wire.send({ type: 'invoke', invocation, id, revision }, JSON.stringify({ invocationId: id, ...head }), body)
-    cancellation.onCancel(() => this.#wire.send({ type: 'cancel', invocation }))
-    if (this.#ran.has(revision)) return result
-    this.#ran.add(revision)
-    return result.then((first) => (first.start === 'isolate-cold' ? { ...first, start: 'host-cold' } : first))
+  /** Runs a call of a given revision. Its answer is told to `answered`; if the host dies, it is `host-lost`. */
+  invoke(call: Call): void {
+    const { id, head, body, revision } = call
+    if (revision === undefined) throw new Error('A call was sent before it was routed.')
+    if (!this.#pending.expectAnswer(call, performance.now() + revision.limits.wallMs + OVERDUE_GRACE_MS)) return
+    call.holder = this
+    call.isFirstInHost = !this.#ran.has(revision.id)
+    if (call.isFirstInHost) this.#ran.add(revision.id)
+    const { method, url, headers, clientIp } = head
+    const text = JSON.stringify({ invocationId: id, method, url, headers, clientIp })
+    this.#wire.send({ type: 'invoke', invocation: call.number, id, revision: revision.id }, text, body)
+  }
+
+  /** The client of a call that runs here has left. */
+  cancel({ number }: Call): void {
+    this.#wire.send({ type: 'cancel', invocation: number })
   }
 
   settleFetch(fetch: number, result: string, body: Uint8Array, bytes: { bytesOut: number; bytesIn: number }): void {
     this.#wire.send({ type: 'fetch-settled', fetch, bytesOut: bytes.bytesOut, bytesIn: bytes.bytesIn }, result, body)
   }
 
-  #receive({ message, text, body }: Frame<ToServer>): void {
+  #receive(message: ToServer, text: string, body: Uint8Array): void {
     // A host may name any revision; it speaks for those alone that it was given.
     if ('revision' in message && !this.#functionOf.has(message.revision)) return
     switch (message.type) {
       case 'answer': {
+        const { invocation } = message
+        const call = this.#pending.callOf(invocation)
+        if (call === undefined) return
         // The host has looked at its size, but who says so runs user code.
         const head =
           body.length > this.#maxBodyBytes
             ? `The response body has ${body.length} bytes; the limit is ${this.#maxBodyBytes}.`
             : this.#heads.read(text)
-        const { invocation } = message
-        const start = startOf(message.start)
+        const start = startOf(call, message.start)
         const usage = unpackUsage(message.usage)
-        if (typeof head === 'string')
-          return this.#pending.answer(invocation, { outcome: 'invalid-response', start, usage, detail: head, stack: head })
-        return this.#pending.answer(invocation, {
-          outcome: 'ok',
-          start,
-          usage,
-          response: { status: head.status, headers: head.headers, body },
-        })
+        return this.#pending.answer(
+          invocation,
+          typeof head === 'string'
+            ? { outcome: 'invalid-response', start, usage, detail: head, stack: head }
+            : { outcome: 'ok', start, usage, response: { status: head.status, headers: head.headers, body } },
+        )
       }
       case 'failed': {
         const { invocation, outcome, detail, stack } = message
-        const start = startOf(message.start)
+        const call = this.#pending.callOf(invocation)
+        if (call === undefined) return
+        const start = startOf(call, message.start)
         const usage = unpackUsage(message.usage)
         return this.#pending.answer(invocation, { outcome, start, usage, detail, ...(stack !== undefined && { stack }) })
       }
@@ -238,7 +237,8 @@ export class HostConnection {
   }
 }
 
-/** What a host says may be anything. */
-function startOf(start: HostStart): HostStart {
-  return start === 'warm' ? 'warm' : 'isolate-cold'
+/** What the call found there. What a host says of it may be anything. */
+function startOf({ isFirstInHost }: Call, start: HostStart): 'warm' | 'isolate-cold' | 'host-cold' {
+  if (start === 'warm') return 'warm'
+  return isFirstInHost ? 'host-cold' : 'isolate-cold'
 }

@@ -79,6 +79,7 @@ export class HostProcess {
         if (this.#role === 'quarantine') demoteProcess(this.#host.pid())
         listener.hasRoom(this)
       },
+      answered: (call, result) => listener.answered(this, call, result),
       told: (signals) => this.#told(signals),
       logged: (log, text) => listener.logged(log, text),
       fetchStarted: (fetch, head, bytes) => listener.fetchStarted(this, fetch, head, bytes),

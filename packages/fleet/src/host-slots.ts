@@ -1,20 +1,6 @@
 import { hasRoom, laneCapacity, laneLimit } from '@carpool/admission'
-
-/** The right to have an invocation run in a host. Given back exactly once; giving it back again is harmless. */
-export interface SlotLease {
-  /** The invocation waits: another may run. */
-  release(): void
-  /** The invocation has ended. Releases what is not released yet. */
-  end(): void
-}
-
-/** What is asked of a host's room. */
-export interface Lane {
-  readonly functionName: string
-  /** Usual CPU time of a call, in ms; undefined if it is not known. */
-  readonly costMs: number | undefined
-  readonly wallMs: number
-}
+import type { Lease } from '@carpool/core'
+import type { Lane } from './lanes.ts'
 
 /** A call that costs hardly more than to send it. */
 const SHORTEST: Lane = { functionName: '', costMs: 0.01, wallMs: 1 }
@@ -69,31 +55,32 @@ export class HostSlots {
     return this.#hasRoom(lane, ofFunction)
   }
 
-  take({ functionName, costMs }: Lane): SlotLease {
+  take({ functionName, costMs }: Lane): Lease {
     this.#leased++
     if (costMs === undefined) this.#unknown++
     else this.#workMs += costMs
     add(this.#runningOf, functionName, 1)
     add(this.#inFlightOf, functionName, 1)
-    let [isReleased, isEnded] = [false, false]
-    const release = (): void => {
-      if (isReleased) return
-      isReleased = true
-      this.#leased--
-      if (costMs === undefined) this.#unknown--
-      // Sums of fractions drift.
-      else this.#workMs = this.#leased === this.#unknown ? 0 : this.#workMs - costMs
-      add(this.#runningOf, functionName, -1)
-      this.#onRelease()
-    }
-    const end = (): void => {
-      if (isEnded) return
-      isEnded = true
-      add(this.#inFlightOf, functionName, -1)
-      if (isReleased) this.#onRelease()
-      else release()
-    }
-    return { release, end }
+    return new SlotLease(this, functionName, costMs)
+  }
+
+  /** For leases alone: the invocation does not run any more. */
+  released(functionName: string, costMs: number | undefined): void {
+    this.#leased--
+    if (costMs === undefined) this.#unknown--
+    // Sums of fractions drift.
+    else this.#workMs = this.#leased === this.#unknown ? 0 : this.#workMs - costMs
+    add(this.#runningOf, functionName, -1)
+  }
+
+  /** For leases alone: the invocation has ended. */
+  ended(functionName: string): void {
+    add(this.#inFlightOf, functionName, -1)
+  }
+
+  /** For leases alone: there is more room than before. */
+  hasMoreRoom(): void {
+    this.#onRelease()
   }
 
   #hasRoom({ functionName, costMs }: Lane, ofFunction: number): boolean {
@@ -106,6 +93,35 @@ export class HostSlots {
       workMs: isKnown ? this.#workMs + costMs : Number.POSITIVE_INFINITY,
       targetMs: this.#targetMs,
     })
+  }
+}
+
+class SlotLease implements Lease {
+  readonly #slots: HostSlots
+  readonly #functionName: string
+  readonly #costMs: number | undefined
+  #isReleased = false
+  #isEnded = false
+
+  constructor(slots: HostSlots, functionName: string, costMs: number | undefined) {
+    this.#slots = slots
+    this.#functionName = functionName
+    this.#costMs = costMs
+  }
+
+  release(): void {
+    if (this.#isReleased) return
+    this.#isReleased = true
+    this.#slots.released(this.#functionName, this.#costMs)
+    this.#slots.hasMoreRoom()
+  }
+
+  end(): void {
+    if (this.#isEnded) return
+    this.#isEnded = true
+    this.#slots.ended(this.#functionName)
+    if (this.#isReleased) this.#slots.hasMoreRoom()
+    else this.release()
   }
 }
 

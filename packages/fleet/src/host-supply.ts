@@ -63,7 +63,9 @@ export class HostSupply {
 
   /** Those that take invocations. */
   get ready(): HostProcess[] {
-    return [...this.#hosts].filter(({ takesInvocations }) => takesInvocations)
+    const ready: HostProcess[] = []
+    for (const host of this.#hosts) if (host.takesInvocations) ready.push(host)
+    return ready
   }
 
   get failedStarts(): FailedStartsInfo {

@@ -1,6 +1,6 @@
 import type { HostLimitPolicy } from '@carpool/admission'
 import type { KillPolicy, Reason } from '@carpool/containment'
-import type { Revision } from '@carpool/core'
+import type { Call, CarpoolError, InvocationResult, Revision } from '@carpool/core'
 import type { Background, Fetch, HostCpu, Log, Setup } from '@carpool/wire'
 import type { HostProcess } from './host-process.ts'
 import type { HostCage } from './spawn-host.ts'
@@ -39,7 +39,18 @@ export interface HostPolicy {
   readonly kill: KillPolicy
 }
 
+/** Told of calls on their way through the hosts. */
+export interface CallListener {
+  /** A host takes the call now. Called again if that host is lost and another takes it. */
+  placed(call: Call): void
+  /** A host has said how the call ended, or the host is gone, or the client has left before there was one. */
+  answered(call: Call, result: InvocationResult): void
+  /** No host takes it: `saturated` or `no-host` if there was none in time, `draining` if the fleet was closed meanwhile. */
+  refused(call: Call, error: CarpoolError): void
+}
+
 export interface HostProcessListener {
+  answered(host: HostProcess, call: Call, result: InvocationResult): void
   logged(log: Log, text: string): void
   /** A function fetches: answer with {@link HostProcess.settleFetch}. */
   fetchStarted(host: HostProcess, fetch: Fetch, head: string, body: Uint8Array): void

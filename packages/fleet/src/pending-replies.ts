@@ -1,19 +1,11 @@
-import { CarpoolError, NO_USAGE, type InvocationResult, type InvocationUsage } from '@carpool/core'
+import { CarpoolError, NO_USAGE, type Call, type InvocationResult, type InvocationUsage } from '@carpool/core'
 import type { StartResult } from '@carpool/wire'
-import type { SlotLease } from './host-slots.ts'
 
 const LOST_START: StartResult = {
   ok: false,
   code: 'load-failed',
   message: 'The host process died while it loaded the function.',
   stack: '',
-}
-
-interface WaitingForAnswer extends Waiting<InvocationResult> {
-  /** As last told. */
-  usage: InvocationUsage
-  readonly slot: SlotLease
-  readonly functionName: string
 }
 
 interface Waiting<Reply> {
@@ -24,24 +16,29 @@ interface Waiting<Reply> {
 
 /** What a server waits for from one host process. When the host is lost, everything that waits is answered at once. */
 export class PendingReplies {
-  readonly #answers = new Map<number, WaitingForAnswer>()
+  readonly #calls = new Map<number, Call>()
   readonly #starts = new Map<string, Array<Waiting<StartResult>>>()
   readonly #compiles = new Map<string, Waiting<Uint8Array | undefined>>()
   readonly #ready = Promise.withResolvers<void>()
   readonly #readyBy: number
+  readonly #onAnswer: (call: Call, result: InvocationResult) => void
   #isReady = false
   #lastInvocation = 0
   #lost = false
 
-  /** @param readyBy when the host should have told that it is ready, on the monotonic clock, in ms */
-  constructor(readyBy: number) {
+  /**
+   * @param readyBy when the host should have told that it is ready, on the monotonic clock, in ms
+   * @param onAnswer told how each call ended, once, after its lease was given back
+   */
+  constructor(readyBy: number, onAnswer: (call: Call, result: InvocationResult) => void) {
     this.#readyBy = readyBy
+    this.#onAnswer = onAnswer
     // Whoever does not wait for it must not be told by an unhandled rejection.
     this.#ready.promise.catch(() => {})
   }
 
   get invocations(): number {
-    return this.#answers.size
+    return this.#calls.size
   }
 
   get invocationsSent(): number {
@@ -64,47 +61,49 @@ export class PendingReplies {
   /** Whether the host owes a reply that it should have given. */
   isOverdue(nowMs: number): boolean {
     if (!this.#isReady && this.#readyBy <= nowMs) return true
-    const isLate = ({ overdueAtMs }: Waiting<never>): boolean => overdueAtMs <= nowMs
+    const isLate = ({ overdueAtMs }: { readonly overdueAtMs: number }): boolean => overdueAtMs <= nowMs
     return (
-      this.#answers.values().some(isLate) ||
+      this.#calls.values().some(isLate) ||
       this.#compiles.values().some(isLate) ||
       this.#starts.values().some((all) => all.some(isLate))
     )
   }
 
-  /** Numbers a new invocation and waits for how it ends. @param slot given back when it ends, if not before */
-  expectAnswer(
-    overdueAtMs: number,
-    slot: SlotLease,
-    functionName: string,
-  ): [invocation: number, result: Promise<InvocationResult>] {
-    const invocation = ++this.#lastInvocation
-    const result = new Promise<InvocationResult>((resolve) => {
-      if (!this.#lost) return void this.#answers.set(invocation, { resolve, overdueAtMs, usage: NO_USAGE, slot, functionName })
-      slot.end()
-      resolve(hostLost(NO_USAGE, false))
-    })
-    return [invocation, result]
+  /** Numbers a call and waits for how it ends. @returns false if the host is gone: that is its answer, and was told */
+  expectAnswer(call: Call, overdueAtMs: number): boolean {
+    call.number = ++this.#lastInvocation
+    call.overdueAtMs = overdueAtMs
+    call.usage = NO_USAGE
+    if (this.#lost) {
+      this.#end(call, hostLost(NO_USAGE, false))
+      return false
+    }
+    this.#calls.set(call.number, call)
+    return true
+  }
+
+  /** The call of that number, if it waits for its answer. */
+  callOf(invocation: number): Call | undefined {
+    return this.#calls.get(invocation)
   }
 
   /** An answer to a number that does not wait (any more) is dropped: the host runs user code and may say anything. */
   answer(invocation: number, result: InvocationResult): void {
-    const waiting = this.#answers.get(invocation)
-    if (waiting === undefined) return
-    this.#answers.delete(invocation)
-    waiting.slot.end()
-    waiting.resolve(result)
+    const call = this.#calls.get(invocation)
+    if (call === undefined) return
+    this.#calls.delete(invocation)
+    this.#end(call, result)
   }
 
   /** An invocation waits for something, so another may run. */
   waits(invocation: number): void {
-    this.#answers.get(invocation)?.slot.release()
+    this.#calls.get(invocation)?.lease?.release()
   }
 
   /** What an invocation has used so far, for the case that nothing more is heard of it. */
   used(invocation: number, usage: InvocationUsage): void {
-    const waiting = this.#answers.get(invocation)
-    if (waiting !== undefined) waiting.usage = usage
+    const call = this.#calls.get(invocation)
+    if (call !== undefined) call.usage = usage
   }
 
   expectStarted(revision: string, overdueAtMs: number): Promise<StartResult> {
@@ -142,17 +141,26 @@ export class PendingReplies {
   lose(crash: (functionName: string) => Promise<boolean> | undefined): void {
     this.#lost = true
     this.#ready.reject(new CarpoolError('no-host', 'The host process died before it was ready.'))
-    for (const { resolve, usage, slot, functionName } of this.#answers.values()) {
-      slot.end()
-      const untilKnown = crash(functionName)
-      if (untilKnown === undefined) resolve(hostLost(usage, false))
-      else void untilKnown.then((isSuspect) => resolve(hostLost(usage, isSuspect)))
+    const calls = [...this.#calls.values()]
+    this.#calls.clear()
+    for (const call of calls) {
+      const untilKnown = crash(call.functionName)
+      if (untilKnown === undefined) this.#end(call, hostLost(call.usage, false))
+      else {
+        call.lease?.end()
+        void untilKnown.then((isSuspect) => this.#end(call, hostLost(call.usage, isSuspect)))
+      }
     }
     for (const { resolve } of [...this.#starts.values()].flat()) resolve(LOST_START)
     for (const { resolve } of this.#compiles.values()) resolve(undefined)
-    this.#answers.clear()
     this.#starts.clear()
     this.#compiles.clear()
+  }
+
+  #end(call: Call, result: InvocationResult): void {
+    call.holder = undefined
+    call.lease?.end()
+    this.#onAnswer(call, result)
   }
 }
 

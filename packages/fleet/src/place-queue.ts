@@ -7,7 +7,7 @@ import {
   type QueueState,
   type QueueTimeoutPolicy,
 } from '@carpool/admission'
-import { CarpoolError, type Cancellation, type Clock, type Revision } from '@carpool/core'
+import { CarpoolError, type Call, type CallHolder, type Clock } from '@carpool/core'
 
 export interface PlaceQueueOptions {
   /** Most calls that may wait. */
@@ -20,14 +20,10 @@ export interface PlaceQueueOptions {
   readonly hasHost: () => boolean
   /** Usual CPU time of a call of a function, in ms. */
   readonly costMs: (functionName: string) => number
-}
-
-interface WaitingCall<Place> {
-  readonly revision: Revision
-  readonly cancellation: Cancellation
-  /** With a place, or with nothing when the client has left. */
-  readonly resolve: (place: Place | undefined) => void
-  readonly reject: (error: CarpoolError) => void
+  /** A call's client has left; it is not in the queue any more. */
+  readonly onCanceled: (call: Call) => void
+  /** A call waits no longer: `saturated`, `no-host` if there is no host that could have a place, `draining`, or what {@link PlaceQueue.refuseOf} says. */
+  readonly onRefused: (call: Call, error: CarpoolError) => void
 }
 
 /** A call waits so long for a place however short its wall limit is, in ms: a host that takes the place of one that died needs as much. */
@@ -45,9 +41,10 @@ const REFUSALS_PER_ARRIVAL = 4
 const GAP_SMOOTHING = 0.2
 
 /** Calls that no host has room for. Each leaves with a place, because its client left, or refused because it has waited as long as it may. */
-export class PlaceQueue<Place> {
+export class PlaceQueue implements CallHolder {
   readonly #options: PlaceQueueOptions
-  readonly #queue: FairQueue<WaitingCall<Place>>
+  readonly #queue: FairQueue<Call>
+  readonly #entries = new Map<Call, Queued<Call>>()
   readonly #standing: StandingQueue
   #sweep: NodeJS.Timeout | undefined
   /** How many calls may be refused for those that came since. */
@@ -75,64 +72,66 @@ export class PlaceQueue<Place> {
     return this.#queue.sizeOf(functionName)
   }
 
-  /**
-   * Waits for a place. Resolves with nothing if the client leaves.
-   * @throws CarpoolError `saturated` if there is none in time, `no-host` if there is no host that could have one
-   */
-  wait(revision: Revision, cancellation: Cancellation): Promise<Place | undefined> {
+  push(call: Call): void {
     const { clock, costMs } = this.#options
-    const { functionName } = revision
+    const { functionName } = call
     if (this.stands) this.#refusable = Math.min(this.#refusable + REFUSALS_PER_ARRIVAL, this.#queue.size)
-    return new Promise((resolve, reject) => {
-      const call = { revision, cancellation, resolve, reject }
-      const { entry, pushedOut } = this.#queue.push(functionName, call, { atMs: clock(), costMs: costMs(functionName) })
-      this.#sweep ??= setInterval(() => this.#refuseExpired(), SWEEP_MS)
-      cancellation.onCancel(() => {
-        if (!this.#queue.remove(entry)) return
-        this.#standing.lost(clock())
-        resolve(undefined)
-      })
-      if (pushedOut !== undefined) this.#refuse(pushedOut, `the limit of ${this.#queue.size} waiting calls was reached`)
-    })
+    const { entry, pushedOut } = this.#queue.push(functionName, call, { atMs: clock(), costMs: costMs(functionName) })
+    this.#entries.set(call, entry)
+    call.holder = this
+    this.#sweep ??= setInterval(() => this.#refuseExpired(), SWEEP_MS)
+    if (pushedOut !== undefined) this.#refuse(pushedOut.item, `the limit of ${this.#queue.size} waiting calls was reached`)
+  }
+
+  /** The client of a call that waits has left. */
+  cancel(call: Call): void {
+    const entry = this.#entries.get(call)
+    if (entry === undefined || !this.#queue.remove(entry)) return
+    this.#left(call)
+    this.#standing.lost(this.#options.clock())
+    this.#options.onCanceled(call)
   }
 
   /**
    * Gives places to those whose turn it is, for as long as there are any.
    * @param hasPlace whether there is a place for a function
-   * @param placeFor takes it
+   * @param place sends the call there; false if there is none after all
    */
-  dispatch(hasPlace: (functionName: string) => boolean, placeFor: (revision: Revision) => Place | undefined): void {
+  dispatch(hasPlace: (functionName: string) => boolean, place: (call: Call) => boolean): void {
     if (this.#queue.size === 0) return
     const order = takeOrder(this.#state, this.#options.timeouts)
     while (this.#queue.size > 0) {
-      const entry = this.#queue.take(hasPlace, order)
-      if (entry === undefined) return
-      const { revision, cancellation, resolve, reject } = entry.item
-      cancellation.onCancel(undefined)
+      const call = this.#queue.take(hasPlace, order)?.item
+      if (call === undefined) return
+      this.#left(call)
       this.#countGap()
-      const place = placeFor(revision)
-      if (place === undefined) reject(new CarpoolError('saturated', 'The host that had room is gone.'))
-      else resolve(place)
+      if (!place(call)) this.#options.onRefused(call, new CarpoolError('saturated', 'The host that had room is gone.'))
     }
     this.#rest()
   }
 
   /** Refuses what of a function waits. */
   refuseOf(functionName: string, error: CarpoolError): void {
-    for (const { item } of this.#queue.takeExpired(({ item }) => item.revision.functionName === functionName)) {
-      item.cancellation.onCancel(undefined)
+    for (const { item: call } of this.#queue.takeExpired(({ key }) => key === functionName)) {
+      this.#left(call)
       this.#standing.lost(this.#options.clock())
-      item.reject(error)
+      this.#options.onRefused(call, error)
     }
     this.#rest()
   }
 
   /** Refuses whatever waits. */
   close(): void {
-    for (const entry of this.#queue.takeExpired(() => true)) {
-      entry.item.reject(new CarpoolError('draining', 'The server is shutting down.'))
+    for (const { item: call } of this.#queue.takeExpired(() => true)) {
+      this.#left(call)
+      this.#options.onRefused(call, new CarpoolError('draining', 'The server is shutting down.'))
     }
     this.#rest()
+  }
+
+  #left(call: Call): void {
+    this.#entries.delete(call)
+    call.holder = undefined
   }
 
   get #state(): QueueState {
@@ -150,19 +149,18 @@ export class PlaceQueue<Place> {
     const nowMs = this.#options.clock()
     this.#standing.look(nowMs, this.#queue.oldestAtMs)
     const { timeouts } = this.#options
-    const deadlineMs = ({ item }: Queued<WaitingCall<Place>>): number =>
-      Math.min(timeouts.maxQueueMs, Math.max(item.revision.limits.wallMs, LEAST_DEADLINE_MS))
+    const deadlineMs = ({ item: { revision } }: Queued<Call>): number =>
+      Math.min(timeouts.maxQueueMs, Math.max(revision?.limits.wallMs ?? 0, LEAST_DEADLINE_MS))
     const late = this.#queue.takeExpired((entry) => nowMs - entry.atMs >= deadlineMs(entry), MAX_REFUSALS)
     const timeoutMs = queueTimeoutMs(this.#state, timeouts)
     const most = Math.min(MAX_REFUSALS, this.#refusable)
     const spareMs = Math.max(timeoutMs, timeouts.intervalMs)
-    const isShed = ({ atMs, item }: Queued<WaitingCall<Place>>): boolean =>
-      nowMs - atMs >= (this.#isDelayedByOthers(item.revision.functionName) ? spareMs : timeoutMs)
+    const isShed = ({ atMs, key }: Queued<Call>): boolean => nowMs - atMs >= (this.#isDelayedByOthers(key) ? spareMs : timeoutMs)
     const shed = most === 0 ? [] : this.#queue.takeExpired(isShed, most)
     this.#refusable -= shed.length
     for (const entry of [...late, ...shed]) {
       this.#standing.lost(nowMs)
-      this.#refuse(entry, `it has waited for ${Math.round(nowMs - entry.atMs)} ms`)
+      this.#refuse(entry.item, `it has waited for ${Math.round(nowMs - entry.atMs)} ms`)
     }
     this.#rest()
   }
@@ -173,14 +171,13 @@ export class PlaceQueue<Place> {
     return this.#queue.sizeOf(functionName) * costMs(functionName) <= timeouts.targetMs
   }
 
-  #refuse({ item }: Queued<WaitingCall<Place>>, why: string): void {
-    item.cancellation.onCancel(undefined)
-    const isSaturated = this.#options.hasHost()
-    item.reject(
-      isSaturated
-        ? new CarpoolError('saturated', `No host has room for the call, and ${why}.`)
-        : new CarpoolError('no-host', `No host process is ready, and ${why}.`),
-    )
+  #refuse(call: Call, why: string): void {
+    this.#left(call)
+    const { hasHost, onRefused } = this.#options
+    const error = hasHost()
+      ? new CarpoolError('saturated', `No host has room for the call, and ${why}.`)
+      : new CarpoolError('no-host', `No host process is ready, and ${why}.`)
+    onRefused(call, error)
   }
 
   #rest(): void {

@@ -1,27 +1,10 @@
 import type { HostLimitPolicy, QueueTimeoutPolicy } from '@carpool/admission'
-import {
-  NO_USAGE,
-  monotonicClock,
-  type Cancellation,
-  type CarpoolError,
-  type FunctionLimits,
-  type HttpRequest,
-  type InvocationResult,
-  type Revision,
-} from '@carpool/core'
+import { CarpoolError, monotonicClock, NO_USAGE, type Call, type InvocationResult, type Revision } from '@carpool/core'
 import { chooseHost } from './choose-host.ts'
-import { CpuCosts } from './cpu-costs.ts'
 import type { HostProcess } from './host-process.ts'
-import type { Lane, SlotLease } from './host-slots.ts'
+import type { CallListener } from './host-types.ts'
+import { Lanes, type Lane } from './lanes.ts'
 import { PlaceQueue } from './place-queue.ts'
-
-/** A place in a host for one invocation. */
-export interface Slot {
-  /** Id of the host process; 0 if the client left before there was one. */
-  readonly host: number
-  /** Runs the invocation there. To be called once, at once. Never rejects. */
-  invoke(id: string, request: HttpRequest, cancellation: Cancellation): Promise<InvocationResult>
-}
 
 export interface PlacementOptions {
   readonly limit: HostLimitPolicy
@@ -38,18 +21,11 @@ export interface PlacementOptions {
   readonly give: (host: HostProcess, revision: Revision) => Promise<void>
   /** Whether a revision is what its function's name stands for now. */
   readonly isLive: (revision: Revision) => boolean
-}
-
-/** A host with the right to run one invocation in it. */
-interface Place {
-  readonly host: HostProcess
-  readonly lease: SlotLease
+  readonly calls: CallListener
 }
 
 /** What such calls used says nothing of what the next one will. */
 const CUT_SHORT: ReadonlySet<InvocationResult['outcome']> = new Set(['canceled', 'host-lost', 'isolate-lost', 'load-failed'])
-/** What a call is taken to cost of which nothing is known, in ms. */
-const UNKNOWN_COST_MS = 1
 
 const CANCELED_IN_QUEUE: InvocationResult = {
   outcome: 'canceled',
@@ -57,26 +33,27 @@ const CANCELED_IN_QUEUE: InvocationResult = {
   usage: NO_USAGE,
   detail: 'The client left before there was a place for the call.',
 }
-const NO_SLOT: Slot = { host: 0, invoke: () => Promise.resolve(CANCELED_IN_QUEUE) }
 
-/** Finds each invocation a place in a host, at once or when its turn in the queue has come. */
+/** Finds each call a place in a host, at once or when its turn in the queue has come, and sends it there. */
 export class Placement {
   readonly #options: PlacementOptions
-  readonly #queue: PlaceQueue<Place>
-  readonly #costs = new CpuCosts()
-  /** Wall limits of functions whose calls have waited in the queue. */
-  readonly #wallMs = new Map<string, number>()
+  readonly #queue: PlaceQueue
+  readonly #lanes = new Lanes()
+  readonly #hasPlace = (functionName: string): boolean => this.#hasPlaceFor(functionName)
+  readonly #takePlace = (call: Call): boolean => this.#tryPlace(call)
 
   constructor(options: PlacementOptions) {
     this.#options = options
-    const { maxQueued, queue: timeouts, isOverloaded, hasHost } = options
+    const { maxQueued, queue: timeouts, isOverloaded, hasHost, calls } = options
     this.#queue = new PlaceQueue({
       maxQueued,
       timeouts,
       clock: monotonicClock,
       isOverloaded,
       hasHost,
-      costMs: (functionName) => this.#costMs(functionName),
+      costMs: (functionName) => this.#lanes.costMs(functionName),
+      onCanceled: (call) => calls.answered(call, CANCELED_IN_QUEUE),
+      onRefused: (call, error) => calls.refused(call, error),
     })
   }
 
@@ -89,27 +66,27 @@ export class Placement {
     return this.#queue.stands
   }
 
-  /** @throws CarpoolError `saturated` or `no-host` if there is no place in time, `draining` if it is closed meanwhile */
-  place(revision: Revision, cancellation: Cancellation): Slot | Promise<Slot> {
-    if (cancellation.canceled) return NO_SLOT
-    const place = this.#queue.sizeOf(revision.functionName) === 0 ? this.#take(revision) : undefined
-    if (place === undefined) return this.#waitForSlot(revision, cancellation)
-    return place.host.connection.has(revision.id) ? this.#slotIn(place, revision) : this.#prepareSlot(revision, place)
+  /** Sends a routed call to a host: now if one has room, else when it is its turn. What comes of it is told to the listener of calls. */
+  place(call: Call): void {
+    if (call.isCanceled) return this.#options.calls.answered(call, CANCELED_IN_QUEUE)
+    if (this.#queue.sizeOf(call.functionName) > 0 || !this.#tryPlace(call)) this.#queue.push(call)
   }
 
   /** A host may have room: those who wait go in, as far as there is. */
   dispatch(): void {
-    const hasPlace = (functionName: string): boolean => {
-      const lane = this.#laneOf({ functionName, limits: { wallMs: this.#wallMs.get(functionName) ?? 0 } })
-      return this.#hostsFor(functionName).some(({ slots }) => slots.hasRoom(lane))
-    }
-    this.#queue.dispatch(hasPlace, (revision) => this.#take(revision))
+    if (this.#queue.size > 0) this.#queue.dispatch(this.#hasPlace, this.#takePlace)
+  }
+
+  /** A host has said how a call ended, or is gone. */
+  answered(host: HostProcess, call: Call, result: InvocationResult): void {
+    if (!CUT_SHORT.has(result.outcome)) this.#lanes.used(call.functionName, result.usage.cpuUs / 1000)
+    if (call.isOfStaleRevision && call.revision !== undefined) host.connection.retire(call.revision.id)
+    this.#options.calls.answered(call, result)
   }
 
   /** What is known of a function is of no use any more. */
   forget(functionName: string): void {
-    this.#costs.forget(functionName)
-    this.#wallMs.delete(functionName)
+    this.#lanes.forget(functionName)
   }
 
   /** Refuses what of a function still waits. */
@@ -122,77 +99,69 @@ export class Placement {
     this.#queue.close()
   }
 
-  #take(revision: Revision): Place | undefined {
-    const { functionName } = revision
+  #hasPlaceFor(functionName: string): boolean {
+    const lane = this.#lanes.find(functionName)
+    return lane !== undefined && this.#hostsFor(functionName).some(({ slots }) => slots.hasRoom(lane))
+  }
+
+  /** @returns whether a host took it, or something ended it */
+  #tryPlace(call: Call): boolean {
+    const { revision } = call
+    if (revision === undefined) return false
+    const lane = this.#lanes.of(revision)
+    const host = this.#choose(lane, revision)
+    if (host === undefined) return false
+    call.lease = host.slots.take(lane)
+    call.host = host.id
+    if (host.connection.has(revision.id)) this.#send(call, host)
+    else void this.#prepare(call, host, revision)
+    return true
+  }
+
+  #choose(lane: Lane, revision: Revision): HostProcess | undefined {
+    const hosts = this.#hostsFor(lane.functionName)
+    const [first] = hosts
+    if (hosts.length === 1) return first?.slots.hasRoom(lane) ? first : undefined
     const nowMs = performance.now()
-    const lane = this.#laneOf(revision)
-    const candidates = this.#hostsFor(functionName).map((host) => ({
+    const candidates = hosts.map((host) => ({
       host,
       hasRoom: host.slots.hasRoom(lane),
       isWarm: host.connection.has(revision.id),
       sharedDelayMs: host.signals.sharedDelayMs(nowMs),
-      ofFunction: host.slots.runningOf(functionName),
+      ofFunction: host.slots.runningOf(lane.functionName),
       running: host.slots.running,
     }))
-    const host = chooseHost(candidates, this.#costMs(functionName))?.host
-    return host && { host, lease: host.slots.take(lane) }
+    return chooseHost(candidates, this.#lanes.costMs(lane.functionName))?.host
   }
 
   /** One that says nothing may be stuck: nobody is sent there if there is another. */
   #hostsFor(functionName: string): readonly HostProcess[] {
     const hosts = this.#options.readyHosts(functionName)
-    if (!hosts.some(({ isQuiet }) => isQuiet)) return hosts
+    if (hosts.length <= 1 || !hosts.some(({ isQuiet }) => isQuiet)) return hosts
     const lively = hosts.filter(({ isQuiet }) => !isQuiet)
     return lively.length > 0 ? lively : hosts
   }
 
-  async #waitForSlot(revision: Revision, cancellation: Cancellation): Promise<Slot> {
-    this.#wallMs.set(revision.functionName, revision.limits.wallMs)
-    const place = await this.#queue.wait(revision, cancellation)
-    if (place === undefined) return NO_SLOT
-    return place.host.connection.has(revision.id) ? this.#slotIn(place, revision) : this.#prepareSlot(revision, place)
-  }
-
-  async #prepareSlot(revision: Revision, place: Place): Promise<Slot> {
-    const { host, lease } = place
+  async #prepare(call: Call, host: HostProcess, revision: Revision): Promise<void> {
+    const { give, isLive, calls } = this.#options
     try {
-      await this.#options.give(host, revision)
+      await give(host, revision)
     } catch (cause) {
-      lease.end()
-      throw cause
+      call.lease?.end()
+      return calls.refused(call, CarpoolError.from(cause))
     }
-    const slot = this.#slotIn(place, revision)
-    return {
-      host: slot.host,
-      invoke: async (...call) => {
-        const result = await slot.invoke(...call)
-        // A deploy may have taken its place while the host and the code were waited for; nobody else would retire it then.
-        if (!this.#options.isLive(revision)) host.connection.retire(revision.id)
-        return result
-      },
-    }
+    // A deploy may have taken its place while its code was read: nobody else would have the host forget it then.
+    call.isOfStaleRevision = !isLive(revision)
+    this.#send(call, host)
   }
 
-  #slotIn({ host, lease }: Place, revision: Revision): Slot {
-    return {
-      host: host.id,
-      invoke: async (id, request, cancellation) => {
-        if (cancellation.canceled) {
-          lease.end()
-          return CANCELED_IN_QUEUE
-        }
-        const result = await host.connection.invoke({ id, revision, slot: lease }, request, cancellation)
-        if (!CUT_SHORT.has(result.outcome)) this.#costs.used(revision.functionName, result.usage.cpuUs / 1000)
-        return result
-      },
+  #send(call: Call, host: HostProcess): void {
+    const { calls } = this.#options
+    if (call.isCanceled) {
+      call.lease?.end()
+      return calls.answered(call, CANCELED_IN_QUEUE)
     }
-  }
-
-  #laneOf({ functionName, limits: { wallMs } }: { functionName: string; limits: Pick<FunctionLimits, 'wallMs'> }): Lane {
-    return { functionName, costMs: this.#costs.meanMs(functionName), wallMs }
-  }
-
-  #costMs(functionName: string): number {
-    return this.#costs.meanMs(functionName) ?? UNKNOWN_COST_MS
+    calls.placed(call)
+    host.connection.invoke(call)
   }
 }

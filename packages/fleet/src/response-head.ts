@@ -22,7 +22,8 @@ export class ResponseHeadReader {
     const head = parseResponseHead(text)
     if (text.length > MAX_CACHED_LENGTH) return head
     if (this.#read.size >= MAX_CACHED) this.#read.clear()
-    this.#read.set(text, head)
+    // A copy: the text may be a piece of a whole frame's, which would be kept with it.
+    this.#read.set(Buffer.from(text).toString(), head)
     return head
   }
 }

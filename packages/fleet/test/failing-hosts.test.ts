@@ -1,21 +1,10 @@
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { Cancellation, resolveLimits, type Revision } from '@carpool/core'
+import { CarpoolError } from '@carpool/core'
 import t from 'tap'
+import { routedCall } from '../../../test/support/call.ts'
 import { Fleet, Machine, type FleetListener } from '../src/index.ts'
-
-const REVISION: Revision = {
-  id: 'r',
-  functionName: 'f',
-  owner: 'o',
-  form: 'fetch',
-  createdAt: '',
-  codeBytes: 1,
-  codeHash: '',
-  limits: resolveLimits({}),
-  env: {},
-}
 
 /** A fleet whose host processes run a script in place of the host program. */
 function fleetOf(script: string, { hostStartTimeoutMs = 60_000 } = {}) {
@@ -88,6 +77,11 @@ function fleetOf(script: string, { hostStartTimeoutMs = 60_000 } = {}) {
     isKeptWarm: () => false,
     keptWarm: () => [],
     listener,
+    calls: {
+      placed: ignore,
+      answered: (call) => call.end(new CarpoolError('internal', 'It was answered.')),
+      refused: (call, error) => call.end(error),
+    },
   })
   return { fleet, lost, fourLost: untilLost.promise }
 }
@@ -106,7 +100,9 @@ t.test('hosts that die at once are tried ever more rarely, one at a time, and it
   t.match(fleet.failedStarts, { inRow: 4, last: 'exit code 3' })
   t.ok(fleet.failedStarts.nextAttemptInMs > 0)
   t.ok(fleet.hosts.length <= 1)
-  await t.rejects(Promise.resolve(fleet.place(REVISION, new Cancellation())), { code: 'no-host' })
+  const call = routedCall('f')
+  fleet.place(call)
+  await t.rejects(call.ended, { code: 'no-host' })
   await fleet.close()
   await t.rejects(started, { code: 'draining' })
 })

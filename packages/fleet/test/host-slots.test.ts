@@ -1,6 +1,8 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { HostSlots, type Lane, type SlotLease } from '../src/host-slots.ts'
+import type { Lease } from '@carpool/core'
+import { HostSlots } from '../src/host-slots.ts'
+import type { Lane } from '../src/lanes.ts'
 
 /** A function of which nothing is known. */
 function laneOf(functionName: string): Lane {
@@ -80,7 +82,7 @@ t.test('counts never drift, and a function below its share has room whatever oth
   fc.assert(
     fc.property(fc.integer({ min: 1, max: 20 }), fc.array(step, { maxLength: 200 }), (limit, steps) => {
       const slots = new HostSlots({ limit, targetMs: 5 }, () => {})
-      const held = new Map<string, SlotLease[]>()
+      const held = new Map<string, Lease[]>()
       for (const { functionName, takes } of steps) {
         const leases = held.get(functionName) ?? []
         held.set(functionName, leases)

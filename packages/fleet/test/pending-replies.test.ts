@@ -1,5 +1,6 @@
-import { NO_USAGE } from '@carpool/core'
+import { NO_USAGE, type Call, type InvocationResult } from '@carpool/core'
 import t from 'tap'
+import { routedCall } from '../../../test/support/call.ts'
 import { PendingReplies } from '../src/pending-replies.ts'
 
 const ok = {
@@ -15,10 +16,34 @@ function slot(): { released: number; release(): void; end(): void } {
   return one
 }
 
+interface Expected {
+  readonly number: number
+  readonly result: Promise<InvocationResult>
+}
+
+/** What a host owes, with a promise for how each call ends. */
+class Replies extends PendingReplies {
+  readonly #ends: Map<Call, (result: InvocationResult) => void>
+
+  constructor(readyBy: number) {
+    const ends = new Map<Call, (result: InvocationResult) => void>()
+    super(readyBy, (call, result) => ends.get(call)?.(result))
+    this.#ends = ends
+  }
+
+  expect(overdueAtMs: number, functionName = 'f', lease = slot()): Expected {
+    const call = routedCall(functionName)
+    call.lease = lease
+    const result = new Promise<InvocationResult>((resolve) => this.#ends.set(call, resolve))
+    this.expectAnswer(call, overdueAtMs)
+    return { number: call.number, result }
+  }
+}
+
 t.test('a slot is given back by the wait or by the end, and by the loss of the host', async (t) => {
-  const pending = new PendingReplies(1000)
+  const pending = new Replies(1000)
   const slots = [slot(), slot(), slot(), slot()] as const
-  const [answered, waiting] = slots.slice(0, 3).map((one) => pending.expectAnswer(50, one, 'f')[0]) as [number, number]
+  const [answered, waiting] = slots.slice(0, 3).map((one) => pending.expect(50, 'f', one).number) as [number, number]
   pending.answer(answered, ok)
   pending.waits(waiting)
   pending.waits(999)
@@ -27,14 +52,14 @@ t.test('a slot is given back by the wait or by the end, and by the loss of the h
     [1, 1, 0, 0],
   )
   pending.lose(() => undefined)
-  void pending.expectAnswer(50, slots[3], 'f')
+  void pending.expect(50, 'f', slots[3])
   t.ok(slots.every(({ released }) => released >= 1))
 })
 
 t.test('an answer goes to the call with its number, once; others are dropped', async (t) => {
-  const pending = new PendingReplies(1000)
-  const [first, firstResult] = pending.expectAnswer(50, slot(), 'f')
-  const [second] = pending.expectAnswer(50, slot(), 'f')
+  const pending = new Replies(1000)
+  const { number: first, result: firstResult } = pending.expect(50)
+  const { number: second } = pending.expect(50)
   pending.answer(999, ok)
   pending.answer(first, ok)
   pending.answer(first, { outcome: 'timeout', start: 'warm', usage: NO_USAGE, detail: 'late' })
@@ -44,25 +69,25 @@ t.test('an answer goes to the call with its number, once; others are dropped', a
 })
 
 t.test('a lost host answers everything at once, and whatever comes later', async (t) => {
-  const pending = new PendingReplies(1000)
-  const [, result] = pending.expectAnswer(50, slot(), 'f')
+  const pending = new Replies(1000)
+  const { result } = pending.expect(50)
   const started = pending.expectStarted('r', 50)
   const compiled = pending.expectCompiled('r', 50)
   pending.lose(() => undefined)
   t.equal((await result).outcome, 'host-lost')
   t.match(await started, { ok: false })
   t.equal(await compiled, undefined)
-  t.equal((await pending.expectAnswer(50, slot(), 'f')[1]).outcome, 'host-lost')
+  t.equal((await pending.expect(50).result).outcome, 'host-lost')
   await t.rejects(pending.untilReady, { code: 'no-host' })
 })
 
 t.test('a reply that is due makes the host overdue, and its coming makes up for it', async (t) => {
-  const pending = new PendingReplies(100)
+  const pending = new Replies(100)
   t.notOk(pending.isOverdue(99))
   t.ok(pending.isOverdue(100), 'it should be ready by now')
   pending.ready()
   t.notOk(pending.isOverdue(100))
-  const [number] = pending.expectAnswer(200, slot(), 'f')
+  const { number } = pending.expect(200)
   void pending.expectStarted('r', 300)
   t.notOk(pending.isOverdue(199))
   t.ok(pending.isOverdue(200))
@@ -74,7 +99,7 @@ t.test('a reply that is due makes the host overdue, and its coming makes up for 
 })
 
 t.test('starts of one revision are answered in order', async (t) => {
-  const pending = new PendingReplies(100)
+  const pending = new Replies(100)
   const both = [pending.expectStarted('r', 50), pending.expectStarted('r', 50)]
   pending.started('r', { ok: true, form: 'fetch' })
   pending.started('r', { ok: true, form: 'lambda' })
@@ -86,9 +111,9 @@ t.test('starts of one revision are answered in order', async (t) => {
 })
 
 t.test('who may have brought the host down is answered when it is known how it ended, the others at once', async (t) => {
-  const pending = new PendingReplies(1000)
-  const [, near] = pending.expectAnswer(50, slot(), 'near')
-  const [, evil] = pending.expectAnswer(50, slot(), 'evil')
+  const pending = new Replies(1000)
+  const { result: near } = pending.expect(50, 'near')
+  const { result: evil } = pending.expect(50, 'evil')
   const crash = Promise.withResolvers<boolean>()
   pending.lose((functionName) => (functionName === 'evil' ? crash.promise : undefined))
   t.match(await near, { outcome: 'host-lost', isSuspect: false })

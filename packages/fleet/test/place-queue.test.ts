@@ -1,43 +1,57 @@
-import { Cancellation, resolveLimits, type Revision } from '@carpool/core'
+import type { Call, CarpoolError } from '@carpool/core'
 import t from 'tap'
+import { routedCall } from '../../../test/support/call.ts'
 import { PlaceQueue } from '../src/place-queue.ts'
 
-function revisionOf(functionName: string, wallMs = 30_000): Revision {
-  const limits = resolveLimits({ wallMs })
-  return { id: functionName, functionName, owner: 'o', form: 'fetch', createdAt: '', codeBytes: 1, codeHash: '', limits, env: {} }
+interface Wait {
+  readonly resolve: (place: string | undefined) => void
+  readonly reject: (error: CarpoolError) => void
 }
 
 /** A queue on a clock that the test sets. */
 function makeQueue({ maxQueued = 100 } = {}) {
   const state = { nowMs: 0, isOverloaded: false, hasHost: true }
-  const queue = new PlaceQueue<string>({
+  const waits = new Map<Call, Wait>()
+  const queue = new PlaceQueue({
     maxQueued,
     timeouts: { targetMs: 5, intervalMs: 100, maxQueueMs: 10_000 },
     clock: () => state.nowMs,
     isOverloaded: () => state.isOverloaded,
     hasHost: () => state.hasHost,
     costMs: () => 1,
+    onCanceled: (call) => waits.get(call)?.resolve(undefined),
+    onRefused: (call, error) => waits.get(call)?.reject(error),
   })
   t.teardown(() => queue.close())
-  const wait = (functionName: string, cancellation = new Cancellation()) => {
-    const promise = queue.wait(revisionOf(functionName), cancellation)
+  const waitWith = (call: Call): Promise<string | undefined> => {
+    const { promise, resolve, reject } = Promise.withResolvers<string | undefined>()
     promise.catch(() => {})
+    waits.set(call, { resolve, reject })
+    queue.push(call)
     return promise
   }
-  return { state, queue, wait }
+  const wait = (functionName: string): Promise<string | undefined> => waitWith(routedCall(functionName))
+  /** Gives places to those that the test takes in. */
+  const dispatch = (hasPlace: (name: string) => boolean, onPlaced: (name: string) => void = () => {}): void => {
+    queue.dispatch(hasPlace, (call) => {
+      onPlaced(call.functionName)
+      waits.get(call)?.resolve(call.functionName)
+      return true
+    })
+  }
+  return { state, queue, wait, waitWith, dispatch }
 }
 
 t.test('calls get places in order, and those of other functions in between', async (t) => {
-  const { queue, wait } = makeQueue()
+  const { queue, wait, dispatch } = makeQueue()
   const calls = ['a', 'a', 'a', 'b'].map((name) => wait(name))
   const order: string[] = []
   let places = 3
-  queue.dispatch(
+  dispatch(
     () => places > 0,
-    ({ functionName }) => {
+    (functionName) => {
       places--
       order.push(functionName)
-      return functionName
     },
   )
   t.same(order, ['a', 'b', 'a'])
@@ -46,26 +60,18 @@ t.test('calls get places in order, and those of other functions in between', asy
 })
 
 t.test('a client that leaves takes its call along', async (t) => {
-  const { queue, wait } = makeQueue()
-  const cancellation = new Cancellation()
-  const call = wait('a', cancellation)
-  cancellation.cancel()
-  t.equal(await call, undefined)
+  const { queue, waitWith, dispatch } = makeQueue()
+  const call = routedCall('a')
+  const waits = waitWith(call)
+  call.cancel()
+  t.equal(await waits, undefined)
   t.equal(queue.size, 0)
-  queue.dispatch(
+  dispatch(
     () => true,
     () => {
       throw new Error('nobody waits')
     },
   )
-})
-
-t.test('one that left before it came is not queued for long', async (t) => {
-  const { queue, wait } = makeQueue()
-  const gone = new Cancellation()
-  gone.cancel()
-  t.equal(await wait('a', gone), undefined)
-  t.equal(queue.size, 0)
 })
 
 t.test('without evidence of a full CPU calls wait as long as they may', async (t) => {
@@ -130,15 +136,12 @@ t.test('what waits in vain is told so, for want of a host if there is none', asy
 })
 
 t.test('a full queue pushes out the longest waiting call of the function with the most', async (t) => {
-  const { queue, wait } = makeQueue({ maxQueued: 2 })
+  const { queue, wait, dispatch } = makeQueue({ maxQueued: 2 })
   const [first] = [wait('flood'), wait('flood')]
   const quiet = wait('quiet')
   await t.rejects(first, { code: 'saturated', message: /limit of 2 waiting calls/ })
   t.equal(queue.size, 2)
-  queue.dispatch(
-    (name) => name === 'quiet',
-    ({ functionName }) => functionName,
-  )
+  dispatch((name) => name === 'quiet')
   t.equal(await quiet, 'quiet')
 })
 

@@ -1,18 +1,17 @@
 import { randomUUIDv7 } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { Cancellation, CarpoolError, type ErrorCode, type Invoke } from '@carpool/core'
-import type { FastifyReply, FastifyRequest } from 'fastify'
+import { CarpoolError, monotonicClock, type ErrorCode, type Invoke } from '@carpool/core'
+import type { Socket } from 'node:net'
 import type { BodyReader } from './body-reader.ts'
-import type { Holding } from './byte-budget.ts'
 import { checkRequest, endsReading, expectsContinue } from './check-request.ts'
 import type { ClientConnection } from './client-connection.ts'
-import type { Connections } from './connections.ts'
 import type { GatewayPhase } from './drain.ts'
 import type { GatewayLimits } from './gateway-limits.ts'
+import { HttpCall } from './http-call.ts'
 import type { Lingering } from './lingering.ts'
 import { hasBody } from './request-body.ts'
 import { decodeRequest } from './request-decoder.ts'
-import { writeError, writeFinished, type Refusal } from './response-encoder.ts'
+import { writeError, writeResult, type Refusal } from './response-encoder.ts'
 import type { UnreadAnswers } from './unread-answers.ts'
 
 export interface CallHandlerOptions {
@@ -23,12 +22,11 @@ export interface CallHandlerOptions {
   readonly onRefused: (code: ErrorCode) => void
   readonly hopsOf: (header: string | string[] | undefined) => number
   readonly random: () => number
-  readonly connections: Connections
+  /** What is known of a client's connection; undefined if it is closed or was refused. */
+  readonly connectionOf: (socket: Socket) => ClientConnection | undefined
   readonly bodies: BodyReader
   readonly unread: UnreadAnswers
   readonly lingering: Lingering
-  /** How long a request waited for its turn, in ms. */
-  readonly waitedMs: (request: IncomingMessage) => number
 }
 
 /** Requests of one connection that may wait at the same time: their answers are held in memory until the client has read them. */
@@ -46,8 +44,11 @@ export class CallHandler {
   /**
    * Looks at a request as soon as it is there, before any that comes behind it: if it is refused, its connection ends, and nothing behind it
    * may be taken for a request.
+   * @returns whether it is to be handled
    */
-  check(connection: ClientConnection, incoming: IncomingMessage, response: ServerResponse): boolean {
+  arrived(incoming: IncomingMessage, response: ServerResponse, nowMs: number): boolean {
+    const connection = this.#options.connectionOf(incoming.socket)
+    if (connection === undefined || !connection.arrived(response, nowMs)) return false
     try {
       checkRequest(incoming, this.#options.limits)
       return true
@@ -59,53 +60,88 @@ export class CallHandler {
     }
   }
 
-  /** Never rejects. */
-  async handle({ raw: incoming, originalUrl }: FastifyRequest, reply: FastifyReply): Promise<void> {
-    const { invoke, bodies, unread, connections, hopsOf, waitedMs } = this.#options
-    const { raw: response } = reply
-    const connection = connections.of(incoming.socket)
+  /**
+   * Makes a call of a request (1 in the picture of ARCHITECTURE.md) and hands it on once its body is whole.
+   * @param target the request target as it came
+   * @param prefix what stands before the function's name in it
+   */
+  handle(incoming: IncomingMessage, response: ServerResponse, target: string, prefix: string): void {
+    const { connectionOf, hopsOf } = this.#options
+    const connection = connectionOf(incoming.socket)
     if (connection === undefined) return
-    const id = randomUUIDv7()
-    const cancellation = new Cancellation()
-    const waiting = connection.watch(cancellation, response)
-    let isInvoked = false
-    let holding: Holding | undefined
-    try {
-      const { functionName, request } = decodeRequest(incoming, originalUrl)
-      this.#checkPlace(functionName, waiting)
-      if (hasBody(incoming)) holding = bodies.reserve(connection, incoming)
-      // Before this the client is not told to go on with a body that is refused.
-      if (expectsContinue(incoming)) response.writeContinue()
-      const bytes = holding === undefined ? undefined : await bodies.read(connection, incoming, holding, functionName)
-      const isDropped = hasNoUse(request.method)
-      if (isDropped) holding?.release()
-      const hops = hopsOf(incoming.headers[HOPS_HEADER])
-      isInvoked = true
-      const finished = await invoke({
-        id,
+    const { functionName, head } = decodeRequest(incoming, target, prefix)
+    const call = new HttpCall(
+      {
+        id: randomUUIDv7(),
         functionName,
         trigger: 'http',
-        request: bytes === undefined || isDropped ? request : { ...request, body: bytes },
-        cancellation,
-        waitedMs: reply.elapsedTime + waitedMs(incoming),
-        ...(hops > 0 && { hops }),
-      })
-      if (incoming.socket.destroyed) return
-      const isLast = this.#isLast(connection, response)
-      writeFinished(response, finished, isLast)
-      if (isLast) connection.end()
-      const { result } = finished
-      unread.watch(incoming.socket, response, result.outcome === 'ok' ? result.response.body.length : 0)
+        head,
+        hops: hopsOf(incoming.headers[HOPS_HEADER]),
+        startedAtMs: Date.now(),
+        cameMs: monotonicClock(),
+      },
+      { connection, incoming, response },
+      this,
+    )
+    const waiting = connection.waits(call)
+    try {
+      this.#checkPlace(functionName, waiting)
+      if (hasBody(incoming)) return void this.#readBody(call)
+      if (expectsContinue(incoming)) response.writeContinue()
     } catch (cause) {
-      const error = CarpoolError.from(cause)
-      // What is refused from here on is in a record, or is not where it was sent.
-      if (!isInvoked && !incoming.socket.destroyed) this.#options.onRefused(error.code)
-      const isLast = this.#isLast(connection, response)
-      this.#refuse(connection, response, error, { id, queueMs: reply.elapsedTime, isLast })
-    } finally {
-      connection.unwatch(cancellation)
-      holding?.release()
+      return this.answer(call, CarpoolError.from(cause))
     }
+    this.#invoke(call)
+  }
+
+  async #readBody(call: HttpCall): Promise<void> {
+    const { bodies } = this.#options
+    const { connection, incoming, response, functionName, head } = call
+    try {
+      const holding = (call.holding = bodies.reserve(connection, incoming))
+      // Before this the client is not told to go on with a body that is refused.
+      if (expectsContinue(incoming)) response.writeContinue()
+      const body = await bodies.read(connection, incoming, holding, functionName)
+      if (hasNoUse(head.method)) holding.release()
+      else call.body = body
+    } catch (cause) {
+      return this.answer(call, CarpoolError.from(cause))
+    }
+    this.#invoke(call)
+  }
+
+  #invoke(call: HttpCall): void {
+    call.isInvoked = true
+    this.#options.invoke(call)
+  }
+
+  /** A call has ended: its client is told (8). Called once for each call; never throws, for it is called among those of others. */
+  answer(call: HttpCall, error: CarpoolError | undefined): void {
+    const { connection } = call
+    connection.answered(call)
+    call.holding?.release()
+    try {
+      if (error === undefined) this.#write(call)
+      else this.#writeRefusal(call, error)
+    } catch (cause) {
+      this.#options.onFault(CarpoolError.from(cause))
+      connection.socket.destroy()
+    }
+  }
+
+  #write({ connection, response, result, record }: HttpCall): void {
+    const { socket } = connection
+    if (socket.destroyed || result === undefined || record === undefined) return
+    const isLast = this.#isLast(connection, response)
+    writeResult(response, result, record, isLast)
+    if (isLast) connection.end()
+    this.#options.unread.watch(socket, response, result.outcome === 'ok' ? result.response.body.length : 0)
+  }
+
+  #writeRefusal({ id, connection, response, isInvoked, cameMs }: HttpCall, error: CarpoolError): void {
+    if (!isInvoked && !connection.socket.destroyed) this.#options.onRefused(error.code)
+    const isLast = this.#isLast(connection, response)
+    this.#refuse(connection, response, error, { id, queueMs: monotonicClock() - cameMs, isLast })
   }
 
   /** @throws CarpoolError if the call has no place here, whatever its body is */

@@ -1,6 +1,7 @@
 import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import type { Cancellation, CarpoolError } from '@carpool/core'
+import type { CarpoolError } from '@carpool/core'
+import type { HttpCall } from './http-call.ts'
 import { isTaken } from './is-taken.ts'
 import type { RequestBody } from './request-body.ts'
 
@@ -13,8 +14,8 @@ export class ClientConnection {
   body: RequestBody | undefined
   /** Why the rest of the newest request cannot be read. */
   broken: CarpoolError | undefined
-  /** The invocations whose answers are still to come, the first that came first. */
-  readonly #waiting = new Map<Cancellation, ServerResponse>()
+  /** The calls whose answers are still to come, the first that came first. */
+  readonly #waiting = new Set<HttpCall>()
   #newest: ServerResponse | undefined
   #isOver = false
 
@@ -43,7 +44,7 @@ export class ClientConnection {
 
   /** The first response that has not been begun; with the pipelined ones behind it, it waits for its invocation. */
   get nextResponse(): ServerResponse | undefined {
-    return this.#waiting.values().next().value
+    return this.#waiting.values().next().value?.response
   }
 
   /** Takes no request after those that have come. */
@@ -72,22 +73,22 @@ export class ClientConnection {
   }
 
   /**
-   * The cancellation is told when the connection closes; at once if it has.
-   * @returns how many are watched on the connection, with this one
+   * The call is told when the connection closes; at once if it has.
+   * @returns how many wait on the connection, with this one
    */
-  watch(cancellation: Cancellation, response: ServerResponse): number {
-    if (this.socket.destroyed) cancellation.cancel()
-    return this.#waiting.set(cancellation, response).size
+  waits(call: HttpCall): number {
+    if (this.socket.destroyed) call.cancel()
+    return this.#waiting.add(call).size
   }
 
-  /** The answer is on its way: nobody waits for the invocation any more. */
-  unwatch(cancellation: Cancellation): void {
-    this.#waiting.delete(cancellation)
+  /** The answer is on its way: nobody waits for the call any more. */
+  answered(call: HttpCall): void {
+    this.#waiting.delete(call)
   }
 
   /** The connection is closed. */
   closed(): void {
     this.#isOver = true
-    for (const cancellation of this.#waiting.keys()) cancellation.cancel()
+    for (const call of this.#waiting) call.cancel()
   }
 }

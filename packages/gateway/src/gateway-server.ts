@@ -4,14 +4,13 @@ import { monotonicClock } from '@carpool/core'
 import type { GatewayLimits } from './gateway-limits.ts'
 import { ReadingTurns } from './reading-turns.ts'
 import { nameIn } from './request-decoder.ts'
-import { Turnstile } from './turnstile.ts'
 
 export interface GatewayServerOptions {
   readonly limits: Pick<GatewayLimits, 'maxHeaderBytes' | 'headerTimeoutMs'>
   /** Whether there is a function of this name; what calls none has turns as if it were one function. */
   readonly isFunction: (name: string) => boolean
   readonly opened: (socket: Socket) => void
-  /** A request came, and will have its turn unless this says that it has none. */
+  /** A request came; it is handed on unless this says that it was refused. */
   readonly arrived: (request: IncomingMessage, response: ServerResponse, nowMs: number) => boolean
   /** A client wants to be joined with another server. */
   readonly connecting: (socket: Socket) => void
@@ -21,26 +20,25 @@ export interface GatewayServerOptions {
 const KEEP_ALIVE_MS = 72_000
 /** How often connections are looked through for headers that took too long, in ms. */
 const HEADER_SWEEP_MS = 500
-/** How long requests may be handed on in one turn of the event loop, in ms. */
-const HAND_ON_MS = 0.4
-/** A shorter wait is none, in ms. */
-const NOTABLE_MS = 0.1
 /** The name by which calls of no function have their turns. */
 const NO_FUNCTION = ''
 
 /**
- * The HTTP server under the gateway. In one turn of the event loop it hands on so many requests, of each function one in turn; and while there is
- * more than that, a connection is read again after its answer only when its turn has come. So a flood of one function's calls does not hold up
- * those of another, and is read no faster than it can be worked off.
+ * The HTTP server under the gateway. While more comes than can be worked off, a connection is read again after its answer only when its turn has come, and
+ * those that call one function have turns as one. So a flood of one function's calls does not hold up those of another, and is read no faster than it
+ * can be worked off.
  */
 export class GatewayServer {
   readonly #options: GatewayServerOptions
-  readonly #requests = new Turnstile({ turnMs: HAND_ON_MS, clock: monotonicClock, nextTurn: setImmediate })
-  readonly #reading = new ReadingTurns()
-  readonly #waitedMs = new WeakMap<IncomingMessage, number>()
+  readonly #reading: ReadingTurns
 
   constructor(options: GatewayServerOptions) {
     this.#options = options
+    const { isFunction } = options
+    this.#reading = new ReadingTurns((target) => {
+      const name = nameIn(target)
+      return isFunction(name) ? name : NO_FUNCTION
+    })
   }
 
   create(handler: RequestListener): Server {
@@ -72,28 +70,14 @@ export class GatewayServer {
     })
   }
 
-  /** How long a request waited for its turn, in ms. */
-  waitedMs(request: IncomingMessage): number {
-    return this.#waitedMs.get(request) ?? 0
-  }
-
   #listenerFor(handler: RequestListener): RequestListener {
-    const { isFunction, arrived } = this.#options
+    const { arrived } = this.#options
     return (request, response) => {
-      const cameAtMs = monotonicClock()
+      if (!arrived(request, response, monotonicClock())) return
       const { socket, url = '' } = request
-      if (!arrived(request, response, cameAtMs)) return
-      const named = nameIn(url)
-      const functionName = isFunction(named) ? named : NO_FUNCTION
-      this.#reading.read(socket, functionName)
-      if (this.#requests.isBusy || this.#reading.isBusy) {
-        response.once('finish', () => this.#reading.pause(socket, functionName))
-      }
-      this.#requests.enter(functionName, () => {
-        const waitedMs = monotonicClock() - cameAtMs
-        if (waitedMs >= NOTABLE_MS) this.#waitedMs.set(request, waitedMs)
-        handler(request, response)
-      })
+      this.#reading.read(socket, url)
+      if (this.#reading.isBusy) response.once('finish', () => this.#reading.pause(socket))
+      handler(request, response)
     }
   }
 }

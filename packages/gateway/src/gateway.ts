@@ -1,46 +1,25 @@
 import type { Socket } from 'node:net'
-import { monotonicClock, CarpoolError, type ErrorCode, type Invoke } from '@carpool/core'
+import { CarpoolError, monotonicClock } from '@carpool/core'
 import Fastify, { type FastifyInstance } from 'fastify'
-import { BodyReader } from './body-reader.ts'
-import { ByteBudget } from './byte-budget.ts'
-import { CallHandler } from './call-handler.ts'
 import { errorOfClient, refusalText } from './client-error.ts'
 import { Connections } from './connections.ts'
 import { connectionLimit } from './descriptor-limit.ts'
-import type { GatewayPhase } from './drain.ts'
-import type { GatewayLimits } from './gateway-limits.ts'
 import { GatewayServer } from './gateway-server.ts'
 import { askWhoIsThere } from './half-closed.ts'
-import { Lingering } from './lingering.ts'
-import { Sweep } from './sweep.ts'
-import { UnreadAnswers } from './unread-answers.ts'
+import { carpoolGateway, createCalls, type GatewayOptions } from './plugin.ts'
 
-export interface GatewayOptions {
-  readonly invoke: Invoke
-  readonly limits: GatewayLimits
-  readonly phase: () => GatewayPhase
-  /** Told of faults of ours: never of what a caller or a function did. */
-  readonly onFault: (error: CarpoolError) => void
-  /** Told of what is refused before it is known which function it calls: there is no record of it. */
-  readonly onRefused?: (code: ErrorCode) => void
+export interface ServerGatewayOptions extends GatewayOptions {
   /** Whether there is a function of this name: those that call none wait in one line. Default: there is. */
   readonly isFunction?: (name: string) => boolean
-  /** How many functions called each other before a request came, by its header `x-carpool-hops`. Default: none did. */
-  readonly hopsOf?: (header: string | string[] | undefined) => number
-  /** Spreads what callers are told of when to come back; default: `Math.random`. */
-  readonly random?: () => number
 }
 
-/** The data plane: HTTP in, an invocation, HTTP out. It decides what a request is, and nothing else. */
-export function createGateway(options: GatewayOptions): FastifyInstance {
-  const { onRefused = () => {}, isFunction = () => true, hopsOf = () => 0, random = Math.random } = options
+/** The data plane on an HTTP server of its own, hardened against slow, half-open and lying clients. */
+export function createGateway(options: ServerGatewayOptions): FastifyInstance {
+  const { onRefused = () => {}, isFunction = () => true, random = Math.random } = options
   const limits = { ...options.limits, maxConnections: connectionLimit(options.limits.maxConnections) }
   const clock = monotonicClock
-  const sweep = new Sweep(clock)
-  const budget = new ByteBudget(limits.maxBufferedBytes)
-  const lingering = new Lingering(sweep, clock)
-  const bodies = new BodyReader({ limits, sweep, budget, clock })
-  const unread = new UnreadAnswers({ sweep, budget, clock, timeoutMs: limits.answerTimeoutMs })
+  const calls = createCalls({ ...options, limits }, (socket) => connections.of(socket))
+  const { handler, lingering, sweep } = calls
 
   /** Answers on the connection itself, where there is no request to answer. */
   const refuseConnection = (socket: Socket, error: CarpoolError): void => {
@@ -59,10 +38,7 @@ export function createGateway(options: GatewayOptions): FastifyInstance {
       const connection = connections.opened(socket)
       if (connection !== undefined) socket.once('end', () => askWhoIsThere(connection, sweep, clock))
     },
-    arrived: (request, response, nowMs) => {
-      const connection = connections.of(request.socket)
-      return connection !== undefined && connection.arrived(response, nowMs) && calls.check(connection, request, response)
-    },
+    arrived: (request, response, nowMs) => handler.arrived(request, response, nowMs),
     connecting: (socket) => {
       // From here on the HTTP server looks after nothing on it.
       socket.on('error', () => socket.destroy())
@@ -70,7 +46,7 @@ export function createGateway(options: GatewayOptions): FastifyInstance {
     },
   })
   const gateway = Fastify({
-    serverFactory: (handler) => server.create(handler),
+    serverFactory: (listener) => server.create(listener),
     forceCloseConnections: 'idle',
     // Refused below, in our own form.
     return503OnClosing: false,
@@ -82,24 +58,6 @@ export function createGateway(options: GatewayOptions): FastifyInstance {
     // The path belongs to the function from its name on, so the router has nothing to find in it, nor to refuse.
     rewriteUrl: () => '/',
   })
-
-  const calls = new CallHandler({
-    ...options,
-    limits,
-    onRefused,
-    hopsOf,
-    random,
-    connections,
-    bodies,
-    unread,
-    lingering,
-    waitedMs: (request) => server.waitedMs(request),
-  })
-  // A call is taken out of the framework's hands before it has looked at anything: what a body is, is the function's to say.
-  gateway.addHook('onRequest', (request, reply, _done) => {
-    reply.hijack()
-    void calls.handle(request, reply)
-  })
-  gateway.all('/', () => {})
+  gateway.register(carpoolGateway, { ...options, limits, calls })
   return gateway
 }

@@ -14,10 +14,16 @@ const RESUME_MS = 0.05
  */
 export class ReadingTurns {
   readonly #turnstile = new Turnstile({ turnMs: RESUME_MS, clock: monotonicClock, nextTurn: setImmediate })
-  /** Connections, and which function each called last. */
-  readonly #calledBy = new Map<Socket, string>()
+  readonly #functionOf: (target: string) => string
+  /** Connections, and the target of the last request of each. */
+  readonly #targets = new Map<Socket, string>()
   readonly #paused = new Set<Socket>()
   #requests = 0
+
+  /** @param functionOf which function a request target calls; what calls none has turns as if it were one function */
+  constructor(functionOf: (target: string) => string) {
+    this.#functionOf = functionOf
+  }
 
   /** Whether connections wait for their turn. */
   get isBusy(): boolean {
@@ -25,27 +31,27 @@ export class ReadingTurns {
   }
 
   opened(socket: Socket): void {
-    this.#calledBy.set(socket, '')
+    this.#targets.set(socket, '')
     socket.once('close', () => {
-      this.#calledBy.delete(socket)
+      this.#targets.delete(socket)
       this.#paused.delete(socket)
     })
   }
 
   /** A request was read. */
-  read(socket: Socket, functionName: string): void {
-    if (this.#calledBy.has(socket)) this.#calledBy.set(socket, functionName)
+  read(socket: Socket, target: string): void {
+    if (this.#targets.has(socket)) this.#targets.set(socket, target)
     if (this.#requests++ === 0) setImmediate(() => (this.#requests = 0))
-    if (this.#requests !== MAX_REQUESTS || this.#calledBy.size <= MAX_REQUESTS) return
-    for (const [one, name] of this.#calledBy) this.pause(one, name)
+    if (this.#requests !== MAX_REQUESTS || this.#targets.size <= MAX_REQUESTS) return
+    for (const one of this.#targets.keys()) this.pause(one)
   }
 
   /** Reads no more of a connection until it is its turn. */
-  pause(socket: Socket, functionName: string): void {
+  pause(socket: Socket): void {
     if (socket.destroyed || this.#paused.has(socket)) return
     this.#paused.add(socket)
     socket.pause()
-    this.#turnstile.enter(functionName, () => {
+    this.#turnstile.enter(this.#functionOf(this.#targets.get(socket) ?? ''), () => {
       if (this.#paused.delete(socket)) socket.resume()
     })
   }

@@ -1,16 +1,13 @@
 import type { IncomingMessage } from 'node:http'
-import type { HeaderList, HttpRequest } from '@carpool/core'
+import type { HeaderList, RequestHead } from '@carpool/core'
 import { authorityIn } from './check-request.ts'
 import { isReserved, namedByConnection } from './reserved-headers.ts'
-
-const NO_BYTES = new Uint8Array(0)
 
 const PREFIX_HEADER = 'x-forwarded-prefix'
 
 export interface DecodedRequest {
   readonly functionName: string
-  /** Without its body. */
-  readonly request: HttpRequest
+  readonly head: RequestHead
 }
 
 /**
@@ -22,10 +19,11 @@ export interface DecodedRequest {
  * as are headers that are for the connection alone, and those that `Connection` says are.
  * @param raw a request that passed its check
  * @param target the request target as it came: a path, or a whole URL as proxies send it (RFC 9112, section 3.2)
+ * @param prefix path below which functions answer, without a slash at the end
  */
-export function decodeRequest(raw: IncomingMessage, target: string): DecodedRequest {
+export function decodeRequest(raw: IncomingMessage, target: string, prefix = ''): DecodedRequest {
   const authority = authorityIn(target)
-  const local = authority === undefined ? target : target.slice(authority.length)
+  const local = target.slice((authority?.length ?? 0) + prefix.length)
   const host = authority?.host ?? raw.headers.host ?? 'localhost'
   const end = endOfName(local)
   const functionName = local.startsWith('/') ? local.slice(1, end) : ''
@@ -33,12 +31,11 @@ export function decodeRequest(raw: IncomingMessage, target: string): DecodedRequ
   const path = rest.startsWith('/') ? rest : `/${rest}`
   return {
     functionName,
-    request: {
+    head: {
       method: raw.method ?? 'GET',
       url: `http://${host}${path}`,
-      headers: forwardedHeaders(raw, functionName),
+      headers: forwardedHeaders(raw, `${prefix}/${functionName}`),
       clientIp: raw.socket.remoteAddress ?? '',
-      body: NO_BYTES,
     },
   }
 }
@@ -56,7 +53,7 @@ function endOfName(target: string): number {
   return target.length
 }
 
-function forwardedHeaders(raw: IncomingMessage, functionName: string): HeaderList {
+function forwardedHeaders(raw: IncomingMessage, prefix: string): HeaderList {
   const headers: Array<readonly [string, string]> = []
   const ofConnection = namedByConnection(raw.headers.connection)
   for (const [name, value] of Object.entries(raw.headers)) {
@@ -64,6 +61,6 @@ function forwardedHeaders(raw: IncomingMessage, functionName: string): HeaderLis
     if (typeof value === 'string') headers.push([name, value])
     else for (const one of value) headers.push([name, one])
   }
-  headers.push([PREFIX_HEADER, `/${functionName}`])
+  headers.push([PREFIX_HEADER, prefix])
   return headers
 }

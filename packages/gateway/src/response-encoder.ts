@@ -5,8 +5,8 @@ import {
   problemOfOutcome,
   retryAfterSeconds,
   type CarpoolError,
-  type FinishedInvocation,
   type HttpResponse,
+  type InvocationResult,
   type InvocationRecord,
   type Problem,
 } from '@carpool/core'
@@ -23,7 +23,7 @@ const CLOSE = { connection: 'close' }
 const NO_BYTES = new Uint8Array(0)
 
 /** Answers with what came of an invocation. @param isLast closes the connection behind the answer */
-export function writeFinished(raw: ServerResponse, { result, record }: FinishedInvocation, isLast: boolean): void {
+export function writeResult(raw: ServerResponse, result: InvocationResult, record: InvocationRecord, isLast: boolean): void {
   if (result.outcome === 'ok') return writeResponse(raw, result.response, record, isLast)
   writeProblem(raw, problemOfOutcome(result.outcome, result.detail, record.id), {
     [INVOCATION_HEADER]: record.id,

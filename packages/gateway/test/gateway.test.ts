@@ -1,8 +1,8 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
-import { CarpoolError, NO_USAGE, type FinishedInvocation, type InvocationRequest } from '@carpool/core'
+import { CarpoolError, NO_USAGE, type FinishedInvocation } from '@carpool/core'
 import t from 'tap'
-import { gatewayWith, ok, recordOf } from './support/gateway.ts'
+import { gatewayWith, ok, recordOf, type SeenCall } from './support/gateway.ts'
 
 /** Sends raw bytes and reads until the server closes or the answer to it is whole. */
 async function raw(port: number, text: string): Promise<string> {
@@ -14,7 +14,7 @@ async function raw(port: number, text: string): Promise<string> {
 }
 
 t.test('a request reaches the function with its name taken off the path', async (t) => {
-  const seen: InvocationRequest[] = []
+  const seen: SeenCall[] = []
   const { url } = await gatewayWith(t, (request) => {
     seen.push(request)
     return ok('hi')

@@ -1,10 +1,12 @@
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
-import { CarpoolError, monotonicClock, type Clock, type Invoke } from '@carpool/core'
+import { CarpoolError, monotonicClock, type Call, type Clock } from '@carpool/core'
 
 export interface HopsOptions {
   /** Most calls in a row in which one function calls the next. */
   readonly maxHops: number
   readonly clock?: Clock
+  /** Told of each call that is refused. */
+  readonly onLoop?: () => void
   /** Secret of the codes; default: made now, so that only this process can make one. */
   readonly key?: Uint8Array
 }
@@ -30,6 +32,7 @@ const REMEMBER_MS = 60_000
 export class Hops {
   readonly maxHops: number
   readonly #clock: Clock
+  readonly #onLoop: () => void
   readonly #key: Uint8Array
   readonly #headers: string[] = []
   /** Counts of invocations under way that another function called; there is no entry for those that none did. */
@@ -39,8 +42,9 @@ export class Hops {
   #before = new Map<string, number>()
   #latelySinceMs: number
 
-  constructor({ maxHops, clock = monotonicClock, key = randomBytes(32) }: HopsOptions) {
+  constructor({ maxHops, clock = monotonicClock, onLoop = () => {}, key = randomBytes(32) }: HopsOptions) {
     this.maxHops = maxHops
+    this.#onLoop = onLoop
     this.#clock = clock
     this.#key = key
     this.#latelySinceMs = clock()
@@ -60,6 +64,23 @@ export class Hops {
   headerOf({ revision, id }: FetchOrigin): string {
     const hops = id === undefined ? this.#inBackground(revision) : (this.#underWay.get(id) ?? 0)
     return this.#headerFor(Math.min(hops, this.maxHops) + 1)
+  }
+
+  /** @throws CarpoolError `loop-detected` if too many functions called each other before it */
+  check({ hops, functionName }: Pick<Call, 'hops' | 'functionName'>): void {
+    if (hops <= this.maxHops) return
+    this.#onLoop()
+    throw new CarpoolError(
+      'loop-detected',
+      `Functions called each other ${this.maxHops} times in a row; that is the limit, so ${JSON.stringify(functionName.slice(0, 80))} is not called.`,
+    )
+  }
+
+  /** A call was routed. Until {@link ended}, what it fetches counts as called by it. Calls from outside cost next to nothing here. */
+  follow({ id, hops, revision }: Pick<Call, 'id' | 'hops' | 'revision'>): void {
+    if (revision === undefined) return
+    if (hops > 0) this.began({ revision: revision.id, id }, hops)
+    else this.beganFromOutside(revision.id)
   }
 
   /** A call that another function made has begun. */
@@ -108,42 +129,5 @@ export class Hops {
 
   #codeOf(hops: number): string {
     return createHmac('sha256', this.#key).update(String(hops)).digest().subarray(0, CODE_BYTES).toString('base64url')
-  }
-}
-
-/**
- * Ends loops of functions, and follows the calls that functions make. Calls from outside cost next to nothing here.
- * @param revisionOf the live revision of a function
- * @param onLoop told of each call that was refused
- * @returns invokes, or throws CarpoolError `loop-detected`
- */
-export function countHops(
-  invoke: Invoke,
-  hops: Hops,
-  revisionOf: (functionName: string) => string | undefined,
-  onLoop: () => void,
-): Invoke {
-  const invokeNested: Invoke = async (call) => {
-    const { id, functionName, hops: count = 0 } = call
-    if (count > hops.maxHops) {
-      onLoop()
-      throw new CarpoolError(
-        'loop-detected',
-        `Functions called each other ${hops.maxHops} times in a row; that is the limit, so ${JSON.stringify(functionName.slice(0, 80))} is not called.`,
-      )
-    }
-    const revision = revisionOf(functionName)
-    if (revision !== undefined) hops.began({ revision, id }, count)
-    try {
-      return await invoke(call)
-    } finally {
-      hops.ended(id)
-    }
-  }
-  return (call) => {
-    if (call.hops !== undefined) return invokeNested(call)
-    const revision = revisionOf(call.functionName)
-    if (revision !== undefined) hops.beganFromOutside(revision)
-    return invoke(call)
   }
 }

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { AuditLog } from '@carpool/access'
 import { Admission } from '@carpool/admission'
-import { monotonicClock, type CarpoolError, type SandboxInfo } from '@carpool/core'
+import { CarpoolError, monotonicClock, type Call, type SandboxInfo } from '@carpool/core'
 import { announceServer } from '@carpool/discovery'
 import { Fleet, Machine } from '@carpool/fleet'
 import { FunctionLogs } from '@carpool/function-logs'
@@ -20,10 +20,10 @@ import { EgressRelay, type FetchingRevision } from './egress-relay.ts'
 import { FunctionJournal } from './function-journal.ts'
 import { createHostListener } from './host-listener.ts'
 import { fleetPolicy } from './fleet-policy.ts'
-import { countHops, Hops } from './hops.ts'
+import { Hops } from './hops.ts'
 import { hostProgram } from './host-program.ts'
 import { openRequiredSandbox } from './host-sandbox.ts'
-import { createInvoke } from './invoke.ts'
+import { Invocations } from './invoke.ts'
 import { KnownRevisions } from './known-revisions.ts'
 import { closeWithin, listen, urlOf } from './listening.ts'
 import { openData } from './open-data.ts'
@@ -114,14 +114,16 @@ export async function startServer(settings: ServerSettings): Promise<RunningServ
     readEgress: () => ({ ...egress.reading, ended: egress.verdicts }),
   })
   const meter = new Meter({
-    write: (record, instanceUs) => {
+    write: (record, instanceUs, written) => {
       metrics.recorded(record)
-      return ledger.write(record, instanceUs)
+      ledger.write(record, instanceUs).then(
+        () => written(),
+        (cause: unknown) => written(CarpoolError.from(cause)),
+      )
     },
     hasRun: (revision) => ledger.hasRun(revision),
     onUnrecorded: (code) => metrics.shed(code),
     clock: monotonicClock,
-    now: Date.now,
   })
   underWay = () => meter.underWay
   const admission = new Admission({
@@ -133,14 +135,14 @@ export async function startServer(settings: ServerSettings): Promise<RunningServ
   const usage = new UsageJournal({ revisions, ledger, metrics, now: Date.now })
   const unclaimed = new UnclaimedEgress((host, used) => usage.usedInBackground(host, used))
   const staged = new Map<string, FetchingRevision>()
-  const hops = new Hops({ maxHops: settings.maxHops })
+  const hops = new Hops({ maxHops: settings.maxHops, onLoop: () => metrics.shed('loop-detected') })
   const relay = new EgressRelay({
     egress,
     revisionOf: (id) => revisions.find(id) ?? staged.get(id),
     headersFor: (source) => [['x-carpool-hops', hops.headerOf(source)]],
     onUnclaimed: (host, revision, bytes) => unclaimed.add(host, revision, bytes),
   })
-  const fleet = new Fleet({
+  const fleet: Fleet = new Fleet({
     program,
     policy,
     machine,
@@ -152,6 +154,11 @@ export async function startServer(settings: ServerSettings): Promise<RunningServ
       settings.keepWarm
         .map((name) => (registry.disabledInfo(name) === undefined ? registry.find(name) : undefined))
         .filter((revision) => revision !== undefined),
+    calls: {
+      placed: (call) => invocations.placed(call),
+      answered: (call, result) => invocations.answered(call, result),
+      refused: (call, error) => invocations.refused(call, error),
+    },
     listener: createHostListener({
       revisions,
       journal,
@@ -171,6 +178,7 @@ export async function startServer(settings: ServerSettings): Promise<RunningServ
       },
     }),
   })
+  const invocations = new Invocations({ registry, hops, admission, fleet, meter, journal })
   const ledgerUnavailable = (): string | undefined => ledger.unavailable
   const status = new ServerStatus({ version: VERSION, sandbox: sandboxFacts, fleet, admission, metrics, ledgerUnavailable })
   registry.onRouteChange(({ functionName, previous, current }) => {
@@ -180,12 +188,7 @@ export async function startServer(settings: ServerSettings): Promise<RunningServ
     logs.remove(functionName).catch((cause: unknown) => log.warn({ functionName, err: cause }, 'log not removed'))
   })
 
-  const invoke = countHops(
-    createInvoke({ registry, admission, fleet, meter, journal }),
-    hops,
-    (functionName) => registry.find(functionName)?.id,
-    () => metrics.shed('loop-detected'),
-  )
+  const invoke = (call: Call): void => invocations.invoke(call)
   const deployer = new Deployer({ registry, fleet, secrets, staged, eraseLog: (functionName) => logs.remove(functionName) })
   let gatewayPhase: GatewayPhase = 'open'
   const gateway = createGateway({

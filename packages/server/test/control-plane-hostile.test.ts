@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
 import t from 'tap'
-import { CarpoolError, type HttpRequest } from '@carpool/core'
+import { CarpoolError, type RequestHead } from '@carpool/core'
 import { bodyBudget } from '../src/control-plane/body-budget.ts'
 import { checkJsonShape } from '../src/control-plane/json-body.ts'
 import { problemOf, startControlPlane, TOKEN } from './support/control-plane.ts'
@@ -184,10 +184,10 @@ t.test('shares of bodies are taken and returned, and admins are never refused', 
 })
 
 t.test('a call through the control plane is held to the rules of the data plane', async (t) => {
-  const requests: HttpRequest[] = []
-  const { post } = await startControlPlane(t, async ({ request }) => {
-    requests.push(request)
-    throw new CarpoolError('no-host', 'No.')
+  const requests: RequestHead[] = []
+  const { post } = await startControlPlane(t, (call) => {
+    requests.push(call.head)
+    call.end(new CarpoolError('no-host', 'No.'))
   })
   await post(DEPLOY_PATH, DEPLOY)
   const call = (changes: object): Promise<Response> =>

@@ -2,7 +2,7 @@ import { mkdirSync } from 'node:fs'
 import { request as requestHttp, type IncomingMessage } from 'node:http'
 import { join } from 'node:path'
 import { json } from 'node:stream/consumers'
-import { CarpoolError, NO_USAGE, type InvocationRecord, type InvocationRequest, type LogLine } from '@carpool/core'
+import { CarpoolError, NO_USAGE, type Call, type InvocationRecord, type LogLine } from '@carpool/core'
 import t from 'tap'
 import { problemOf, startControlPlane, TOKEN } from './support/control-plane.ts'
 
@@ -159,31 +159,32 @@ t.test('a log that cannot be read is a fault, and nobody goes on following it', 
 })
 
 t.test('an invocation is canceled when its client leaves, and not when it is answered', async (t) => {
-  const started = Promise.withResolvers<InvocationRequest>()
+  const started = Promise.withResolvers<Call>()
   const canceled = Promise.withResolvers<void>()
-  const answered: InvocationRequest[] = []
-  const { post } = await startControlPlane(t, async (request) => {
-    if (request.functionName === 'quick') {
-      answered.push(request)
-      throw new CarpoolError('not-found', 'There is none.')
+  const answered: Call[] = []
+  const { post } = await startControlPlane(t, (call) => {
+    if (call.functionName === 'quick') {
+      answered.push(call)
+      return call.end(new CarpoolError('not-found', 'There is none.'))
     }
-    request.cancellation.onCancel(canceled.resolve)
-    started.resolve(request)
-    await canceled.promise
-    return {
-      record: { id: '1' } as InvocationRecord,
-      result: { outcome: 'canceled', start: 'warm', usage: NO_USAGE, detail: 'The client left.' },
+    const cancel = (): void => {
+      call.record = { id: '1' } as InvocationRecord
+      call.result = { outcome: 'canceled', start: 'warm', usage: NO_USAGE, detail: 'The client left.' }
+      call.end(undefined)
+      canceled.resolve()
     }
+    call.holder = { cancel }
+    started.resolve(call)
   })
   for (const name of ['quick', 'slow']) await post(`/v1/functions/${name}/revisions`, DEPLOY)
   t.equal((await post('/v1/functions/quick/invocations', INVOKE)).status, 404)
   const controller = new AbortController()
   const call = post('/v1/functions/slow/invocations', INVOKE, { signal: controller.signal })
-  const { cancellation } = await started.promise
-  t.notOk(cancellation.canceled)
+  const slow = await started.promise
+  t.notOk(slow.isCanceled)
   controller.abort()
   await t.rejects(call)
   await canceled.promise
-  t.ok(cancellation.canceled)
-  t.notOk(answered[0]?.cancellation.canceled)
+  t.ok(slow.isCanceled)
+  t.notOk(answered[0]?.isCanceled)
 })

@@ -1,7 +1,8 @@
-import { CarpoolError, type InvocationRequest } from '@carpool/core'
+import { CarpoolError } from '@carpool/core'
 import fc from 'fast-check'
 import t from 'tap'
-import { countHops, Hops } from '../src/hops.ts'
+import { routedCall } from '../../../test/support/call.ts'
+import { Hops } from '../src/hops.ts'
 
 const MAX_HOPS = 5
 
@@ -70,17 +71,11 @@ t.test('what a function does in the background counts from its latest call', asy
 t.test('a header that somebody sends again counts until the next call from outside, not for minutes', async (t) => {
   const state = { nowMs: 0 }
   const hops = hopsAt(state)
-  const invoke = countHops(
-    async () => {
-      throw new Error('it fails')
-    },
-    hops,
-    (functionName) => functionName,
-    () => {},
-  )
-  const call = async (functionName: string, count?: number): Promise<void> => {
-    const request = { id: 'i', functionName, ...(count !== undefined && { hops: count }) } as InvocationRequest
-    await t.rejects(invoke(request), { message: 'it fails' })
+  const call = (functionName: string, count = 0): void => {
+    const one = routedCall(functionName, { hops: count })
+    hops.check(one)
+    hops.follow(one)
+    hops.ended(one.id)
   }
   const inBackground = (revision: string): number => hops.fromHeader(hops.headerOf({ revision }))
   // What a function that was called deep in a row fetched from a server of the sender's.
@@ -88,12 +83,12 @@ t.test('a header that somebody sends again counts until the next call from outsi
   const seen = hops.headerOf({ revision: 'g', id: 'deep' })
   for (const laterMs of [0, 10_000, 70_000]) {
     state.nowMs += laterMs
-    await call('f', hops.fromHeader(seen))
+    call('f', hops.fromHeader(seen))
     t.equal(inBackground('f'), MAX_HOPS + 1, 'its calls would be refused')
     state.nowMs += 61_000
-    await call('g')
+    call('g')
     t.equal(inBackground('f'), MAX_HOPS + 1, 'a call of another function says nothing of it')
-    await call('f')
+    call('f')
     t.equal(inBackground('f'), 1)
     state.nowMs += 61_000
     t.equal(inBackground('f'), 1)
@@ -101,28 +96,21 @@ t.test('a header that somebody sends again counts until the next call from outsi
 })
 
 t.test('calls are followed while they are under way, and refused beyond the limit', async (t) => {
-  const hops = hopsAt()
-  const seen: number[] = []
-  const loops: string[] = []
-  const invoke = countHops(
-    async ({ id }) => {
-      seen.push(hops.fromHeader(hops.headerOf({ revision: 'r', id })))
-      throw new Error('it fails')
-    },
-    hops,
-    (functionName) => (functionName === 'f' ? 'r' : undefined),
-    () => loops.push('loop'),
-  )
-  const call = (count?: number, functionName = 'f'): Promise<unknown> =>
-    invoke({ id: 'i', functionName, ...(count !== undefined && { hops: count }) } as InvocationRequest)
-  await t.rejects(call(), { message: 'it fails' })
-  await t.rejects(call(MAX_HOPS), { message: 'it fails' })
-  await t.rejects(call(2, 'unknown'), { message: 'it fails' })
-  t.strictSame(seen, [1, MAX_HOPS + 1, 1])
-  t.equal(hops.fromHeader(hops.headerOf({ revision: 'q', id: 'i' })), 1, 'it is forgotten')
-  await t.rejects(
-    call(MAX_HOPS + 1),
+  let loops = 0
+  const hops = new Hops({ maxHops: MAX_HOPS, onLoop: () => loops++ })
+  const fetchesOf = (count: number): number => {
+    const call = routedCall('f', { hops: count })
+    hops.check(call)
+    hops.follow(call)
+    const seen = hops.fromHeader(hops.headerOf({ revision: 'f', id: call.id }))
+    hops.ended(call.id)
+    t.equal(hops.fromHeader(hops.headerOf({ revision: 'q', id: call.id })), 1, 'it is forgotten')
+    return seen
+  }
+  t.strictSame([0, MAX_HOPS, 2].map(fetchesOf), [1, MAX_HOPS + 1, 3])
+  t.throws(
+    () => fetchesOf(MAX_HOPS + 1),
     new CarpoolError('loop-detected', 'Functions called each other 5 times in a row; that is the limit, so "f" is not called.'),
   )
-  t.strictSame(loops, ['loop'])
+  t.equal(loops, 1)
 })

@@ -1,14 +1,10 @@
-import {
-  Cancellation,
-  CarpoolError,
-  NO_USAGE,
-  resolveLimits,
-  type HttpRequest,
-  type InvocationResult,
-  type Revision,
-} from '@carpool/core'
+import { CarpoolError, NO_USAGE, type Call, type InvocationResult } from '@carpool/core'
+import { Admission } from '@carpool/admission'
+import { Meter } from '@carpool/metering'
 import t from 'tap'
-import { runInHost } from '../src/run-in-host.ts'
+import { routedCall } from '../../../test/support/call.ts'
+import { Hops } from '../src/hops.ts'
+import { Invocations } from '../src/invoke.ts'
 
 const LOST: InvocationResult = {
   outcome: 'host-lost',
@@ -28,35 +24,40 @@ interface Ran {
   readonly hosts: number[]
 }
 
+type End = InvocationResult | CarpoolError | ((call: Call) => InvocationResult)
+
 /** Runs an invocation whose attempts end so, one after the other; an error is that there is no place. */
-async function ran(
-  ends: ReadonlyArray<InvocationResult | CarpoolError | (() => InvocationResult)>,
-  { method = 'GET', wallMs = 60_000, cancellation = new Cancellation() } = {},
-): Promise<Ran> {
-  const limits = resolveLimits({ wallMs })
-  const revision: Revision = {
-    id: 'r',
-    functionName: 'f',
-    owner: 'o',
-    form: 'fetch',
-    createdAt: '',
-    codeBytes: 1,
-    codeHash: '',
-    limits,
-    env: {},
-  }
+async function ran(ends: readonly End[], { method = 'GET', wallMs = 60_000 } = {}): Promise<Ran> {
   const hosts: number[] = []
   let attempt = 0
+  const call = routedCall('f', { method, limits: { wallMs }, cameMs: performance.now() })
+  const { revision } = call
   const fleet = {
-    place: () => {
+    place: (placed: Call): void => {
       const end = ends[attempt++]!
-      if (end instanceof CarpoolError) throw end
-      return { host: attempt, invoke: () => Promise.resolve(typeof end === 'function' ? end() : end) }
+      if (end instanceof CarpoolError) return invocations.refused(placed, end)
+      placed.host = attempt
+      hosts.push(attempt)
+      invocations.placed(placed)
+      invocations.answered(placed, typeof end === 'function' ? end(placed) : end)
     },
   }
-  const request = { method, url: 'http://x/', headers: [], body: new Uint8Array() } as unknown as HttpRequest
-  const metering = { placed: (host: number) => void hosts.push(host) }
-  const result = await runInHost(fleet, { revision, id: 'i', request, cancellation, metering })
+  const admission = new Admission({ maxInFlight: 1 })
+  const meter = new Meter({ write: (_record, _us, written) => written(), hasRun: () => true, clock: () => performance.now() })
+  const invocations = new Invocations({
+    registry: { route: () => revision, checkEnabled: () => {} },
+    hops: new Hops({ maxHops: 3 }),
+    admission,
+    fleet,
+    meter,
+    journal: { failed: () => {} },
+  })
+  invocations.invoke(call)
+  const ended = await call.ended.catch((cause: unknown) => cause)
+  t.equal(admission.inFlight, 0, 'its place among those in flight was given back')
+  t.equal(meter.underWay, 0, 'it has its record')
+  if (ended instanceof Error) throw ended
+  const { result } = ended as { result: InvocationResult }
   return { result, hosts }
 }
 
@@ -89,12 +90,11 @@ t.test('what may have had effects does not', async (t) => {
 
 t.test('neither does what may have brought its host down, what its client has left, and what is out of time', async (t) => {
   t.same((await ran([{ ...LOST, isSuspect: true }, OK])).hosts, [1])
-  const cancellation = new Cancellation()
-  const leaves = (): InvocationResult => {
-    cancellation.cancel()
+  const leaves = (call: Call): InvocationResult => {
+    call.cancel()
     return LOST
   }
-  t.same((await ran([leaves, OK], { cancellation })).hosts, [1])
+  t.same((await ran([leaves, OK])).hosts, [1])
   const takesLong = (): InvocationResult => {
     const untilMs = performance.now() + 15
     while (performance.now() < untilMs);

@@ -40,7 +40,7 @@ t.test('a refusal that may pass says when to come back', async (t) => {
     new CarpoolError('saturated', 'Full.'),
     new CarpoolError('not-found', 'No.'),
   ]
-  const { post } = await startControlPlane(t, () => Promise.reject(refusals.shift()!))
+  const { post } = await startControlPlane(t, (call) => call.end(refusals.shift()))
   await post('/v1/functions/f/revisions', { code: 'code', sourceMap: '{}' })
   const invoke = () => post('/v1/functions/f/invocations', { method: 'GET', path: '/', headers: [], bodyBase64: '' })
   const limited = await invoke()

@@ -1,13 +1,16 @@
 import type { Duplex } from 'node:stream'
-import { FrameReader, FrameWriter, NO_BODY, type Frame } from './frame.ts'
+import { FrameReader, FrameWriter, NO_BODY, type OnMessage } from './frame.ts'
 
 export interface ConnectionHandlers<In> {
-  onFrame(frame: Frame<In>): void
+  readonly onMessage: OnMessage<In>
   /** The stream ended or broke, or the peer broke the protocol (then with the reason). Called once. */
   onClose(reason: Error | undefined): void
 }
 
-/** Typed frames over a duplex stream. Frames sent in one turn of the event loop leave in one write. */
+/** What waits to leave is written before the end of the turn from so many bytes on: it need not all be in memory twice. */
+const MAX_WAITING_BYTES = 1024 * 1024
+
+/** Typed messages over a duplex stream. Those sent in one turn of the event loop leave in one frame, with one write. */
 export class Connection<In, Out extends { readonly type: string }> {
   readonly #stream: Duplex
   readonly #writer = new FrameWriter()
@@ -23,12 +26,12 @@ export class Connection<In, Out extends { readonly type: string }> {
       stream.destroy()
       handlers.onClose(reason)
     }
+    const onMessage: OnMessage<In> = (message, text, body) => {
+      if (this.#open) handlers.onMessage(message, text, body)
+    }
     stream.on('data', (chunk: Buffer) => {
       try {
-        for (const frame of this.#reader.read(chunk)) {
-          if (!this.#open) return
-          handlers.onFrame(frame)
-        }
+        this.#reader.read(chunk, onMessage)
       } catch (cause) {
         close(new Error('The peer broke the protocol.', { cause }))
       }
@@ -43,10 +46,11 @@ export class Connection<In, Out extends { readonly type: string }> {
     return this.#writer.bytes + this.#stream.writableLength
   }
 
-  /** Queues a frame; nothing happens if the connection is closed. */
+  /** Sends a message by the end of the turn; nothing happens if the connection is closed. Text and body must stay as they are until then. */
   send(message: Out, text = '', body: Uint8Array = NO_BODY): void {
     if (!this.#open) return
     this.#writer.append(message, text, body)
+    if (this.#writer.bytes >= MAX_WAITING_BYTES) this.#write()
     if (this.#flushScheduled) return
     this.#flushScheduled = true
     // The check phase comes right after the poll phase: whatever the sockets brought in one poll leaves together.
@@ -54,12 +58,16 @@ export class Connection<In, Out extends { readonly type: string }> {
   }
 
   close(): void {
-    this.#flush()
+    this.#write()
     this.#stream.end()
   }
 
   #flush(): void {
     this.#flushScheduled = false
+    this.#write()
+  }
+
+  #write(): void {
     if (this.#open && !this.#writer.isEmpty) this.#stream.write(this.#writer.take())
   }
 }

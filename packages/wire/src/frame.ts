@@ -1,13 +1,19 @@
 /**
- * A frame on the wire, numbers little-endian:
+ * A frame holds the messages of one turn of the event loop. On the wire, numbers little-endian:
  *
- *     u32 bytes of the message | u32 bytes of the text | u32 bytes of the body | message (JSON) | text (UTF-8) | body
+ *     u32 bytes of the list | u32 bytes of the texts | u32 bytes of the bodies | list (JSON) | texts (UTF-8) | bodies
+ *
+ * The list has three entries for each message: the message, the length of its text in UTF-16 units, and that of its body in bytes. Texts and
+ * bodies stand behind each other in the order of the list.
  */
-export interface Frame<Message> {
-  readonly message: Message
+export interface Message<M> {
+  readonly message: M
   readonly text: string
   readonly body: Uint8Array
 }
+
+/** Receives one message with its attachments. The body is a view: who keeps it for longer than the turn keeps the whole chunk. */
+export type OnMessage<M> = (message: M, text: string, body: Uint8Array) => void
 
 export const NO_BODY: Uint8Array = new Uint8Array(0)
 
@@ -18,60 +24,62 @@ const HEADER_BYTES = 12
 const FIRST_CAPACITY_BYTES = 64 * 1024
 /** UTF-8 takes at most three bytes for each UTF-16 code unit. */
 const MAX_BYTES_PER_UNIT = 3
+const ENTRIES_PER_MESSAGE = 3
 
-/** Collects frames into one buffer, so that all frames of a turn of the event loop leave in one write. */
+/** Collects the messages of a turn into one frame, so that they leave in one write. */
 export class FrameWriter {
   #buffer = Buffer.allocUnsafeSlow(FIRST_CAPACITY_BYTES)
-  #length = 0
+  #list: unknown[] = []
+  #texts = ''
+  #bodies: Uint8Array[] = []
+  #bodyBytes = 0
 
-  /** What was appended and not taken yet. */
+  /** About what was appended and not taken yet, in bytes: all of it but the messages themselves. */
   get bytes(): number {
-    return this.#length
+    return this.#texts.length + this.#bodyBytes
   }
 
   get isEmpty(): boolean {
-    return this.#length === 0
+    return this.#list.length === 0
   }
 
+  /** Text and body must stay as they are until {@link take}. */
   append(message: object, text: string, body: Uint8Array): void {
-    const json = JSON.stringify(message)
-    this.#reserve(HEADER_BYTES + (json.length + text.length) * MAX_BYTES_PER_UNIT + body.length)
-    const start = this.#length
-    const jsonStart = start + HEADER_BYTES
-    const jsonBytes = this.#buffer.write(json, jsonStart, 'utf8')
-    const textBytes = text.length === 0 ? 0 : this.#buffer.write(text, jsonStart + jsonBytes, 'utf8')
-    this.#buffer.writeUInt32LE(jsonBytes, start)
-    this.#buffer.writeUInt32LE(textBytes, start + 4)
-    this.#buffer.writeUInt32LE(body.length, start + 8)
-    const bodyStart = jsonStart + jsonBytes + textBytes
-    this.#buffer.set(body, bodyStart)
-    this.#length = bodyStart + body.length
+    this.#list.push(message, text.length, body.length)
+    if (text.length > 0) this.#texts += text
+    if (body.length === 0) return
+    this.#bodies.push(body)
+    this.#bodyBytes += body.length
   }
 
-  /** Takes out what was collected. */
+  /** Takes out what was collected, as one frame. */
   take(): Buffer {
-    if (this.#buffer.length > FIRST_CAPACITY_BYTES) {
-      const taken = this.#buffer.subarray(0, this.#length)
-      this.#buffer = Buffer.allocUnsafeSlow(FIRST_CAPACITY_BYTES)
-      this.#length = 0
-      return taken
+    const list = JSON.stringify(this.#list)
+    const texts = this.#texts
+    const mostBytes = HEADER_BYTES + (list.length + texts.length) * MAX_BYTES_PER_UNIT + this.#bodyBytes
+    const isShort = mostBytes <= this.#buffer.length
+    const buffer = isShort ? this.#buffer : Buffer.allocUnsafeSlow(mostBytes)
+    const listBytes = buffer.write(list, HEADER_BYTES, 'utf8')
+    const textBytes = texts.length === 0 ? 0 : buffer.write(texts, HEADER_BYTES + listBytes, 'utf8')
+    buffer.writeUInt32LE(listBytes, 0)
+    buffer.writeUInt32LE(textBytes, 4)
+    buffer.writeUInt32LE(this.#bodyBytes, 8)
+    let length = HEADER_BYTES + listBytes + textBytes
+    for (const body of this.#bodies) {
+      buffer.set(body, length)
+      length += body.length
     }
-    const taken = Buffer.from(this.#buffer.subarray(0, this.#length))
-    this.#length = 0
-    return taken
-  }
-
-  #reserve(bytes: number): void {
-    const needed = this.#length + bytes
-    if (needed <= this.#buffer.length) return
-    const larger = Buffer.allocUnsafeSlow(Math.max(needed, this.#buffer.length * 2))
-    this.#buffer.copy(larger, 0, 0, this.#length)
-    this.#buffer = larger
+    this.#list = []
+    this.#texts = ''
+    this.#bodies = []
+    this.#bodyBytes = 0
+    const frame = buffer.subarray(0, length)
+    return isShort ? Buffer.from(frame) : frame
   }
 }
 
-/** Cuts a byte stream back into frames, however the chunks fall. */
-export class FrameReader<Message> {
+/** Cuts a byte stream back into messages, however the chunks fall. */
+export class FrameReader<M> {
   readonly #maxSectionBytes: number
   #chunks: Buffer[] = []
   #bufferedBytes = 0
@@ -82,7 +90,7 @@ export class FrameReader<Message> {
   }
 
   /** @throws Error if the bytes are no frames; the stream cannot be read any further then. */
-  *read(chunk: Buffer): Generator<Frame<Message>> {
+  read(chunk: Buffer, onMessage: OnMessage<M>): void {
     this.#chunks.push(chunk)
     this.#bufferedBytes += chunk.length
     if (this.#bufferedBytes < this.#neededBytes) return
@@ -90,25 +98,51 @@ export class FrameReader<Message> {
     let offset = 0
     this.#neededBytes = HEADER_BYTES
     while (buffer.length - offset >= HEADER_BYTES) {
-      const messageBytes = buffer.readUInt32LE(offset)
+      const listBytes = buffer.readUInt32LE(offset)
       const textBytes = buffer.readUInt32LE(offset + 4)
       const bodyBytes = buffer.readUInt32LE(offset + 8)
-      if (Math.max(messageBytes, textBytes, bodyBytes) > this.#maxSectionBytes) throw new Error('A frame is too large to be one.')
-      const frameBytes = HEADER_BYTES + messageBytes + textBytes + bodyBytes
-      if (buffer.length - offset < frameBytes) {
-        this.#neededBytes = frameBytes
+      if (Math.max(listBytes, textBytes, bodyBytes) > this.#maxSectionBytes) throw new Error('A frame is too large to be one.')
+      const listStart = offset + HEADER_BYTES
+      const end = listStart + listBytes + textBytes + bodyBytes
+      if (buffer.length < end) {
+        this.#neededBytes = end - offset
         break
       }
-      const textStart = offset + HEADER_BYTES + messageBytes
-      const bodyStart = textStart + textBytes
-      const message: Message = JSON.parse(buffer.toString('utf8', offset + HEADER_BYTES, textStart))
-      const text = textBytes === 0 ? '' : buffer.toString('utf8', textStart, bodyStart)
-      offset += frameBytes
-      // The body is a view: whoever keeps it longer than the turn keeps the whole chunk, so large stretches of it are copied by their owner.
-      yield { message, text, body: bodyBytes === 0 ? NO_BODY : buffer.subarray(bodyStart, bodyStart + bodyBytes) }
+      readFrame(buffer, { listStart, listBytes, textBytes, end }, onMessage)
+      offset = end
     }
-    const rest = offset === buffer.length ? [] : [buffer.subarray(offset)]
-    this.#chunks = rest
+    this.#chunks = offset === buffer.length ? [] : [buffer.subarray(offset)]
     this.#bufferedBytes = buffer.length - offset
   }
+}
+
+interface FrameBounds {
+  readonly listStart: number
+  readonly listBytes: number
+  readonly textBytes: number
+  readonly end: number
+}
+
+function readFrame<M>(buffer: Buffer, { listStart, listBytes, textBytes, end }: FrameBounds, onMessage: OnMessage<M>): void {
+  const textStart = listStart + listBytes
+  const list: unknown = JSON.parse(buffer.toString('utf8', listStart, textStart))
+  if (!Array.isArray(list) || list.length % ENTRIES_PER_MESSAGE !== 0) throw new Error('The list of a frame is none.')
+  const texts = textBytes === 0 ? '' : buffer.toString('utf8', textStart, textStart + textBytes)
+  let textAt = 0
+  let bodyAt = textStart + textBytes
+  for (let index = 0; index < list.length; index += ENTRIES_PER_MESSAGE) {
+    const textEnd = textAt + lengthIn(list[index + 1])
+    const bodyEnd = bodyAt + lengthIn(list[index + 2])
+    if (textEnd > texts.length || bodyEnd > end) throw new Error('A message is longer than its frame.')
+    const text = textEnd === textAt ? '' : texts.slice(textAt, textEnd)
+    const body = bodyEnd === bodyAt ? NO_BODY : buffer.subarray(bodyAt, bodyEnd)
+    textAt = textEnd
+    bodyAt = bodyEnd
+    onMessage(list[index] as M, text, body)
+  }
+}
+
+function lengthIn(value: unknown): number {
+  if (Number.isSafeInteger(value) && (value as number) >= 0) return value as number
+  throw new Error('The length of a message is none.')
 }

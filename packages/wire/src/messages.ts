@@ -1,5 +1,5 @@
 /**
- * Every message between the server and a host process. A message travels in a {@link Frame} with two attachments, `text` and `body`,
+ * Every message between the server and a host process. A message travels in a frame (frame.ts) with two attachments, `text` and `body`,
  * which pass through untouched; the comment on a message says what they hold. An attachment that is not named is empty.
  */
 import type { FailedOutcome, FunctionLimits, HandlerForm, LogLevel } from '@carpool/core'

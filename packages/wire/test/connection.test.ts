@@ -1,6 +1,6 @@
 import { duplexPair } from 'node:stream'
 import t from 'tap'
-import { Connection, type Frame } from '../src/index.ts'
+import { Connection, type Message } from '../src/index.ts'
 
 interface Note {
   readonly type: 'note'
@@ -10,15 +10,18 @@ interface Note {
 function pair(): {
   left: Connection<Note, Note>
   right: Connection<Note, Note>
-  received: Array<Frame<Note>>
+  received: Array<Message<Note>>
   closed: Promise<Error | undefined>
   raw: NodeJS.WritableStream
 } {
   const [near, far] = duplexPair()
-  const received: Array<Frame<Note>> = []
+  const received: Array<Message<Note>> = []
   const { promise: closed, resolve } = Promise.withResolvers<Error | undefined>()
-  const left = new Connection<Note, Note>(near, { onFrame: () => {}, onClose: () => {} })
-  const right = new Connection<Note, Note>(far, { onFrame: (frame) => void received.push(frame), onClose: resolve })
+  const left = new Connection<Note, Note>(near, { onMessage: () => {}, onClose: () => {} })
+  const right = new Connection<Note, Note>(far, {
+    onMessage: (message, text, body) => received.push({ message, text, body }),
+    onClose: resolve,
+  })
   return { left, right, received, closed, raw: near }
 }
 

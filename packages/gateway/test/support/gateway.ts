@@ -1,17 +1,27 @@
 import type { AddressInfo } from 'node:net'
 import {
+  CarpoolError,
   NO_USAGE,
-  type CarpoolError,
+  type Call,
   type FinishedInvocation,
   type HeaderList,
   type InvocationRecord,
-  type InvocationRequest,
+  type RequestHead,
 } from '@carpool/core'
 import type { FastifyInstance } from 'fastify'
 import type { Test } from 'tap'
-import { createGateway, type GatewayLimits, type GatewayOptions, type GatewayPhase } from '../../src/index.ts'
+import { createGateway, type GatewayLimits, type GatewayPhase, type ServerGatewayOptions } from '../../src/index.ts'
 
-type Answer = (request: InvocationRequest) => Promise<FinishedInvocation> | FinishedInvocation
+/** A call as the test that answers it sees it. */
+export interface SeenCall {
+  readonly id: string
+  readonly functionName: string
+  readonly request: RequestHead & { readonly body: Uint8Array }
+  readonly hops: number
+  readonly cancellation: { onCancel(listener: () => void): void }
+}
+
+export type Answer = (request: SeenCall) => Promise<FinishedInvocation> | FinishedInvocation
 
 interface TestGateway {
   readonly app: FastifyInstance
@@ -36,14 +46,14 @@ export const LIMITS: GatewayLimits = {
   maxBufferedBytes: 64 * 1024 * 1024,
 }
 
-type Options = Partial<Omit<GatewayOptions, 'limits'>> & { readonly limits?: Partial<GatewayLimits> }
+type Options = Partial<Omit<ServerGatewayOptions, 'limits'>> & { readonly limits?: Partial<GatewayLimits> }
 
 /** A gateway that listens, with what `answer` says in place of hosts. */
 export async function gatewayWith(t: Test, answer: Answer, { limits, ...options }: Options = {}): Promise<TestGateway> {
   const faults: CarpoolError[] = []
   const state: TestGateway['state'] = { phase: 'open' }
   const app = createGateway({
-    invoke: async (request) => answer(request),
+    invoke: (call) => void answerBy(call, answer),
     limits: { ...LIMITS, ...limits },
     phase: () => state.phase,
     onFault: (fault) => faults.push(fault),
@@ -53,6 +63,23 @@ export async function gatewayWith(t: Test, answer: Answer, { limits, ...options 
   t.teardown(() => app.close())
   const { port } = app.server.address() as AddressInfo
   return { app, url: `http://127.0.0.1:${port}`, port, faults, state }
+}
+
+/** Ends a call as the test says. */
+export async function answerBy(call: Call, answer: Answer): Promise<void> {
+  const { id, functionName, head, body, hops } = call
+  const onCancel = (listener: () => void): void => {
+    call.holder = { cancel: listener }
+    if (call.isCanceled) listener()
+  }
+  try {
+    const { result, record } = await answer({ id, functionName, request: { ...head, body }, hops, cancellation: { onCancel } })
+    call.result = result
+    call.record = record
+    call.end(undefined)
+  } catch (cause) {
+    call.end(CarpoolError.from(cause))
+  }
 }
 
 export function recordOf(id: string): InvocationRecord {

@@ -1,4 +1,6 @@
 import {
+  AwaitedCall,
+  CarpoolError,
   NO_USAGE,
   resolveLimits,
   type InvocationRecord,
@@ -6,7 +8,7 @@ import {
   type Revision,
   type StartKind,
 } from '@carpool/core'
-import { Meter, type Metering } from '../../src/index.ts'
+import { Meter } from '../../src/index.ts'
 
 export const REVISION: Revision = {
   id: '0123456789abcdef',
@@ -25,6 +27,15 @@ export interface Write {
   readonly instanceUs: number
 }
 
+/** One call on its way to its record. */
+export interface Metering {
+  placed(host: number): void
+  /** Resolves with the record when it is written, rejects if it cannot be. */
+  finish(result: InvocationResult): Promise<InvocationRecord>
+  /** Resolves with what the caller is told. */
+  refuse(cause: unknown): Promise<CarpoolError>
+}
+
 export interface Rig {
   readonly meter: Meter
   readonly writes: Write[]
@@ -41,22 +52,41 @@ export function meterRig(hasRun: (revision: string) => boolean = () => true): Ri
   const clocks = { monotonicMs: 1_000, epochMs: 1_800_000_000_000 }
   let failure: Error | undefined
   const meter = new Meter({
-    write: async (record, instanceUs) => {
+    write: (record, instanceUs, written) => {
       writes.push({ record, instanceUs })
-      if (failure !== undefined) throw failure
+      written(failure === undefined ? undefined : CarpoolError.from(failure))
     },
     hasRun,
     clock: () => clocks.monotonicMs,
-    now: () => clocks.epochMs,
   })
-  const request = { method: 'POST', url: 'http://localhost/sample', headers: [], clientIp: '::1', body: Buffer.from('four') }
-  return {
-    meter,
-    writes,
-    clocks,
-    failWrites: (cause) => (failure = cause),
-    begin: (id) => meter.begin({ id, revision: REVISION, trigger: 'http', request }),
+  const begin = (id: string): Metering => {
+    const head = { method: 'POST', url: 'http://localhost/sample', headers: [], clientIp: '::1' }
+    const { functionName } = REVISION
+    const times = { startedAtMs: clocks.epochMs, cameMs: clocks.monotonicMs }
+    const call = new AwaitedCall({ id, functionName, trigger: 'http', head, hops: 0, ...times })
+    call.body = Buffer.from('four')
+    call.revision = REVISION
+    meter.came(call)
+    return {
+      placed: (host) => {
+        call.host = host
+        meter.placed(call)
+      },
+      finish: (result) =>
+        new Promise((resolve, reject) => {
+          meter.finish(call, result, (error) => {
+            if (error !== undefined) reject(error)
+            else if (call.record !== undefined) resolve(call.record)
+            else reject(new Error('There is no record.'))
+          })
+        }),
+      refuse: (cause) => {
+        const error = CarpoolError.from(cause)
+        return new Promise((resolve) => meter.refuse(call, error, (unwritten) => resolve(unwritten ?? error)))
+      },
+    }
   }
+  return { meter, writes, clocks, failWrites: (cause) => (failure = cause), begin }
 }
 
 export function answered(start: StartKind = 'warm', usage = NO_USAGE): InvocationResult {

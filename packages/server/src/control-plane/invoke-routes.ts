@@ -1,5 +1,13 @@
 import { randomUUIDv7 } from 'node:crypto'
-import { Cancellation, CarpoolError, problemOfOutcome, type InvokeRequest, type InvokeResponse } from '@carpool/core'
+import {
+  AwaitedCall,
+  CarpoolError,
+  monotonicClock,
+  problemOfOutcome,
+  type FinishedInvocation,
+  type InvokeRequest,
+  type InvokeResponse,
+} from '@carpool/core'
 import { checkRequest, isReserved, namedByConnection } from '@carpool/gateway'
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import type { IncomingMessage } from 'node:http'
@@ -45,16 +53,20 @@ export function invokeRoutes(app: FastifyInstance, options: ControlPlaneOptions)
     const body = Buffer.from(bodyBase64, 'base64')
     if (body.length > maxBodyBytes)
       throw new CarpoolError('body-too-large', `The limit for a request body is ${maxBodyBytes} bytes.`)
-    const { cancellation, release } = cancelOnLeave(reply)
+    const call = new AwaitedCall({
+      id: randomUUIDv7(),
+      functionName,
+      trigger: 'cli',
+      head: { method, url: `${dataUrl()}${path}`, headers, clientIp: request.ip },
+      hops: 0,
+      startedAtMs: Date.now(),
+      cameMs: monotonicClock(),
+    })
+    call.body = body
+    const release = cancelOnLeave(call, reply)
     try {
-      const finished = await invoke({
-        id: randomUUIDv7(),
-        functionName,
-        trigger: 'cli',
-        request: { method, url: `${dataUrl()}${path}`, headers, body, clientIp: request.ip },
-        cancellation,
-      })
-      return invokeResponse(finished)
+      invoke(call)
+      return invokeResponse(await call.ended)
     } finally {
       release()
     }
@@ -83,17 +95,16 @@ function checkAsOnDataPlane({ method, path, headers }: Pick<InvokeRequest, 'meth
   checkRequest(raw as IncomingMessage, REQUEST_LIMITS)
 }
 
-/** A cancellation that is told when the client leaves before its answer, until it is released. */
-function cancelOnLeave({ raw }: FastifyReply): { cancellation: Cancellation; release: () => void } {
-  const cancellation = new Cancellation()
-  const leave = (): void => cancellation.cancel()
+/** Cancels the call when the client leaves before its answer. @returns ends that */
+function cancelOnLeave(call: AwaitedCall, { raw }: FastifyReply): () => void {
+  const leave = (): void => call.cancel()
   raw.once('close', leave)
   // It may have left while its body was read.
   if (raw.destroyed) leave()
-  return { cancellation, release: () => raw.off('close', leave) }
+  return () => raw.off('close', leave)
 }
 
-function invokeResponse({ record: { id }, result }: Awaited<ReturnType<ControlPlaneOptions['invoke']>>): InvokeResponse {
+function invokeResponse({ record: { id }, result }: FinishedInvocation): InvokeResponse {
   if (result.outcome === 'ok') {
     const { status, headers, body } = result.response
     return { invocationId: id, outcome: 'ok', status, headers, bodyBase64: Buffer.from(body).toString('base64') }

@@ -25,7 +25,7 @@ export async function tryHost(program: HostProgram & { cage: NonNullable<HostPro
         resolve(lastError(complaint) ?? `It ended with ${signal ?? `exit code ${exitCode}`}.`)
       })
       const connection = new Connection<ToServer, ToHost>(child.stdio[3] as Duplex, {
-        onFrame: ({ message }) => {
+        onMessage: (message) => {
           if (message.type === 'ready') resolve(undefined)
         },
         // The end of the process says more.

@@ -65,7 +65,7 @@ export class CountedLogs extends FunctionLogs {
 /** A control plane that listens, with all its stores on disk. There are no hosts: a deploy is published untried. */
 export async function startControlPlane(
   t: Test,
-  invoke: Invoke = () => Promise.reject(new Error('not called')),
+  invoke: Invoke = (call) => call.end(new CarpoolError('internal', 'not called')),
   options: Partial<ControlPlaneOptions> = {},
 ) {
   const dataDir = mkdtempSync(join(tmpdir(), 'carpool-test-'))
@@ -90,10 +90,9 @@ export async function startControlPlane(
     audit,
     registry,
     meter: new Meter({
-      write: (record, instanceUs) => ledger.write(record, instanceUs),
+      write: (record, instanceUs, written) => void ledger.write(record, instanceUs).then(() => written()),
       hasRun: () => true,
       clock: monotonicClock,
-      now: Date.now,
     }),
     logs,
     ledger,

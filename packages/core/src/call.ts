@@ -1,0 +1,144 @@
+import type { CarpoolError } from './errors.ts'
+import type { Revision } from './function.ts'
+import type { RequestHead } from './http.ts'
+import type { InvocationResult, Trigger } from './invocation.ts'
+import type { InvocationRecord } from './invocation-record.ts'
+import { NO_USAGE, type InvocationUsage } from './usage.ts'
+
+const NO_BYTES = new Uint8Array(0)
+
+/** The right to have an invocation run in a host. Given back exactly once; giving it back again is harmless. */
+export interface Lease {
+  /** The invocation waits: another may run. */
+  release(): void
+  /** The invocation has ended. Releases what is not released yet. */
+  end(): void
+}
+
+/** Where a call is, while somebody could take it out again. */
+export interface CallHolder {
+  /** The client has left. */
+  cancel(call: Call): void
+}
+
+/** What is known of a call when it comes. */
+export interface CallInit {
+  /** UUID, version 7. */
+  readonly id: string
+  readonly functionName: string
+  readonly trigger: Trigger
+  readonly head: RequestHead
+  /** How many functions called each other until it came: each of them waits for the next one, or did. */
+  readonly hops: number
+  /** When it came, in ms of the epoch. */
+  readonly startedAtMs: number
+  /** The same on the monotonic clock, in ms. */
+  readonly cameMs: number
+}
+
+/**
+ * One invocation, from its first byte to its record: made once, with all fields, and handed from stage to stage. Each stage writes what it
+ * finds out, and reads what those before it wrote. The stages are those of the picture in ARCHITECTURE.md.
+ */
+export abstract class Call {
+  // Receive.
+  readonly id: string
+  readonly functionName: string
+  readonly trigger: Trigger
+  readonly head: RequestHead
+  readonly hops: number
+  readonly startedAtMs: number
+  readonly cameMs: number
+  /** Body of the request, whole. */
+  body: Uint8Array = NO_BYTES
+  /** The client has left: nobody waits for the answer. */
+  isCanceled = false
+  /** Told when the client leaves; undefined: nobody could do anything. */
+  holder: CallHolder | undefined = undefined
+
+  // Route.
+  /** The revision that answers; undefined before that is known. */
+  revision: Revision | undefined = undefined
+
+  // Admit.
+  /** It counts as in flight, and has to be given back. */
+  isAdmitted = false
+
+  // Place and send.
+  /** Id of the host process; 0 if none took it. */
+  host = 0
+  lease: Lease | undefined = undefined
+  /** When the first host took it, on the monotonic clock, in ms; -1 before that. */
+  placedMs = -1
+  /** How often it was sent to a host. */
+  tries = 0
+  /** Its number on the connection with its host. */
+  number = 0
+  /** When a host that keeps its limits has answered, on the monotonic clock, in ms. */
+  overdueAtMs = 0
+  /** It is the first of its revision that its host gets. */
+  isFirstInHost = false
+  /** A newer revision went live while its host was given this one: the host is to forget it after the answer. */
+  isOfStaleRevision = false
+
+  // Run.
+  /** What it has used in the present host, as last told. */
+  usage: InvocationUsage = NO_USAGE
+  /** What came of it in a host that was lost or could not begin it, before it was tried once more. */
+  firstResult: InvocationResult | undefined = undefined
+  result: InvocationResult | undefined = undefined
+
+  // Record.
+  /** It counts as under way until it has a record, or is known to have none. */
+  isUnderWay = false
+  record: InvocationRecord | undefined = undefined
+
+  constructor({ id, functionName, trigger, head, hops, startedAtMs, cameMs }: CallInit) {
+    this.id = id
+    this.functionName = functionName
+    this.trigger = trigger
+    this.head = head
+    this.hops = hops
+    this.startedAtMs = startedAtMs
+    this.cameMs = cameMs
+  }
+
+  /** The client has left. Harmless when repeated, and after the end. */
+  cancel(): void {
+    if (this.isCanceled) return
+    this.isCanceled = true
+    this.holder?.cancel(this)
+  }
+
+  /**
+   * Called exactly once, at the end: with nothing if there are {@link result} and {@link record}; else with why it was refused, or which fault of
+   * ours ended it.
+   */
+  abstract end(error: CarpoolError | undefined): void
+}
+
+/** Runs one invocation from routing to its record; its end is told to {@link Call.end}, now or later. Never throws. */
+export type Invoke = (call: Call) => void
+
+/** What came of an invocation that had an outcome. */
+export interface FinishedInvocation {
+  readonly result: InvocationResult
+  /** As it stands in the ledger. */
+  readonly record: InvocationRecord
+}
+
+/** A call whose end is waited for with a promise. */
+export class AwaitedCall extends Call {
+  readonly #ended = Promise.withResolvers<FinishedInvocation>()
+
+  /** Rejects with the CarpoolError for which the call was refused. */
+  get ended(): Promise<FinishedInvocation> {
+    return this.#ended.promise
+  }
+
+  override end(error: CarpoolError | undefined): void {
+    const { result, record } = this
+    if (error === undefined && result !== undefined && record !== undefined) this.#ended.resolve({ result, record })
+    else this.#ended.reject(error)
+  }
+}
