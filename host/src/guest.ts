@@ -320,7 +320,7 @@ export class Guest implements Pooled {
       const limit = setTimeout(
         () => this.endLoad(new LoadFailure(`The module scope did not finish within ${wallMs} ms.`, { outcome: 'timeout' })),
         wallMs,
-      )
+      ).unref()
       this.#relay.onLoaded = (report) => {
         clearTimeout(limit)
         resolve(report)

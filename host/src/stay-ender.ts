@@ -21,7 +21,7 @@ const START_CPU_MAX_MS = 30_000
 export const BACKGROUND_ENDED = 'What the function did after its answers took too much CPU time, so its isolate was ended.'
 
 export interface StayEnderParts {
-  readonly invocations: Invocations
+  readonly invocations: Pick<Invocations, 'lost'>
   readonly remains: Remains
   /** Brings what is known of all running stays up to date. */
   readonly updateStays: () => void
@@ -99,12 +99,7 @@ export class StayEnder {
   lost(guest: Guest, stay: Stay): void {
     if (stay.isEnded) return
     this.#parts.updateStays()
-    if (guest.isDisposedByUs) {
-      stay.endedAtMs = performance.now()
-      stay.rung = 'ended'
-      guest.queue.chargeEarly()
-      return this.#parts.onLost(stay)
-    }
+    if (guest.isDisposedByUs) return this.#dispose(guest, stay)
     this.#loseToMemory(guest, stay)
   }
 
@@ -114,19 +109,24 @@ export class StayEnder {
   }
 
   #lose(guest: Guest, stay: Stay, outcome: FailedOutcome, detail: string, culprit = stay.current): void {
-    stay.atEndNs = sum(guest.spans)
     stay.cap(cpuLimitMs(guest) + BILLED_GRACE_MS, isLimitedByEntry(guest, stay))
-    guest.queue.chargeEarly()
-    stay.endedAtMs = performance.now()
-    stay.rung = 'ended'
     // Before anybody is placed anew, or they would be placed here.
-    guest.dispose()
-    this.#parts.remains.disposed(guest.revision, stay)
-    this.#parts.onLost(stay)
+    this.#dispose(guest, stay)
     if (!guest.isLoaded) guest.endLoad(new LoadFailure(`In the module scope: ${detail}`, { outcome }))
     const detailOf = ({ limits }: ActiveInvocation): string =>
       outcome === 'timeout' ? `No answer within the wall limit of ${limits.wallMs} ms.` : detail
     this.#parts.invocations.lost(guest, culprit, outcome, detailOf)
+  }
+
+  /** Disposes the isolate, unless it is. Its thread may need a core to come out; what it used before does not tell against it. */
+  #dispose(guest: Guest, stay: Stay): void {
+    stay.atEndNs = sum(guest.spans)
+    guest.queue.chargeEarly()
+    stay.endedAtMs = performance.now()
+    stay.rung = 'ended'
+    guest.dispose()
+    this.#parts.remains.disposed(guest.revision, stay)
+    this.#parts.onLost(stay)
   }
 
   /** The isolate was disposed, and its thread has not left it. */

@@ -146,8 +146,6 @@ const REST: readonly IsolationCase[] = [
     group: 'CPU',
     title: 'a module scope that loops only where it is called for, with twenty first calls at once',
     verdict: 'K',
-    // On a full machine its thread may not come out of the isolate in time, once in about ten runs; why is not known yet.
-    mayPoison: true,
     // One of them is charged for the start, which the others waited for.
     billed: 'heartbeat',
     limits: { ...LIMITS, wallMs: 1_000 },
