@@ -56,7 +56,10 @@ function endOfName(target: string): number {
 function forwardedHeaders(raw: IncomingMessage, prefix: string): HeaderList {
   const headers: Array<readonly [string, string]> = []
   const ofConnection = namedByConnection(raw.headers.connection)
-  for (const [name, value] of Object.entries(raw.headers)) {
+  const all = raw.headers
+  // All are its own: Node.js makes it an object without a prototype.
+  for (const name in all) {
+    const value = all[name]
     if (value === undefined || isReserved(name) || name === PREFIX_HEADER || ofConnection.has(name)) continue
     if (typeof value === 'string') headers.push([name, value])
     else for (const one of value) headers.push([name, one])
