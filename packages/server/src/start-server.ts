@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
+import { promisify } from 'node:util'
 import { AuditLog } from '@carpool/access'
 import { Admission } from '@carpool/admission'
 import { monotonicClock, type CarpoolError, type SandboxInfo } from '@carpool/core'
@@ -99,10 +100,8 @@ export async function startServer(settings: ServerSettings): Promise<RunningServ
     redact: (revision, text) => secrets.redact(revision, text),
     hasLog: ({ functionName, owner }) => registry.ownerOf(functionName) === owner,
   })
-  let underWay = (): number => 0
   const ledger = await openLedger(dataDir, {
     retentionDays: settings.retentionDays,
-    underWay: () => underWay(),
     onProblem: ({ message, cause, lost }) => log.error({ err: cause, lost }, message),
   }).catch((cause: unknown) => {
     access.close()
@@ -113,17 +112,17 @@ export async function startServer(settings: ServerSettings): Promise<RunningServ
     readFleet: () => status.readFleet(),
     readEgress: () => ({ ...egress.reading, ended: egress.verdicts }),
   })
+  const write = promisify(ledger.write.bind(ledger))
   const meter = new Meter({
     write: (record, instanceUs) => {
       metrics.recorded(record)
-      return ledger.write(record, instanceUs)
+      return write(record, instanceUs)
     },
     hasRun: (revision) => ledger.hasRun(revision),
     onUnrecorded: (code) => metrics.shed(code),
     clock: monotonicClock,
     now: Date.now,
   })
-  underWay = () => meter.underWay
   const admission = new Admission({
     maxInFlight: settings.maxInFlight,
     maxPerOwner: settings.ownerConcurrency,

@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
 import { AuditLog, openAccess } from '@carpool/access'
 import {
   monotonicClock,
@@ -90,7 +91,7 @@ export async function startControlPlane(
     audit,
     registry,
     meter: new Meter({
-      write: (record, instanceUs) => ledger.write(record, instanceUs),
+      write: promisify(ledger.write.bind(ledger)),
       hasRun: () => true,
       clock: monotonicClock,
       now: Date.now,
