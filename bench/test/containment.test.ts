@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { closeSync, mkdtempSync, openSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
 import { runInThisContext } from 'node:vm'
 import type { HostState, InvocationRecord } from '@carpool/core'
 import { openLedger } from '@carpool/ledger'
@@ -107,7 +108,7 @@ t.test('records are read from the file, with the reason of a refusal as their en
     { ...recordAt(1, 2, endMs), outcome: 'refused', error: 'saturated' },
   ]
   const ledger = await openLedger(dataDir, { retentionDays: 3650, onProblem: ({ message }) => t.fail(message) })
-  for (const one of written) await ledger.write(one, 1000)
+  for (const one of written) await promisify(ledger.write.bind(ledger))(one, 1000)
   await ledger.close()
   const [lost, refused] = written
   t.strictSame(readLedger(dataDir), [

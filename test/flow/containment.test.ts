@@ -45,7 +45,7 @@ t.test('what cannot be interrupted poisons its host: other calls end well, and a
   await barrier.release()
   t.equal(await (await beside).text(), 'released', 'the poisoned host lives until its calls have ended')
   await until(async () => (await server.status()).hosts.every(({ pid }) => pid !== host?.pid))
-  const [row] = rowsOf(server, 'stuck')
+  const [row] = await rowsOf(server, 'stuck')
   t.match(row, { outcome: 'cpu-exceeded', attempts: 1 })
   t.ok(Number(row?.['cpu_us']) >= 100_000 && Number(row?.['cpu_us']) <= 150_000, `billed ${String(row?.['cpu_us'])} µs`)
 })
@@ -65,7 +65,7 @@ t.test('a call that never began in the host that its function has harmed begins 
   // The host waits for the isolate to come to its end before it makes another, and finds that it does not.
   t.equal(await (await server.get('/stuck/', { method: 'POST', body: 'begun' })).text(), 'begun')
   t.match(
-    rowsOf(server, 'stuck').find(({ outcome }) => outcome === 'ok'),
+    (await rowsOf(server, 'stuck')).find(({ outcome }) => outcome === 'ok'),
     { attempts: 1 },
   )
 })
@@ -114,7 +114,7 @@ for (const [by, flags] of [
       for (const { pid } of (await server.status()).hosts) pids.add(pid)
       return pids.size >= 3
     })
-    t.ok(rowsOf(server, 'waiting').every(({ outcome }) => outcome === 'ok'))
+    t.ok((await rowsOf(server, 'waiting')).every(({ outcome }) => outcome === 'ok'))
   })
 }
 

@@ -45,7 +45,7 @@ t.test('calls of safe methods begin again in another host, once, and have one re
   const response = await slow
   t.equal(response.status, 200)
   t.not(await response.text(), first)
-  t.match(rowsOf(server, 'twice'), [{ outcome: 'ok', attempts: 2 }])
+  t.match(await rowsOf(server, 'twice'), [{ outcome: 'ok', attempts: 2 }])
 })
 
 t.test('hosts that are killed again and again are replaced every time', async (t) => {

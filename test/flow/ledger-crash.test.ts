@@ -41,6 +41,7 @@ t.test(`after ${KILLS} kills under load every answer has its record, and none is
   // The last server's end was a kill as well: a new one has to find all of it.
   const server = await startServer(t, [], dataDir)
   t.equal((await server.get('/quick/')).status, 200)
+  await server.recorded()
   const ids = readLedger(dataDir).map(({ id }) => String(id))
   const recorded = new Set(ids)
   t.equal(ids.length, recorded.size, `${ids.length} records, none twice`)

@@ -57,11 +57,12 @@ t.test('a start is told by what was there', async (t) => {
   process.kill(host?.pid ?? 0, 'SIGKILL')
   await until(async () => (await server.info()).hosts.some(({ id, state }) => id !== host?.id && state === 'ready'))
   await call(t, server, '/one/')
+  const rows = await rowsOf(server, 'one')
   t.strictSame(
-    rowsOf(server, 'one').map(({ start }) => start),
+    rows.map(({ start }) => start),
     ['function-cold', 'warm', 'isolate-cold', 'host-cold'],
   )
-  for (const { start, init_us, init_cpu_us } of rowsOf(server, 'one')) {
+  for (const { start, init_us, init_cpu_us } of rows) {
     t.equal(Number(init_us) > 0, start !== 'warm', `${start} took ${init_us} µs`)
     t.equal(Number(init_cpu_us) > 0, start !== 'warm', `${start} took ${init_cpu_us} µs of CPU`)
   }
@@ -100,7 +101,7 @@ t.test('an endless loop is ended at its CPU limit, and those who share the isola
     ['/c', 200, 'slept'],
     ['/d', 200, 'slept'],
   ])
-  const rows = rowsOf(server, 'mixed')
+  const rows = await rowsOf(server, 'mixed')
   t.equal(rows.length, 5)
   const [over] = rows.filter(({ outcome }) => outcome === 'cpu-exceeded')
   t.ok(Number(over?.['cpu_us']) >= 50_000 && Number(over?.['cpu_us']) <= 100_000, `billed ${over?.['cpu_us']} µs`)
@@ -121,7 +122,7 @@ t.test('what had an effect outside is never begun twice', async (t) => {
   t.equal((await server.get('/effect/spin')).status, 502)
   t.match(await (await waiting).json(), { code: 'isolate-lost' })
   t.match(
-    rowsOf(server, 'effect').find(({ outcome }) => outcome === 'isolate-lost'),
+    (await rowsOf(server, 'effect')).find(({ outcome }) => outcome === 'isolate-lost'),
     { attempts: 1 },
   )
 })
@@ -158,7 +159,7 @@ t.test('a loop that nobody waits for is ended as well', async (t) => {
   t.equal(await (await server.get('/runaway/')).text(), '1')
   // Whoever comes waits until the loop is ended, and finds a new isolate.
   await until(async () => (await (await server.get('/runaway/')).text()) === '1')
-  const statuses = rowsOf(server, 'runaway').map(({ outcome }) => outcome)
+  const statuses = (await rowsOf(server, 'runaway')).map(({ outcome }) => outcome)
   t.ok(
     statuses.every((outcome) => outcome === 'ok'),
     statuses.join(),
@@ -178,7 +179,7 @@ t.test('the calls in a host that is killed have one record each, with what was l
   })
   process.kill(host?.pid ?? 0, 'SIGKILL')
   for (const response of await Promise.all(calls)) t.match(await response.json(), { code: 'host-lost', status: 502 })
-  const rows = rowsOf(server, 'held')
+  const rows = await rowsOf(server, 'held')
   t.equal(rows.length, 5)
   t.ok(rows.every(({ outcome }) => outcome === 'host-lost'))
   t.ok(
@@ -196,6 +197,6 @@ t.test('bytes are counted in both directions', async (t) => {
   } }`
   await server.deploy('relay', code)
   t.equal(await (await server.get('/relay/', { method: 'POST', body: '12345' })).text(), 'xxxxxxx')
-  t.match(rowsOf(server, 'relay')[0], { bytes_in: 5, bytes_out: 7, egress_bytes_out: 1000, egress_bytes_in: 1000 })
-  t.match(rowsOf(server, 'echo')[0], { bytes_in: 1000, bytes_out: 1000, egress_bytes_out: 0, egress_bytes_in: 0 })
+  t.match((await rowsOf(server, 'relay'))[0], { bytes_in: 5, bytes_out: 7, egress_bytes_out: 1000, egress_bytes_in: 1000 })
+  t.match((await rowsOf(server, 'echo'))[0], { bytes_in: 1000, bytes_out: 1000, egress_bytes_out: 0, egress_bytes_in: 0 })
 })

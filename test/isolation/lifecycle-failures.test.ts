@@ -79,6 +79,7 @@ const ENDS: Scenario[] = [
       const next = await call(`${second.url}/fine/`)
       t.equal(next.text, 'fine', 'the function is there again')
       const served = answers.filter(({ status }) => status === 200).length
+      await second.recorded()
       const rows = readLedger(first.dataDir).filter(({ outcome }) => outcome === 'ok')
       t.ok(rows.length >= served + 1, `${served} were answered, ${rows.length} are recorded`)
       checkLedger(t, first.dataDir, [next.id])

@@ -1,10 +1,11 @@
 import { DatabaseSync } from 'node:sqlite'
 import { join } from 'node:path'
+import type { TestServer } from './server.ts'
 
 /** A row of the view that joins an invocation with the names of its function, revision and owner. */
 export type LedgerRow = Readonly<Record<string, string | number | null>>
 
-/** The records in a data folder, oldest first, read as any other program would. */
+/** The records in the database of a data folder, oldest first, read as any other program would. */
 export function readLedger(dataDir: string): LedgerRow[] {
   const database = new DatabaseSync(join(dataDir, 'ledger.sqlite'), { readOnly: true })
   try {
@@ -14,7 +15,8 @@ export function readLedger(dataDir: string): LedgerRow[] {
   }
 }
 
-/** The records of one function in the data folder of a server, oldest first. */
-export function rowsOf({ dataDir }: { readonly dataDir: string }, functionName: string): LedgerRow[] {
-  return readLedger(dataDir).filter((row) => row['function'] === functionName)
+/** The records of one function that a server has written, oldest first. */
+export async function rowsOf(server: TestServer, functionName: string): Promise<LedgerRow[]> {
+  await server.recorded()
+  return readLedger(server.dataDir).filter((row) => row['function'] === functionName)
 }

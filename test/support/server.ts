@@ -27,6 +27,8 @@ export interface TestServer {
   get(path: string, init?: RequestInit): Promise<Response>
   info(): Promise<ServerInfo>
   status(): Promise<StatusInfo>
+  /** Resolves when the records of everything that was answered before are in the database: a server that is asked for usage brings them in. */
+  recorded(): Promise<void>
   /** Waits until the log of a function has a line that matches. */
   untilLogged(name: string, pattern: RegExp): Promise<LogLine>
   /** Sends a signal and waits for the end of the process. */
@@ -91,6 +93,9 @@ export async function startServer(
     get: (path, init) => fetch(url + path, init),
     info: () => ask<ServerInfo>('/v1/server'),
     status: () => ask<StatusInfo>('/v1/status'),
+    recorded: async () => {
+      await ask('/v1/usage?by=function')
+    },
     untilLogged: async (name, pattern) => {
       const follower = startCarpool(['logs', name, '-f', '-n', '1000', '--json', '--url', adminUrl], env)
       const end = untilEnd(follower)

@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
+import type { BenchServer } from '../lib/bench-server.ts'
 
 /** What these benches want to know of an invocation's record. */
 export interface LedgerRecord {
@@ -12,7 +13,13 @@ export interface LedgerRecord {
   readonly attempts: number
 }
 
-/** All records in a data folder, read from the file as any other program would: the control plane gives 1,000 at most. */
+/** The records of everything that a server has answered: to tell of its usage it brings them into the file. */
+export async function recordsOf(server: BenchServer): Promise<LedgerRecord[]> {
+  await server.carpool.usage('owner')
+  return readLedger(server.dataDir)
+}
+
+/** All records in the file of a data folder, read from it as any other program would: the control plane gives 1,000 at most. */
 export function readLedger(dataDir: string): LedgerRecord[] {
   const database = new DatabaseSync(join(dataDir, 'ledger.sqlite'), { readOnly: true })
   try {

@@ -19,7 +19,7 @@ const RETENTION_DAYS = 365
 
 const options = benchArguments('npm run bench:ledger -- [options]', {
   'records': { help: 'how many are written', default: '1000000' },
-  'at-once': { help: 'records that wait for their commit at the same time', default: '64' },
+  'at-once': { help: 'records that wait to be written at the same time', default: '64' },
   'times': { help: 'how often each question is asked', default: '7' },
 })
 const count = options.whole('records', 1)

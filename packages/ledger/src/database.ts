@@ -57,3 +57,22 @@ export function checkIntegrity(database: DatabaseSync): void {
 function sizeBytes(path: string): number {
   return statSync(path, { throwIfNoEntry: false })?.size ?? 0
 }
+
+/** Tells whether there is still the same file at the path as when this was called. */
+export function fileIdentity(path: string): () => boolean {
+  const { dev, ino } = statSync(path)
+  return () => {
+    const stats = statSync(path, { throwIfNoEntry: false })
+    return stats !== undefined && stats.dev === dev && stats.ino === ino
+  }
+}
+
+/** Ids of the revisions of which any invocation ran. */
+export function revisionsThatRan(database: DatabaseSync): string[] {
+  const rows = database
+    .prepare(
+      'SELECT DISTINCT revisions.revision FROM totals JOIN revisions ON revisions.key = totals.revision WHERE invocations > 0',
+    )
+    .all()
+  return rows.map((row) => String(row['revision']))
+}

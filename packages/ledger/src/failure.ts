@@ -20,3 +20,19 @@ export function describeFailure(cause: unknown): string {
 export function unusable(cause: unknown): CarpoolError {
   return unusableStore(STORE, cause)
 }
+
+/** Why the journal cannot be written, in words for an operator. Holds no path: what the system says has some. */
+export function describeJournalFailure(cause: unknown): string {
+  const code = cause instanceof Error && 'code' in cause ? String(cause.code) : 'unknown'
+  switch (code) {
+    case 'ENOSPC':
+    case 'EDQUOT':
+      return 'The disk of the data folder is full: the ledger cannot be written.'
+    case 'EROFS':
+      return 'The data folder is read-only: the ledger cannot be written.'
+    case 'EIO':
+      return 'The disk of the data folder fails: the ledger cannot be written.'
+    default:
+      return `The ledger cannot be written (${code}).`
+  }
+}

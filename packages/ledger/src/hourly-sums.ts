@@ -1,87 +1,73 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import { execUs } from '@carpool/core'
-import { wordsOf } from './record-codes.ts'
-import { BACKGROUND, SLOT } from './slots.ts'
-import { transact } from '@carpool/sqlite'
-import { ADD_TO_TOTALS, HOUR_MS, SUM_NAMES, TAIL_TOTALS } from './totals-columns.ts'
+import type { RecordWords } from './record-codes.ts'
+import { SLOT } from './slots.ts'
 
-/** Values of one row of `totals`, in the order of its columns. */
+export const HOUR_MS = 3_600_000
+
+/** Sums in the order of the columns of `totals`. What was refused counts as that and in its bytes, and in nothing else. */
+export const SUM_NAMES = [
+  'invocations',
+  'failures',
+  'refused',
+  'cold_starts',
+  'cpu_us',
+  'init_cpu_us',
+  'background_cpu_us',
+  'wall_us',
+  'queue_us',
+  'init_us',
+  'exec_1_ms',
+  'exec_100_ms',
+  'init_1_ms',
+  'instance_us',
+  'bytes_in',
+  'bytes_out',
+  'egress_bytes_in',
+  'egress_bytes_out',
+] as const
+
+const COLUMNS = ['hour', 'revision', ...SUM_NAMES, 'memory_peak_kb', 'first_sequence', 'last_sequence'] as const
+const AT = Object.fromEntries(COLUMNS.map((name, index) => [name, index])) as Record<(typeof COLUMNS)[number], number>
+
+/** Sums stay whole numbers that JavaScript can tell apart, whatever a row holds. */
+const ADD_TO_TOTALS = `
+  INSERT INTO totals VALUES (${COLUMNS.map(() => '?').join(', ')})
+  ON CONFLICT (hour, revision) DO UPDATE SET
+    ${SUM_NAMES.map((name) => `${name} = min(${name} + excluded.${name}, ${Number.MAX_SAFE_INTEGER})`).join(', ')},
+    memory_peak_kb = max(memory_peak_kb, excluded.memory_peak_kb),
+    first_sequence = coalesce(min(first_sequence, excluded.first_sequence), excluded.first_sequence),
+    last_sequence = coalesce(max(last_sequence, excluded.last_sequence), excluded.last_sequence)`
+
+/** Values of one row of `totals`. */
 type TotalsRow = number[]
 
-const AT = Object.fromEntries(
-  ['hour', 'revision', ...SUM_NAMES, 'memory_peak_kb', 'first_sequence', 'last_sequence'].map((name, index) => [name, index]),
-) as Record<(typeof SUM_NAMES)[number] | 'hour' | 'revision' | 'memory_peak_kb' | 'first_sequence' | 'last_sequence', number>
-const COLUMN_COUNT = Object.keys(AT).length
-
-/** All sums that there were when it began, being stored piece by piece. */
-interface Round {
-  readonly rows: readonly TotalsRow[]
-  next: number
-  /** Once it is done, `totals` hold all rows up to this sequence. */
-  readonly through: number
-  readonly count: number
-}
-
-/** A transaction of less than a millisecond. */
-const STORED_AT_ONCE = 64
-
-/** What a slot's words mean for the totals. */
-interface WordsMeaning {
-  readonly isRefused: boolean
-  readonly isFailure: boolean
-  readonly isCold: boolean
-}
-
-/**
- * The totals of rows that are committed, but not in `totals` yet. They are put there now and then, not with every batch: with many
- * functions a batch has nearly as many totals as rows, each dearer than a row. A process that is killed in between loses none: the tail of
- * rows after `totals_through` is summed up at the next start, and with every query.
- */
+/** The totals of the rows of one transaction, by hour and revision, until they are stored with it. */
 export class HourlySums {
-  readonly #database: DatabaseSync
   readonly #add: StatementSync
-  readonly #setThrough: StatementSync
   readonly #byRevision = new Map<number, TotalsRow[]>()
-  readonly #meanings: WordsMeaning[] = []
-  #rows = 0
-  #lastSequence = 0
   #latest: TotalsRow = []
-  #round: Round | undefined
 
   constructor(database: DatabaseSync) {
-    this.#database = database
-    this.#add = database.prepare(`INSERT INTO totals VALUES (${Array(COLUMN_COUNT).fill('?').join(', ')}) ${ADD_TO_TOTALS}`)
-    this.#setThrough = database.prepare('UPDATE totals_through SET sequence = ?')
+    this.#add = database.prepare(ADD_TO_TOTALS)
   }
 
-  /** Rows that are not in `totals` yet. */
-  get rows(): number {
-    return this.#rows
-  }
-
-  /** Takes up the row of a slot. Only for rows that are committed. */
-  add(slots: Float64Array, base: number): void {
+  /** @param words undefined for background usage */
+  add(slots: Float64Array, base: number, revision: number, words: RecordWords | undefined): void {
     const sequence = figure(slots, base + SLOT.sequence)
-    const revision = figure(slots, base + SLOT.revisionKey)
     const hour = Math.floor(figure(slots, base + SLOT.startedAtMs) / HOUR_MS)
-    const sums =
-      this.#latest[AT.hour] === hour && this.#latest[AT.revision] === revision
-        ? this.#latest
-        : this.#find(hour, revision, sequence)
+    const isLatest = this.#latest[AT.hour] === hour && this.#latest[AT.revision] === revision
+    const sums = isLatest ? this.#latest : this.#find(hour, revision, sequence)
     this.#latest = sums
-    this.#rows += 1
-    this.#lastSequence = sequence
     sums[AT.last_sequence] = sequence
-    const wordsCode = figure(slots, base + SLOT.words)
-    if (wordsCode === BACKGROUND) {
+    if (words === undefined) {
       increase(sums, AT.background_cpu_us, figure(slots, base + SLOT.cpuUs))
       increase(sums, AT.egress_bytes_in, figure(slots, base + SLOT.egressBytesIn))
       increase(sums, AT.egress_bytes_out, figure(slots, base + SLOT.egressBytesOut))
       return
     }
-    const { isRefused, isFailure, isCold } = (this.#meanings[wordsCode] ??= meaningOf(wordsCode))
     increase(sums, AT.bytes_in, figure(slots, base + SLOT.bytesIn))
-    if (isRefused) {
+    if (words.outcome === 'refused') {
       increase(sums, AT.refused, 1)
       return
     }
@@ -90,8 +76,8 @@ export class HourlySums {
     const initUs = figure(slots, base + SLOT.initUs)
     const exec = execUs({ wallUs, queueUs, initUs })
     increase(sums, AT.invocations, 1)
-    if (isFailure) increase(sums, AT.failures, 1)
-    if (isCold) increase(sums, AT.cold_starts, 1)
+    if (words.outcome !== 'ok') increase(sums, AT.failures, 1)
+    if (words.start !== 'warm') increase(sums, AT.cold_starts, 1)
     increase(sums, AT.cpu_us, figure(slots, base + SLOT.cpuUs))
     increase(sums, AT.init_cpu_us, figure(slots, base + SLOT.initCpuUs))
     increase(sums, AT.wall_us, wallUs)
@@ -107,45 +93,22 @@ export class HourlySums {
     sums[AT.memory_peak_kb] = Math.max(sums[AT.memory_peak_kb] ?? 0, figure(slots, base + SLOT.memoryPeakKb))
   }
 
-  /**
-   * Puts some of them into `totals`, in a transaction of its own. To be called until it gives false. Meanwhile `last_sequence` of each row of
-   * `totals` says what that one holds already. Throws what SQLite says; then nothing has changed.
-   */
-  storeSome(): boolean {
-    this.#round ??= { rows: [...this.#byRevision.values()].flat(), next: 0, through: this.#lastSequence, count: this.#rows }
-    const { rows, next, through, count } = this.#round
-    const some = rows.slice(next, next + STORED_AT_ONCE)
-    const isLast = next + some.length === rows.length
-    transact(this.#database, () => {
-      for (const row of some) this.#add.run(...row)
-      if (isLast) this.#setThrough.run(through)
-    })
-    for (const row of some) this.#forget(row)
-    this.#round.next += some.length
-    if (!isLast) return true
-    this.#rows -= count
-    this.#round = undefined
-    return false
+  /** Adds them to `totals`, within the transaction of their rows, and forgets them. */
+  store(): void {
+    for (const rows of this.#byRevision.values()) for (const row of rows) this.#add.run(...row)
+    this.clear()
   }
 
-  /** Sums up the rows that the process before left, within the transaction of the caller. */
-  storeTail(lastSequence: number): void {
-    this.#database.exec(`INSERT INTO totals SELECT * FROM (${TAIL_TOTALS}) WHERE true ${ADD_TO_TOTALS}`)
-    this.#setThrough.run(lastSequence)
-  }
-
-  #forget(row: TotalsRow): void {
-    if (this.#latest === row) this.#latest = []
-    const rows = this.#byRevision.get(row[AT.revision] ?? 0)
-    if (rows === undefined || rows.length <= 1) this.#byRevision.delete(row[AT.revision] ?? 0)
-    else rows.splice(rows.indexOf(row), 1)
+  clear(): void {
+    this.#byRevision.clear()
+    this.#latest = []
   }
 
   #find(hour: number, revision: number, sequence: number): TotalsRow {
     const rows = this.#byRevision.get(revision)
     const found = rows?.find((row) => row[AT.hour] === hour)
     if (found !== undefined) return found
-    const row = Array<number>(COLUMN_COUNT).fill(0)
+    const row = Array<number>(COLUMNS.length).fill(0)
     row[AT.hour] = hour
     row[AT.revision] = revision
     row[AT.first_sequence] = sequence
@@ -153,11 +116,6 @@ export class HourlySums {
     else rows.push(row)
     return row
   }
-}
-
-function meaningOf(wordsCode: number): WordsMeaning {
-  const { outcome, start } = wordsOf(wordsCode)
-  return { isRefused: outcome === 'refused', isFailure: outcome !== 'ok', isCold: start !== 'warm' }
 }
 
 function figure(slots: Float64Array, index: number): number {

@@ -1,6 +1,6 @@
 import type { DatabaseSync, SQLInputValue, SQLOutputValue } from 'node:sqlite'
 import type { InvocationQuery, InvocationRecord } from '@carpool/core'
-import { HOUR_MS } from './totals-columns.ts'
+import { HOUR_MS } from './hourly-sums.ts'
 import { readUuid } from './uuid-bytes.ts'
 
 /** Newest first is by the sequence, which needs no sorting: the one that ended last comes first. */
@@ -34,10 +34,7 @@ function conditionsOf(database: DatabaseSync, query: InvocationQuery): Condition
   if (revisions !== undefined) conditions.push(revisions)
   if (sinceMs !== undefined || revisions !== undefined) {
     const [first, last] = rangeOf(database, sinceMs ?? 0, revisions)
-    // The rows after those of the totals may be of any function and hour.
-    const through = '(SELECT sequence FROM totals_through)'
-    conditions.push({ sql: `sequence >= min(?, ${through} + 1)`, values: [first] })
-    if (last < Number.MAX_SAFE_INTEGER) conditions.push({ sql: `(sequence <= ? OR sequence > ${through})`, values: [last] })
+    conditions.push({ sql: 'sequence BETWEEN ? AND ?', values: [first, last] })
   }
   return conditions
 }

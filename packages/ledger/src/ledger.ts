@@ -2,118 +2,142 @@ import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import {
   CarpoolError,
+  monotonicClock,
   type BackgroundUsage,
   type InvocationQuery,
   type InvocationRecord,
   type UsageQuery,
   type UsageRow,
 } from '@carpool/core'
-import { LEDGER_FILE, unusable } from './failure.ts'
-import { LedgerReader } from './ledger-reader.ts'
-import type { Ledger, LedgerOptions } from './ledger-types.ts'
-import { LedgerWriter } from './ledger-writer.ts'
+import { DatabaseClient } from './database-client.ts'
+import { describeJournalFailure, LEDGER_FILE, unusable } from './failure.ts'
+import { JournalWriter } from './journal-writer.ts'
+import type { Ledger, LedgerOptions, RecordListener, WriteDone } from './ledger-types.ts'
 import { retentionClock } from './retention-clock.ts'
-import { isInvocation } from './write-queue.ts'
+import type { ThreadReady } from './thread-messages.ts'
+import { startThread, type Thread } from './thread.ts'
 
 const DAY_MS = 86_400_000
 const RETENTION_INTERVAL_MS = 600_000
-
-type Listener = (record: InvocationRecord) => void
+const CLOSE_TIMEOUT_MS = 5000
+/** What the database may take at the end, also if the journal took all the time that there is. */
+const MIN_IMPORT_MS = 1000
 
 /**
- * Opens the ledger of a data folder, or begins one.
- * @throws CarpoolError `data-unusable` if the file is damaged, cannot be written, or was written by a newer Carpool
+ * Opens the ledger of a data folder, or begins one. What a process that was killed left in its journal is brought in first. No other process
+ * may have it open, which is up to the caller.
+ * @throws CarpoolError `data-unusable` if a file is damaged, cannot be written, or was written by a newer Carpool
  */
 export async function openLedger(dataDir: string, options: LedgerOptions): Promise<Ledger> {
-  const path = join(dataDir, LEDGER_FILE)
   try {
     mkdirSync(dataDir, { recursive: true, mode: 0o700 })
   } catch (cause) {
     throw unusable(cause)
   }
   const { onProblem } = options
-  const listeners = new Set<Listener>()
-  const { writer, isChecked } = await LedgerWriter.open(path, {
-    onProblem,
-    ...(options.underWay === undefined ? {} : { underWay: options.underWay }),
-    onCommitted: (entries) => {
-      if (listeners.size === 0) return
-      for (const entry of entries) if (isInvocation(entry)) for (const listener of listeners) listener(entry)
-    },
-  })
-  return new OpenLedger(writer, path, isChecked, listeners, options)
+  const listeners = new Set<RecordListener>()
+  let journal: JournalWriter | undefined
+  const { client, ready } = await DatabaseClient.start({ dataDir, onProblem, position: () => journal?.position })
+  try {
+    journal = new JournalWriter({
+      folder: dataDir,
+      nextFile: ready.nextFile,
+      nextSequence: ready.through + 1,
+      onProblem,
+      onWritten: () => client.written(),
+      listeners,
+    })
+  } catch (cause) {
+    await client.close(CLOSE_TIMEOUT_MS)
+    throw new CarpoolError('data-unusable', describeJournalFailure(cause), { cause })
+  }
+  return new OpenLedger({ dataDir, journal, client, listeners, ready }, options)
+}
+
+interface Parts {
+  readonly dataDir: string
+  readonly journal: JournalWriter
+  readonly client: DatabaseClient
+  readonly listeners: Set<RecordListener>
+  readonly ready: ThreadReady
 }
 
 class OpenLedger implements Ledger {
-  readonly #writer: LedgerWriter
-  readonly #reader: LedgerReader
-  readonly #listeners: Set<Listener>
+  readonly #journal: JournalWriter
+  readonly #client: DatabaseClient
+  readonly #listeners: Set<RecordListener>
+  readonly #ran: Set<string>
   readonly #retentionTimer: NodeJS.Timeout
-  #checker: LedgerReader | undefined
+  #checker: Thread<never> | undefined
   #damage: string | undefined
+  #closing: Promise<void> | undefined
 
-  constructor(writer: LedgerWriter, path: string, isChecked: boolean, listeners: Set<Listener>, options: LedgerOptions) {
-    this.#writer = writer
-    this.#reader = new LedgerReader(path)
+  constructor({ dataDir, journal, client, listeners, ready }: Parts, options: LedgerOptions) {
+    this.#journal = journal
+    this.#client = client
     this.#listeners = listeners
+    this.#ran = new Set(ready.ran)
     const nowMs = retentionClock(options.now ?? Date.now)
-    const retain = (): void => writer.retain(nowMs() - options.retentionDays * DAY_MS)
+    const retain = (): void => client.retain(nowMs() - options.retentionDays * DAY_MS)
     this.#retentionTimer = setInterval(retain, RETENTION_INTERVAL_MS).unref()
     retain()
-    if (!isChecked) void this.#check(path, options)
+    if (!ready.isChecked) this.#check(join(dataDir, LEDGER_FILE), options)
   }
 
   get unavailable(): string | undefined {
-    return this.#damage ?? this.#writer.unavailable
+    return this.#damage ?? this.#journal.failure ?? this.#client.unavailable(this.#journal.lastSequence)
   }
 
-  write(record: InvocationRecord, instanceUs: number): Promise<void> {
-    return this.#writer.write(record, instanceUs)
+  write(record: InvocationRecord, instanceUs: number, done: WriteDone): void {
+    if (record.outcome !== 'refused') this.#ran.add(record.revision)
+    this.#journal.write(record, instanceUs, done)
   }
 
   writeBackground(usage: BackgroundUsage): void {
-    this.#writer.writeBackground(usage)
+    this.#journal.write(usage, 0, undefined)
   }
 
   hasRun(revision: string): boolean {
-    return this.#writer.hasRun(revision)
+    return this.#ran.has(revision)
   }
 
   usage(query: UsageQuery): Promise<UsageRow[]> {
-    return this.#reader.ask('usage', query)
+    return this.#client.ask('usage', query)
   }
 
   invocations(query: InvocationQuery): Promise<InvocationRecord[]> {
-    return this.#reader.ask('invocations', query)
+    return this.#client.ask('invocations', query)
   }
 
-  follow(listener: Listener): () => void {
+  follow(listener: RecordListener): () => void {
     // Who follows twice is told twice, and stops once.
-    const own: Listener = (record) => listener(record)
+    const own: RecordListener = (record) => listener(record)
     this.#listeners.add(own)
     return () => this.#listeners.delete(own)
   }
 
-  async close(): Promise<void> {
-    clearInterval(this.#retentionTimer)
-    // The last connection to be closed puts the write-ahead log into the file, and one that only reads cannot.
-    await Promise.all([this.#checker?.close(), this.#reader.close()])
-    await this.#writer.close()
+  close(): Promise<void> {
+    this.#closing ??= this.#close()
+    return this.#closing
   }
 
-  /** Reads a large file on a thread of its own while the server serves. */
-  async #check(path: string, { onProblem }: LedgerOptions): Promise<void> {
-    const checker = new LedgerReader(path)
-    this.#checker = checker
-    try {
-      await checker.ask('check', null)
-    } catch (cause) {
-      const { code, message } = CarpoolError.from(cause)
-      if (code === 'draining') return
-      if (code === 'data-unusable') this.#damage = message
-      onProblem({ message, cause })
-    } finally {
-      await checker.close()
-    }
+  async #close(): Promise<void> {
+    clearInterval(this.#retentionTimer)
+    this.#client.refuseQuestions()
+    const beganMs = monotonicClock()
+    // The last connection to be closed puts the write-ahead log into the file, and one that only reads cannot.
+    await Promise.all([this.#checker?.terminate(), this.#journal.close(CLOSE_TIMEOUT_MS)])
+    await this.#client.close(Math.max(MIN_IMPORT_MS, CLOSE_TIMEOUT_MS - (monotonicClock() - beganMs)))
+  }
+
+  /** Has a large file read on a thread of its own while the server serves. */
+  #check(path: string, { onProblem }: LedgerOptions): void {
+    this.#checker = startThread<never, string>('./check-thread.ts', path, {
+      onMessage: (message) => {
+        this.#damage = message
+        onProblem({ message })
+      },
+      onEnd: () => {},
+    })
   }
 }

@@ -2,7 +2,7 @@ import { ERRORS, OUTCOMES, START_KINDS, type ErrorCode, type InvocationRecord, t
 
 type RecordOutcome = InvocationRecord['outcome']
 
-/** The words of a record that go through shared memory as numbers. The numbers are never stored: rows have the words. */
+/** The words of a record, by numbers that are those of this build alone: a journal has the words with them, and rows have nothing else. */
 const TRIGGERS = Object.keys({ http: true, cli: true } satisfies Record<Trigger, true>)
 const RECORD_OUTCOMES = [...Object.keys(OUTCOMES), 'refused']
 /** The first one stands for no error. */

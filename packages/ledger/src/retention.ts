@@ -1,6 +1,6 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import { transact } from '@carpool/sqlite'
-import { HOUR_MS } from './totals-columns.ts'
+import { HOUR_MS } from './hourly-sums.ts'
 
 /** Sequences looked at in one step: a millisecond or less. */
 const CHUNK_ROWS = 500
@@ -14,7 +14,7 @@ interface OldHour {
 
 /**
  * Deletes the rows of hours that are over the age, in small steps. The totals know in which range of sequences the rows of an hour are, so
- * that nothing is searched; other rows in that range stay, and so do those that the totals may not hold yet.
+ * that nothing is searched; other rows in that range stay.
  */
 export class Retention {
   readonly #database: DatabaseSync
@@ -28,8 +28,8 @@ export class Retention {
   constructor(database: DatabaseSync) {
     this.#database = database
     this.#oldestHour = database.prepare(`
-      SELECT hour, min(first_sequence) AS next, min(max(last_sequence), sequence) AS last FROM totals, totals_through
-      WHERE hour < ? AND first_sequence <= sequence GROUP BY hour ORDER BY hour LIMIT 1`)
+      SELECT hour, min(first_sequence) AS next, max(last_sequence) AS last FROM totals
+      WHERE hour < ? AND first_sequence IS NOT NULL GROUP BY hour ORDER BY hour LIMIT 1`)
     this.#nextRow = database.prepare(`
       SELECT min(coalesce((SELECT min(sequence) FROM invocations WHERE sequence >= :from), :last + 1),
         coalesce((SELECT min(sequence) FROM background WHERE sequence >= :from), :last + 1)) AS next`)

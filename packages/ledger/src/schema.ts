@@ -1,3 +1,57 @@
+/**
+ * Version 1 stored totals a moment after their rows, piece by piece. Here they catch up with what a process that was killed in between left out:
+ * from then on they are stored with their rows. Each sum with what a row of `invocations` adds to it, unless it was refused.
+ */
+const CATCH_UP_SUMS: ReadonlyArray<readonly [name: string, ofInvocation: string, ofBackground?: string]> = [
+  ['invocations', "outcome <> 'refused'"],
+  ['failures', "outcome NOT IN ('ok', 'refused')"],
+  ['refused', "outcome = 'refused'"],
+  ['cold_starts', "outcome <> 'refused' AND start <> 'warm'"],
+  ['cpu_us', 'cpu_us'],
+  ['init_cpu_us', 'init_cpu_us'],
+  ['background_cpu_us', '0', 'cpu_us'],
+  ['wall_us', 'wall_us'],
+  ['queue_us', 'queue_us'],
+  ['init_us', 'init_us'],
+  ['exec_1_ms', '(max(0, wall_us - queue_us - init_us) + 999) / 1000'],
+  ['exec_100_ms', '(max(0, wall_us - queue_us - init_us) + 99999) / 100000 * 100'],
+  ['init_1_ms', '(init_us + 999) / 1000'],
+  ['instance_us', 'instance_us'],
+  ['bytes_in', 'bytes_in'],
+  ['bytes_out', 'bytes_out'],
+  ['egress_bytes_in', 'egress_bytes_in', 'egress_bytes_in'],
+  ['egress_bytes_out', 'egress_bytes_out', 'egress_bytes_out'],
+]
+const COUNTED_IF_REFUSED = ['refused', 'bytes_in']
+const CATCH_UP = `
+  INSERT INTO totals
+  SELECT
+    tail.hour, tail.revision,
+    ${CATCH_UP_SUMS.map(([name]) => `CAST(min(total(tail.${name}), 9007199254740991) AS INTEGER)`).join(', ')},
+    max(tail.memory_peak_kb), min(tail.sequence), max(tail.sequence)
+  FROM (
+    SELECT
+      started_at_ms / 3600000 AS hour, revision, sequence,
+      ${CATCH_UP_SUMS.map(([name, of]) => `(${COUNTED_IF_REFUSED.includes(name) ? 1 : "outcome <> 'refused'"}) * (${of}) AS ${name}`).join(', ')},
+      (outcome <> 'refused') * memory_peak_kb AS memory_peak_kb
+    FROM invocations WHERE sequence > (SELECT sequence FROM totals_through)
+    UNION ALL
+    SELECT at_ms / 3600000, revision, sequence, ${CATCH_UP_SUMS.map(([, , ofBackground = '0']) => ofBackground).join(', ')}, 0
+    FROM background WHERE sequence > (SELECT sequence FROM totals_through)
+  ) AS tail
+  LEFT JOIN totals AS held ON held.hour = tail.hour AND held.revision = tail.revision
+  WHERE tail.sequence > coalesce(held.last_sequence, 0)
+  GROUP BY tail.hour, tail.revision
+  ON CONFLICT (hour, revision) DO UPDATE SET
+    ${CATCH_UP_SUMS.map(([name]) => `${name} = min(${name} + excluded.${name}, 9007199254740991)`).join(', ')},
+    memory_peak_kb = max(memory_peak_kb, excluded.memory_peak_kb),
+    first_sequence = coalesce(min(first_sequence, excluded.first_sequence), excluded.first_sequence),
+    last_sequence = coalesce(max(last_sequence, excluded.last_sequence), excluded.last_sequence);
+  UPDATE totals_through SET sequence = max(
+    sequence, coalesce((SELECT max(sequence) FROM invocations), 0), coalesce((SELECT max(sequence) FROM background), 0)
+  );
+`
+
 /** One entry for each version of the schema; entries are only ever added. `user_version` counts those that were applied. */
 export const MIGRATIONS: readonly string[] = [
   `
@@ -92,4 +146,5 @@ export const MIGRATIONS: readonly string[] = [
     instance_us, memory_peak_kb, bytes_in, bytes_out, egress_bytes_in, egress_bytes_out
   FROM invocations LEFT JOIN revisions ON revisions.key = invocations.revision;
   `,
+  CATCH_UP,
 ]

@@ -1,12 +1,12 @@
 import type { BackgroundUsage, InvocationRecord } from '@carpool/core'
-import { wordsCode } from './record-codes.ts'
 import { writeUuid } from './uuid-bytes.ts'
 
-/** Where each figure of a record stands in its slot, in float64 places. The id takes the last two. */
+/** Where each figure of a record stands, in float64 places. The id takes the last two. What is changed here makes another version of the journal. */
 export const SLOT = {
   sequence: 0,
+  /** The key of its name in the journal. */
   revisionKey: 1,
-  /** See `wordsCode`, or {@link BACKGROUND}. */
+  /** The key of their name in the journal, or {@link BACKGROUND}. */
   words: 2,
   startedAtMs: 3,
   status: 4,
@@ -25,9 +25,9 @@ export const SLOT = {
   egressBytesOut: 17,
   id: 18,
 } as const
-export const SLOT_LENGTH = 20
+export const RECORD_BYTES = 20 * 8
 
-/** In place of the words: the slot holds background usage. */
+/** In place of the words: the record is one of background usage. */
 export const BACKGROUND = -1
 
 /** The last instant that a Date can tell. */
@@ -42,7 +42,7 @@ export function clampFigure(value: number): number {
   return value < Number.MAX_SAFE_INTEGER ? Math.floor(value) : Number.MAX_SAFE_INTEGER
 }
 
-/** Gives false if the id is no UUID or a word is unknown; the slot is not to be used then. */
+/** Gives false if the id is no UUID: what is there is no record then. Sequence, revision and words are left to the caller. */
 export function encodeInvocation(
   slots: Float64Array,
   bytes: Uint8Array,
@@ -50,9 +50,7 @@ export function encodeInvocation(
   record: InvocationRecord,
   instanceUs: number,
 ): boolean {
-  const words = wordsCode(record.outcome, record.start, record.trigger, record.error)
-  if (Number.isNaN(words) || !writeUuid(record.id, bytes, (base + SLOT.id) * 8)) return false
-  slots[base + SLOT.words] = words
+  if (!writeUuid(record.id, bytes, (base + SLOT.id) * 8)) return false
   slots[base + SLOT.startedAtMs] = Math.min(clampFigure(record.startedAtMs), MAX_TIME_MS)
   slots[base + SLOT.status] = clampFigure(record.status)
   slots[base + SLOT.host] = clampFigure(record.host)
@@ -72,7 +70,6 @@ export function encodeInvocation(
 }
 
 export function encodeBackground(slots: Float64Array, base: number, usage: BackgroundUsage): void {
-  slots[base + SLOT.words] = BACKGROUND
   slots[base + SLOT.startedAtMs] = Math.min(clampFigure(usage.atMs), MAX_TIME_MS)
   slots[base + SLOT.host] = clampFigure(usage.host)
   slots[base + SLOT.cpuUs] = clampFigure(usage.cpuUs)

@@ -1,13 +1,13 @@
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite'
 import type { UsageQuery, UsageRow } from '@carpool/core'
-import { HOUR_MS, SUM_NAMES, TAIL_TOTALS } from './totals-columns.ts'
+import { HOUR_MS, SUM_NAMES } from './hourly-sums.ts'
 
 const KEYS = { function: 'revisions.function', owner: 'revisions.owner', hour: 'sums.hour' } as const
 
 /** `total` rather than `sum`: it does not overflow. */
 const SUMS = SUM_NAMES.map((name) => `total(${name}) AS ${name}`).join(', ')
 
-/** The totals of everything that is committed, by key. What is not in `totals` yet is summed up here. */
+/** The totals of everything that is in the database, by key. */
 export function readUsage(database: DatabaseSync, { by, sinceMs, functionName, owner }: UsageQuery): UsageRow[] {
   const conditions: string[] = []
   const values: SQLInputValue[] = []
@@ -30,7 +30,7 @@ export function readUsage(database: DatabaseSync, { by, sinceMs, functionName, o
         ${KEYS[by]} AS key, ${SUMS}, max(memory_peak_kb) AS memory_peak_kb,
         total(exec_1_ms * memory_mb) AS exec_1_mb_ms, total(exec_100_ms * memory_mb) AS exec_100_mb_ms,
         total(init_1_ms * memory_mb) AS init_1_mb_ms, total(instance_us * memory_mb) / 1000 AS instance_mb_ms
-      FROM (SELECT * FROM totals UNION ALL ${TAIL_TOTALS}) AS sums JOIN revisions ON revisions.key = sums.revision
+      FROM totals AS sums JOIN revisions ON revisions.key = sums.revision
       ${where} GROUP BY ${KEYS[by]} ORDER BY ${KEYS[by]}`,
     )
     .all(...values)

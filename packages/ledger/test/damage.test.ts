@@ -4,7 +4,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { setImmediate } from 'node:timers/promises'
 import t from 'tap'
 import { MIGRATIONS } from '../src/schema.ts'
-import { fileOf, open, record } from './fixtures/records.ts'
+import { fileOf, open, record, save } from './fixtures/records.ts'
 
 const PAGE_BYTES = 4096
 const REFUSAL = {
@@ -14,7 +14,7 @@ const REFUSAL = {
 
 async function write(folder: string, count: number): Promise<void> {
   const { ledger } = await open(folder)
-  await Promise.all(Array.from({ length: count }, () => ledger.write(record({ outcome: 'exception' }), 0)))
+  await Promise.all(Array.from({ length: count }, () => save(ledger, record({ outcome: 'exception' }), 0)))
   await ledger.close()
 }
 

@@ -1,50 +1,12 @@
-import { copyFileSync, mkdtempSync } from 'node:fs'
+import { copyFileSync, mkdtempSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Worker } from 'node:worker_threads'
 import fc from 'fast-check'
 import t from 'tap'
-import { OUTCOMES, START_KINDS, USAGE_GROUPS, type BackgroundUsage, type InvocationRecord, type Outcome } from '@carpool/core'
+import { USAGE_GROUPS, type BackgroundUsage } from '@carpool/core'
 import type { Ledger } from '../src/index.ts'
-import { GROUPS, totalsOf, type Written } from './fixtures/oracle.ts'
-import { fileOf, HOUR_MS, idsIn, open, record, START_MS } from './fixtures/records.ts'
-
-const figure = fc.oneof(fc.nat({ max: 3_000 }), fc.nat({ max: 900_000_000 }))
-const functionNumber = fc.nat({ max: 3 })
-const atMs = fc.nat({ max: 5 * HOUR_MS }).map((ms) => START_MS + ms)
-
-const written: fc.Arbitrary<Written> = fc
-  .record({
-    functionNumber,
-    startedAtMs: atMs,
-    start: fc.constantFrom(...START_KINDS),
-    outcome: fc.constantFrom<InvocationRecord['outcome']>('refused', 'ok', ...(Object.keys(OUTCOMES) as Outcome[])),
-    memoryMb: fc.constantFrom(8, 128, 256),
-    figures: fc.record({
-      queueUs: figure,
-      wallUs: figure,
-      bytesIn: figure,
-      bytesOut: figure,
-      cpuUs: figure,
-      initUs: figure,
-      initCpuUs: figure,
-      memoryPeakKb: figure,
-      egressBytesOut: figure,
-      egressBytesIn: figure,
-    }),
-    instanceUs: figure,
-  })
-  .map(({ functionNumber, figures, instanceUs, ...rest }) => ({
-    record: record({ ...rest, ...figures, ...namesOf(functionNumber) }),
-    instanceUs,
-  }))
-
-const background: fc.Arbitrary<BackgroundUsage> = fc
-  .record({ functionNumber, atMs, host: fc.nat({ max: 3 }), cpuUs: figure, egressBytesOut: figure, egressBytesIn: figure })
-  .map(({ functionNumber, ...rest }) => ({ ...rest, ...namesOf(functionNumber) }))
-
-function namesOf(number: number): { functionName: string; revision: string; owner: string } {
-  return { functionName: `f${number}`, revision: `r${number}`, owner: `o${number % 2}` }
-}
+import { background, GROUPS, namesOf, totalsOf, written, type Written } from './fixtures/oracle.ts'
+import { idsIn, open, record, save } from './fixtures/records.ts'
 
 type Step =
   | { readonly kind: 'write'; readonly records: readonly Written[]; readonly usages: readonly BackgroundUsage[] }
@@ -76,11 +38,21 @@ async function totalsMatch(ledger: Ledger, records: readonly Written[], usages: 
 /** Opens a copy of the files as they are at this moment, as after the end of a process that was killed. */
 async function lookAtCopy(folder: string, look: (ledger: Ledger) => Promise<void>): Promise<void> {
   const copy = mkdtempSync(join(folder, 'copy-'))
-  for (const ending of ['', '-wal']) copyFileSync(`${fileOf(folder)}${ending}`, `${fileOf(copy)}${ending}`)
+  // What goes from one file to the other meanwhile is in both rather than in none: the journal first, and the log after the file.
+  const names = readdirSync(folder).filter((name) => /^ledger-journal-\d+$/.test(name))
+  for (const name of [...names, 'ledger.sqlite', 'ledger.sqlite-wal']) copyIfThere(join(folder, name), join(copy, name))
   const { ledger, problems } = await open(copy)
   await look(ledger)
   t.strictSame(problems, [])
   await ledger.close()
+}
+
+function copyIfThere(from: string, to: string): void {
+  try {
+    copyFileSync(from, to)
+  } catch (cause) {
+    if ((cause as NodeJS.ErrnoException).code !== 'ENOENT') throw cause
+  }
 }
 
 t.test('each record is there once and the totals are their sums, whatever happens between', async (t) => {
@@ -96,7 +68,7 @@ t.test('each record is there once and the totals are their sums, whatever happen
       for (const step of steps) {
         if (step.kind === 'write') {
           for (const usage of step.usages) ledger.writeBackground(usage)
-          for (const { record, instanceUs } of step.records) writes.push(ledger.write(record, instanceUs))
+          for (const { record, instanceUs } of step.records) writes.push(save(ledger, record, instanceUs))
           records.push(...step.records)
           usages.push(...step.usages)
           continue
@@ -115,7 +87,7 @@ t.test('each record is there once and the totals are their sums, whatever happen
         if (step.kind === 'look' || step.kind === 'copy') {
           const marker = { record: record(namesOf(0)), instanceUs: 1 }
           records.push(marker)
-          await ledger.write(marker.record, marker.instanceUs)
+          await save(ledger, marker.record, marker.instanceUs)
           if (step.kind === 'look') await totalsMatch(ledger, records, usages)
           else await lookAtCopy(folder, (copy) => totalsMatch(copy, records, usages))
         }

@@ -1,11 +1,13 @@
 import { spawnSync } from 'node:child_process'
-import { renameSync } from 'node:fs'
+import { renameSync, statSync } from 'node:fs'
+import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { setImmediate } from 'node:timers/promises'
-import type { Worker } from 'node:worker_threads'
 import { fileURLToPath } from 'node:url'
+import type { Worker } from 'node:worker_threads'
 import t from 'tap'
-import { ask, fileOf, idsIn, open, record } from './fixtures/records.ts'
+import { hasFileLimit, limitFiles } from './fixtures/file-limit.ts'
+import { ask, fileOf, idsIn, journalIn, open, record, save } from './fixtures/records.ts'
 
 /** The thread that was started last. */
 let newestThread: Worker | undefined
@@ -17,123 +19,149 @@ async function until(condition: () => boolean): Promise<void> {
   while (!condition()) await setImmediate()
 }
 
-t.test('while another process holds a lock, writes fail in time, nothing is lost, and it ends by itself', async (t) => {
+t.test(
+  'while another process holds a lock, records are written, and questions are refused rather than answered without them',
+  async (t) => {
+    const folder = t.testdir()
+    const { ledger, problems } = await open(folder)
+    await save(ledger, record(), 0)
+    await ledger.usage({ by: 'hour' })
+    const shell = new DatabaseSync(fileOf(folder))
+    shell.exec('BEGIN IMMEDIATE')
+    t.equal((await ledger.invocations({ limit: 9 })).length, 1, 'what is in can be read')
+    await Promise.all([save(ledger, record(), 0), save(ledger, record(), 0)])
+    await t.rejects(ledger.invocations({ limit: 9 }), { code: 'ledger-unavailable', message: /is locked by another process/ })
+    await until(() => problems.length === 1)
+    t.equal(ledger.unavailable, undefined)
+    shell.exec('ROLLBACK')
+    shell.close()
+    // By itself, without anything new.
+    await until(() => problems.length === 2)
+    t.equal(idsIn(folder).length, 3)
+    t.match(problems, [{ message: /locked by another process/ }, { message: 'The ledger is written again.' }])
+    await ledger.close()
+    t.equal(ask(folder, 'SELECT sum(invocations) AS n FROM totals')[0]?.['n'], 3)
+  },
+)
+
+t.test('what a locked database does not take until the end stays in the journal', async (t) => {
   const folder = t.testdir()
-  const { ledger, problems } = await open(folder)
-  const before = record()
-  await ledger.write(before, 0)
+  const first = await open(folder)
   const shell = new DatabaseSync(fileOf(folder))
   shell.exec('BEGIN IMMEDIATE')
-  const during = [record(), record()]
-  const writes = during.map((record) => ledger.write(record, 0))
-  for (const write of writes) {
-    await t.rejects(write, { code: 'ledger-unavailable', message: 'The invocation could not be recorded within 2 s.' })
+  const written = [record(), record()]
+  await Promise.all(written.map((record) => save(first.ledger, record, 0)))
+  await first.ledger.close()
+  shell.close()
+  t.match(first.problems, [{ message: /locked/ }, { message: /^What is left in the journal is brought into the ledger when/ }])
+  t.strictSame(idsIn(folder), [])
+  const { ledger, problems } = await open(folder)
+  t.strictSame(await ledger.invocations({ limit: 9 }), written.toReversed())
+  await ledger.close()
+  t.strictSame(problems, [])
+  t.strictSame(journalIn(folder), [])
+})
+
+t.test('threads that die while they bring records in leave out none, and bring in none twice', async (t) => {
+  const folder = t.testdir()
+  const { ledger, problems } = await open(folder)
+  const ids: string[] = []
+  const through = (): number => Number(ask(folder, 'SELECT sequence FROM totals_through')[0]?.['sequence'])
+  for (let round = 0; round < 3; round += 1) {
+    const records = Array.from({ length: 30_000 }, () => record())
+    await Promise.all(records.map((record) => save(ledger, record, 0)))
+    const before = ids.length
+    ids.push(...records.map(({ id }) => id))
+    ledger.usage({ by: 'hour' }).catch(() => {})
+    await until(() => through() > before)
+    await newestThread?.terminate()
+    t.ok(through() < ids.length, `it died after ${through() - before} of 30,000`)
+    await save(ledger, record({ outcome: 'refused', error: 'saturated' }), 0)
+    t.equal(ledger.unavailable, undefined)
+    ids.push((await ledger.invocations({ limit: 1 }))[0]?.id ?? '')
   }
-  t.match(ledger.unavailable, /locked by another process/)
-  t.strictSame((await ledger.invocations({ limit: 9 })).length, 1, 'it can be read meanwhile')
-  const after = record()
-  const late = ledger.write(after, 0)
-  shell.exec('ROLLBACK')
-  shell.close()
-  await late
-  t.equal(ledger.unavailable, undefined)
-  t.strictSame(
-    idsIn(folder),
-    [before, ...during, after].map(({ id }) => id),
-  )
-  t.match(problems, [{ message: /locked by another process/ }, { message: 'The ledger is written again.' }])
+  t.strictSame(idsIn(folder), ids)
+  t.match(await ledger.usage({ by: 'function' }), [{ invocations: 90_000, refused: 3 }])
+  t.match(problems.slice(0, 2), [{ message: /it is started again/, cause: Error }, { message: 'The ledger is written again.' }])
+  t.equal(problems.length, 6)
   await ledger.close()
-  t.equal(ask(folder, 'SELECT sum(invocations) AS n FROM totals')[0]?.['n'], 4)
 })
 
-t.test('it recovers when nothing new comes, too', async (t) => {
-  const folder = t.testdir()
-  const { ledger } = await open(folder)
-  t.teardown(() => ledger.close())
-  const shell = new DatabaseSync(fileOf(folder))
-  shell.exec('BEGIN IMMEDIATE')
-  const write = t.rejects(ledger.write(record(), 0), { code: 'ledger-unavailable' })
-  await until(() => ledger.unavailable !== undefined)
-  await write
-  shell.close()
-  await until(() => ledger.unavailable === undefined)
-  t.equal(idsIn(folder).length, 1)
-})
-
-t.test('what cannot be written until the end goes to the operator, and no more than that', async (t) => {
+t.test('if the file is moved away, a new one is begun, with what comes then', async (t) => {
   const folder = t.testdir()
   const { ledger, problems } = await open(folder)
-  await ledger.write(record(), 0)
-  const shell = new DatabaseSync(fileOf(folder))
-  shell.exec('BEGIN IMMEDIATE')
-  const lost = [record(), record({ functionName: 'other', revision: 'bb' })]
-  const writes = lost.map((record) => ledger.write(record, 0).catch((error: unknown) => error))
-  await ledger.close()
-  shell.close()
-  t.match(await Promise.all(writes), [{ code: 'ledger-unavailable' }, { code: 'ledger-unavailable' }])
-  t.match(problems.at(-1), { message: '2 records could not be written to the ledger before the end.' })
-  t.strictSame(problems.at(-1)?.lost, lost)
-  t.equal(idsIn(folder).length, 1)
-})
-
-t.test('a thread that dies is started again and goes on where it was', async (t) => {
-  const folder = t.testdir()
-  const { ledger, problems } = await open(folder)
-  const records = Array.from({ length: 5_000 }, () => record())
-  const writes = records.map((record) => ledger.write(record, 0))
-  await writes[0]
-  const died = newestThread?.terminate()
-  await until(() => ledger.unavailable !== undefined)
-  await died
-  t.equal(ledger.unavailable, 'The thread that writes the ledger ended; it is started again.')
-  await Promise.all(writes)
-  // If it died after its last batch, nobody waited for the next one.
-  await until(() => ledger.unavailable === undefined)
-  t.strictSame(
-    idsIn(folder),
-    records.map(({ id }) => id),
-  )
-  t.match(problems, [{ message: /it is started again/, cause: Error }, { message: 'The ledger is written again.' }])
-  await ledger.close()
-  t.equal(ask(folder, 'SELECT sum(invocations) AS n FROM totals')[0]?.['n'], 5_000)
-})
-
-t.test('what a thread committed right before it died, and could not tell, is not written again', async (t) => {
-  const folder = t.testdir()
-  const { ledger } = await open(folder)
-  const [before, committed, last] = [record(), record(), record()]
-  await ledger.write(before, 0)
-  const shell = new DatabaseSync(fileOf(folder))
-  shell.exec('BEGIN IMMEDIATE')
-  const writes = [ledger.write(committed, 0).catch(() => {}), ledger.write(last, 0).catch(() => {})]
-  await newestThread?.terminate()
-  // In place of the thread: the moment between the commit and the word of it cannot be hit from outside.
-  const values = `2, x'${committed.id.replaceAll('-', '')}'`
-  const rest = ask(folder, "SELECT name FROM pragma_table_info('invocations') WHERE cid > 1").map(({ name }) => String(name))
-  shell.exec(`INSERT INTO invocations SELECT ${values}, ${rest.join(', ')} FROM invocations; COMMIT`)
-  shell.close()
-  await Promise.all(writes)
-  await until(() => ledger.unavailable === undefined)
-  await ledger.close()
-  t.strictSame(
-    idsIn(folder),
-    [before, committed, last].map(({ id }) => id),
-  )
-  t.equal(ask(folder, 'SELECT sum(invocations) AS n FROM totals')[0]?.['n'], 3)
-})
-
-t.test('if the file is moved away, a new one is begun', async (t) => {
-  const folder = t.testdir()
-  const { ledger, problems } = await open(folder)
-  await ledger.write(record(), 0)
+  await save(ledger, record(), 0)
   t.equal((await ledger.usage({ by: 'hour' })).length, 1)
   for (const ending of ['', '-wal', '-shm']) renameSync(`${fileOf(folder)}${ending}`, `${fileOf(folder)}${ending}.old`)
+  const next = record()
+  await save(ledger, next, 0)
   await until(() => problems.length === 2)
   t.match(problems, [{ cause: { message: /was moved or deleted/ } }, { message: 'The ledger is written again.' }])
-  const next = record()
-  await ledger.write(next, 0)
   t.strictSame(await ledger.invocations({ limit: 9 }), [next])
   await ledger.close()
+})
+
+const limits = hasFileLimit ? {} : { skip: 'prlimit is not here' }
+
+t.test('a journal that takes only part of a block is cut back, and takes all of it once there is room', limits, async (t) => {
+  t.teardown(() => limitFiles(undefined))
+  const folder = t.testdir()
+  const { ledger, problems } = await open(folder)
+  const path = join(folder, 'ledger-journal-1')
+  const given: string[] = []
+  const saveSome = async (count: number): Promise<void> => {
+    const records = Array.from({ length: count }, () => record())
+    given.push(...records.map(({ id }) => id))
+    await Promise.all(records.map((record) => save(ledger, record, 0)))
+  }
+  await saveSome(5)
+  for (const room of [0, 1, 8, 100, 500]) {
+    const { size } = statSync(path)
+    limitFiles(size + room)
+    const written = saveSome(7)
+    await until(() => ledger.unavailable !== undefined)
+    t.equal(ledger.unavailable, 'The ledger cannot be written (EFBIG).')
+    t.equal(statSync(path).size, size, `with room for ${room} bytes of a block there is nothing of it`)
+    limitFiles(undefined)
+    await written
+    t.equal(ledger.unavailable, undefined)
+  }
+  t.match(await ledger.usage({ by: 'function' }), [{ invocations: 40 }])
+  await ledger.close()
+  t.strictSame(idsIn(folder), given)
+  t.ok(problems.every(({ message, lost }) => lost === undefined && !message.includes('damaged')))
+  t.equal(problems.filter(({ message }) => message === 'The ledger cannot be written (EFBIG).').length, 5)
+})
+
+t.test('what cannot be written until the end goes to the operator, and no more than that', limits, async (t) => {
+  t.teardown(() => limitFiles(undefined))
+  const folder = t.testdir()
+  const { ledger, problems } = await open(folder)
+  await save(ledger, record(), 0)
+  await ledger.usage({ by: 'hour' })
+  limitFiles(0)
+  const lost = Array.from({ length: 100_000 }, () => record())
+  const [first, ...others] = lost
+  const late = t.rejects(save(ledger, first ?? record(), 0), {
+    code: 'ledger-unavailable',
+    message: 'The invocation could not be recorded within 2 s.',
+  })
+  await until(() => ledger.unavailable !== undefined)
+  const writes = Promise.allSettled(others.map((record) => save(ledger, record, 0)))
+  const overMuch = record()
+  await t.rejects(save(ledger, overMuch, 0), { code: 'ledger-unavailable' })
+  t.match(problems.at(-1), { message: 'More than 100000 records wait for the ledger.', lost: [overMuch] })
+  await late
+  await ledger.close()
+  limitFiles(undefined)
+  t.equal((await writes).filter(({ status }) => status === 'rejected').length, others.length)
+  const problem = problems.find(({ message }) => message === '100000 records could not be written to the ledger before the end.')
+  t.equal(problem?.lost?.length, lost.length)
+  t.ok(problem?.lost?.every((record, index) => record === lost[index]))
+  const again = await open(folder)
+  t.match(await again.ledger.usage({ by: 'function' }), [{ invocations: 1 }])
+  await again.ledger.close()
+  t.strictSame(again.problems, [])
 })
 
 /** Runs a script in a mount namespace of its own, with all rights in it; undefined if the system does not allow that. */
@@ -156,7 +184,7 @@ function runWithMounts(script: string, folder: string): { stdout: string; stderr
 }
 
 t.test('a full disk is told, and when there is room again everything is written', async (t) => {
-  const finished = runWithMounts('mount -t tmpfs -o size=1m none "$1"; exec "$2" "$3" "$1"', t.testdir())
+  const finished = runWithMounts('mount -t tmpfs -o size=4m none "$1"; exec "$2" "$3" "$1"', t.testdir())
   if (finished === undefined) {
     t.pass('mounts are not allowed here')
     return

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { open, record, START_MS, HOUR_MS } from './fixtures/records.ts'
+import { HOUR_MS, open, record, save, START_MS } from './fixtures/records.ts'
 
 t.test(
   'an owner is told of its own rows alone, also of a name that had another owner, before and after the totals hold them',
@@ -14,7 +14,7 @@ t.test(
       record({ owner: 'bob', functionName: 'shop', revision: 'a', wallUs: 9_000_000, outcome: 'exception' }),
       record({ owner: 'bob', functionName: 'store', revision: 'c', startedAtMs: START_MS + HOUR_MS }),
     ]
-    for (const each of [mine[0]!, others[0]!, mine[1]!, others[1]!]) await first.ledger.write(each, 0)
+    for (const each of [mine[0]!, others[0]!, mine[1]!, others[1]!]) await save(first.ledger, each, 0)
     const idsOf = (records: ReadonlyArray<{ readonly id: string }>) => records.map(({ id }) => id)
     const check = async ({ ledger }: typeof first): Promise<void> => {
       t.strictSame(idsOf(await ledger.invocations({ owner: 'ann', limit: 9 })), idsOf(mine.toReversed()))

@@ -2,9 +2,7 @@ import { randomUUID } from 'node:crypto'
 import fc from 'fast-check'
 import t from 'tap'
 import { ERRORS, OUTCOMES, START_KINDS, type ErrorCode, type Outcome } from '@carpool/core'
-import { isHoldWorthwhile } from '../src/commit-pace.ts'
 import { wordsCode, wordsOf } from '../src/record-codes.ts'
-import { restartDelayMs } from '../src/restart-delay.ts'
 import { clampFigure } from '../src/slots.ts'
 import { readUuid, writeUuid } from '../src/uuid-bytes.ts'
 
@@ -54,14 +52,4 @@ t.test('figures are whole, not negative and not too large', async () => {
       )
     }),
   )
-})
-
-t.test('records are held back for each other only when they come quickly', async (t) => {
-  t.notOk(isHoldWorthwhile(1, 1))
-  t.notOk(isHoldWorthwhile(1_000, 10_000))
-  t.ok(isHoldWorthwhile(50, 1))
-})
-
-t.test('a thread that keeps dying is started ever more rarely', async (t) => {
-  t.strictSame([1, 2, 3, 20].map(restartDelayMs), [100, 200, 400, 5_000])
 })

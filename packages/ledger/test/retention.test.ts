@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises'
 import t from 'tap'
 import { retentionClock } from '../src/retention-clock.ts'
-import { ask, HOUR_MS, idsIn, open, record, START_MS } from './fixtures/records.ts'
+import { ask, HOUR_MS, idsIn, open, record, save, START_MS } from './fixtures/records.ts'
 
 const DAY_MS = 24 * HOUR_MS
 
@@ -25,7 +25,7 @@ t.test('rows over the age are deleted by whole hours, and the totals stay', asyn
   // Between old rows and after them, as calls of one hour end in another.
   const young = Array.from({ length: 40 }, () => record({ startedAtMs: START_MS + HOUR_MS }))
   const mixed = [...old.slice(0, 900), ...young.slice(0, 20), ...old.slice(900), ...young.slice(20)]
-  for (const record of mixed) void ledger.write(record, 0)
+  for (const record of mixed) void save(ledger, record, 0)
   ledger.writeBackground({ ...record(), atMs: START_MS, host: 1 })
   const usage = async (): Promise<unknown> => {
     const { ledger } = await open(folder)
@@ -51,11 +51,11 @@ t.test('rows over the age are deleted by whole hours, and the totals stay', asyn
 t.test('after everything was deleted, new rows are counted as before', async (t) => {
   const folder = t.testdir()
   const first = await open(folder)
-  await first.ledger.write(record(), 0)
+  await save(first.ledger, record(), 0)
   await first.ledger.close()
   await sweep(folder, START_MS + 9 * DAY_MS, 0)
   const { ledger } = await open(folder)
-  await ledger.write(record(), 0)
+  await save(ledger, record(), 0)
   t.match(await ledger.usage({ by: 'function' }), [{ invocations: 2 }])
   await ledger.close()
   t.match(ask(folder, 'SELECT invocations FROM totals'), [{ invocations: 2 }])
@@ -67,7 +67,7 @@ t.test('a row from the far future neither goes nor takes others with it', async 
   const future = record({ startedAtMs: START_MS + 3_650 * DAY_MS })
   const past = record({ startedAtMs: 0 })
   const present = record()
-  for (const each of [future, past, present]) await ledger.write(each, 0)
+  for (const each of [future, past, present]) await save(ledger, each, 0)
   await ledger.close()
   await sweep(folder, START_MS, 2)
   t.strictSame(idsIn(folder), [future.id, present.id])
@@ -77,7 +77,7 @@ t.test('rows of an hour that was swept may still come, and are swept as well', a
   const folder = t.testdir()
   for (let round = 0; round < 3; round += 1) {
     const { ledger } = await open(folder)
-    await ledger.write(record(), 0)
+    await save(ledger, record(), 0)
     await ledger.close()
     await sweep(folder, START_MS + 9 * DAY_MS, 0)
   }

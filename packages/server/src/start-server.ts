@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { AuditLog } from '@carpool/access'
 import { Admission } from '@carpool/admission'
-import { CarpoolError, monotonicClock, type Call, type SandboxInfo } from '@carpool/core'
+import { monotonicClock, type Call, type CarpoolError, type SandboxInfo } from '@carpool/core'
 import { announceServer } from '@carpool/discovery'
 import { Fleet, Machine } from '@carpool/fleet'
 import { FunctionLogs } from '@carpool/function-logs'
@@ -99,10 +99,8 @@ export async function startServer(settings: ServerSettings): Promise<RunningServ
     redact: (revision, text) => secrets.redact(revision, text),
     hasLog: ({ functionName, owner }) => registry.ownerOf(functionName) === owner,
   })
-  let underWay = (): number => 0
   const ledger = await openLedger(dataDir, {
     retentionDays: settings.retentionDays,
-    underWay: () => underWay(),
     onProblem: ({ message, cause, lost }) => log.error({ err: cause, lost }, message),
   }).catch((cause: unknown) => {
     access.close()
@@ -116,16 +114,12 @@ export async function startServer(settings: ServerSettings): Promise<RunningServ
   const meter = new Meter({
     write: (record, instanceUs, written) => {
       metrics.recorded(record)
-      ledger.write(record, instanceUs).then(
-        () => written(),
-        (cause: unknown) => written(CarpoolError.from(cause)),
-      )
+      ledger.write(record, instanceUs, written)
     },
     hasRun: (revision) => ledger.hasRun(revision),
     onUnrecorded: (code) => metrics.shed(code),
     clock: monotonicClock,
   })
-  underWay = () => meter.underWay
   const admission = new Admission({
     maxInFlight: settings.maxInFlight,
     maxPerOwner: settings.ownerConcurrency,

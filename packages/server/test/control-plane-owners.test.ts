@@ -1,3 +1,4 @@
+import { promisify } from 'node:util'
 import type { FunctionInfo, InvocationRecord, LogLine, UsageRow } from '@carpool/core'
 import t from 'tap'
 import { problemOf, SANDBOX, startControlPlane } from './support/control-plane.ts'
@@ -95,7 +96,7 @@ t.test('lists, logs, usage and records hold what is of the owner of the token, a
   for (const name of ['a1', 'a2', 'b1', 'd1', 'deleted']) {
     const owner = registry.ownerOf(name) ?? ''
     logs.append(line(name, `of ${name}`))
-    await ledger.write(record({ functionName: name, owner, revision: name }), 0)
+    await promisify(ledger.write.bind(ledger))(record({ functionName: name, owner, revision: name }), 0)
   }
   await acme.delete('/v1/functions/deleted')
   await beta.post('/v1/functions/deleted/revisions', DEPLOY)

@@ -190,7 +190,7 @@ const REST: readonly IsolationCase[] = [
         [],
       )
       for (const other of names) {
-        const [record] = recordsOf(rig.server, other)
+        const [record] = await recordsOf(rig.server, other)
         t.ok(Number(record?.['cpu_us']) <= 150_000, `${other} is billed ${record?.['cpu_us']} µs`)
       }
       return { answers: answer === undefined ? [] : [answer] }

@@ -4,8 +4,13 @@ import type { TestServer } from '../../support/server.ts'
 import type { LedgerRow } from '../../support/ledger.ts'
 import { within } from './within.ts'
 
-/** The records of one function, the oldest first. */
-export function recordsOf(server: TestServer, functionName: string): LedgerRow[] {
+/** The records of one function, the oldest first: of all calls that were answered. */
+export async function recordsOf(server: TestServer, functionName: string): Promise<LedgerRow[]> {
+  await server.recorded()
+  return rowsOf(server, functionName)
+}
+
+function rowsOf(server: TestServer, functionName: string): LedgerRow[] {
   const database = new DatabaseSync(join(server.dataDir, 'ledger.sqlite'), { readOnly: true })
   try {
     return database
@@ -21,6 +26,6 @@ const PATIENCE_MS = 15_000
 
 /** Waits until a function has so many records, but not for ever: a call that was cut off is recorded when its function ends. */
 export async function untilRecorded(server: TestServer, functionName: string, count: number): Promise<LedgerRow[]> {
-  await within(PATIENCE_MS, () => recordsOf(server, functionName).length >= count)
-  return recordsOf(server, functionName)
+  await within(PATIENCE_MS, () => rowsOf(server, functionName).length >= count)
+  return rowsOf(server, functionName)
 }

@@ -42,7 +42,7 @@ export async function startRig(t: Test, { flags = [], upstream: also }: RigOptio
 
 /** The end of a rig: what must be right of all of it. Ends the server. */
 export async function checkRig(t: Test, { server, neighbour, canary }: Rig): Promise<void> {
-  const rows = recordsOf(server, NEIGHBOUR)
+  const rows = await recordsOf(server, NEIGHBOUR)
   t.equal(rows.length, neighbour.calls(), 'each call of the neighbour has a record')
   t.equal(new Set(rows.map(({ id }) => id)).size, rows.length, 'and one only')
   t.strictSame(

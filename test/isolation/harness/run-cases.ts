@@ -105,7 +105,7 @@ async function runRefusal(t: Test, rig: Rig, one: IsolationCase, name: string): 
   }
   t.strictSame(rig.canary.leaksIn(shownText), [], 'nothing of the host is to be seen')
   t.equal((await call(`${rig.server.url}/${name}/`)).status, 404, 'the name stands for nothing')
-  t.strictSame(recordsOf(rig.server, name), [], 'nobody is billed')
+  t.strictSame(await recordsOf(rig.server, name), [], 'nobody is billed')
   await checkHost(t, rig, one.verdict, before)
   await checkProbe(t, one, rig, probe)
   if (FORM.isFull) {

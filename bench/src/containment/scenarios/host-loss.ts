@@ -14,7 +14,7 @@ import { atLeast, atMost, type Verdict } from '../../lib/verdict.ts'
 import { servingHosts } from '../../lib/watch/fleet-sample.ts'
 import { agreementOf, clientEnd, type Agreement } from '../agreement.ts'
 import { killNow, type Kill } from '../kills.ts'
-import { readLedger } from '../ledger.ts'
+import { recordsOf } from '../ledger.ts'
 import { lossFigures, type LossFigures } from '../loss-figures.ts'
 import { deployNeighbour, NEIGHBOUR } from '../neighbour.ts'
 
@@ -52,7 +52,7 @@ export async function measureHostLoss({ isQuick, style }: ScenarioOptions): Prom
   generators.POST.begin(beginMs + 500 / CALLS_PER_SECOND)
   const kills = await killAtRandom(server, beginMs, durationMs, isQuick ? QUICK_KILL_EVERY_MS : KILL_EVERY_MS)
   const results = { GET: await generators.GET.result, POST: await generators.POST.result }
-  const records = readLedger(server.dataDir).filter(({ startedAtMs }) => startedAtMs >= sinceMs)
+  const records = (await recordsOf(server)).filter(({ startedAtMs }) => startedAtMs >= sinceMs)
   const kinds = [lossFigures('GET', results.GET.calls, kills, records), lossFigures('POST', results.POST.calls, kills, records)]
   const calls = kinds.flatMap((kind) => kind.calls)
   const agreement = agreementOf(

@@ -12,7 +12,7 @@ import { atMost, type Verdict } from '../../lib/verdict.ts'
 import { servingHosts } from '../../lib/watch/fleet-sample.ts'
 import { handlerBundle } from '../functions.ts'
 import { harmedHosts, hostCpuMs } from '../harm.ts'
-import { readLedger } from '../ledger.ts'
+import { recordsOf } from '../ledger.ts'
 import {
   BESIDE_COLUMNS,
   deployNeighbour,
@@ -80,7 +80,7 @@ export async function measureRunaways({ isQuick, style }: ScenarioOptions): Prom
 }
 
 async function runRound(server: BenchServer, neighbour: Neighbour, round: number, aloneMs: number): Promise<Round> {
-  const { carpool, dataDir } = server
+  const { carpool } = server
   // Looking costs a little, so it is done all the time.
   const watch = await server.watch(SAMPLE_MS)
   const alone = await runLoad(neighbour.order({ callsPerSecond: NEIGHBOUR_PER_SECOND, durationMs: aloneMs }))
@@ -101,7 +101,7 @@ async function runRound(server: BenchServer, neighbour: Neighbour, round: number
   beside.stop()
   const besideResult = await beside.result
   const ids = new Set(calls.map(({ id }) => id))
-  const records = readLedger(dataDir)
+  const records = await recordsOf(server)
   const cpuMs = records.filter(({ id }) => ids.has(id)).map((record) => record.cpuMs)
   const ofNeighbour = records.filter(({ functionName, startedAtMs }) => functionName === NEIGHBOUR && startedAtMs >= beganMs)
   return {

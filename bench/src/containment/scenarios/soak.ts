@@ -12,7 +12,7 @@ import { agreementOf, type Agreement, type EndCount } from '../agreement.ts'
 import { harmedHosts, hostPids } from '../harm.ts'
 import { levelVerdicts } from '../level-verdicts.ts'
 import { leftHosts, survivors } from '../left-processes.ts'
-import { readLedger } from '../ledger.ts'
+import { recordsOf } from '../ledger.ts'
 import { readLevel, type Level } from '../process-level.ts'
 import { deploySoak, type SoakCalls } from '../soak-traffic.ts'
 
@@ -92,7 +92,7 @@ async function runSoak({ warmUpMs, idleMs, soakMs, stuckEveryMs }: Times): Promi
   progress(`soak: ${milliseconds(returnedMs)} later ${levelText(after)}`)
   const left = await leftHosts(server, 0)
   const samples = await watch.stop()
-  const records = readLedger(server.dataDir).filter(({ startedAtMs }) => startedAtMs >= sinceMs)
+  const records = (await recordsOf(server)).filter(({ startedAtMs }) => startedAtMs >= sinceMs)
   const agreement = agreementOf([...warmUp.all, ...soak.all], records)
   return { before, after, returnedMs, left, harmed: harmedHosts(samples).length, pids: hostPids(samples), soak, agreement }
 }

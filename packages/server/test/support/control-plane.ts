@@ -90,7 +90,7 @@ export async function startControlPlane(
     audit,
     registry,
     meter: new Meter({
-      write: (record, instanceUs, written) => void ledger.write(record, instanceUs).then(() => written()),
+      write: (record, instanceUs, written) => ledger.write(record, instanceUs, written),
       hasRun: () => true,
       clock: monotonicClock,
     }),

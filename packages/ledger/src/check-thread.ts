@@ -1,0 +1,13 @@
+/** A thread that reads the whole file while the server serves. It tells what is wrong; nothing if it is sound. */
+import { parentPort, workerData } from 'node:worker_threads'
+import { checkIntegrity, openForReading } from './database.ts'
+import { unusable } from './failure.ts'
+
+try {
+  const database = openForReading(workerData as string)
+  checkIntegrity(database)
+  database.close()
+} catch (cause) {
+  // oxlint-disable-next-line unicorn/require-post-message-target-origin -- that is for windows
+  parentPort?.postMessage(unusable(cause).message)
+}

@@ -1,0 +1,246 @@
+import type { DatabaseSync, StatementSync } from 'node:sqlite'
+import { transact } from '@carpool/sqlite'
+import { HourlySums } from './hourly-sums.ts'
+import { JournalFile } from './journal-file.ts'
+import {
+  BLOCK_HEAD_BYTES,
+  nameAt,
+  TABLE,
+  type JournalBytes,
+  type JournalPosition,
+  type Name,
+  type RevisionName,
+} from './journal-format.ts'
+import type { RecordWords } from './record-codes.ts'
+import { BACKGROUND, RECORD_BYTES, SLOT } from './slots.ts'
+
+/** Rows of one transaction, or a block more: some ten ms. */
+const TRANSACTION_ROWS = 5000
+
+export interface ImporterOptions {
+  readonly folder: string
+  /** What is not behind this is in a database already, also if in none that is here. */
+  readonly afterSequence: number
+  readonly onProblem: (message: string) => void
+}
+
+/** What the key of some words stands for. */
+interface KnownWords {
+  readonly words: RecordWords
+  readonly add: StatementSync
+}
+
+/** Brings the journal into the database: each record once, by its sequence, and its hourly totals in the same transaction. */
+export class Importer {
+  readonly #database: DatabaseSync
+  readonly #options: ImporterOptions
+  readonly #findRevision: StatementSync
+  readonly #findLatestRevision: StatementSync
+  readonly #addRevision: StatementSync
+  readonly #addBackground: StatementSync
+  readonly #setThrough: StatementSync
+  /** One statement for each combination of words, with the words in it: what is not bound costs nothing. */
+  readonly #addInvocation = new Map<string, StatementSync>()
+  readonly #sums: HourlySums
+  /** The binding copies it, so that one array serves all rows. */
+  readonly #id = new Uint8Array(16)
+  readonly #idQuads = new Uint32Array(this.#id.buffer)
+  #file: JournalFile | undefined
+  /** What the keys in the file stand for. */
+  readonly #revisions = new Map<number, number>()
+  readonly #words = new Map<number, KnownWords>()
+  /** The last record that was read, and the last that is committed. */
+  #sequence: number
+  #through: number
+  #missing: { readonly count: number; readonly first: number; readonly last: number } | undefined
+
+  constructor(database: DatabaseSync, options: ImporterOptions) {
+    this.#database = database
+    this.#options = options
+    this.#findRevision = database.prepare(
+      'SELECT key FROM revisions WHERE function = ? AND revision = ? AND owner = ? AND memory_mb = ?',
+    )
+    this.#findLatestRevision = database.prepare(
+      'SELECT max(key) AS key FROM revisions WHERE function = ? AND revision = ? AND owner = ?',
+    )
+    this.#addRevision = database.prepare('INSERT INTO revisions (function, revision, owner, memory_mb) VALUES (?, ?, ?, ?)')
+    this.#addBackground = database.prepare('INSERT INTO background VALUES (?, ?, ?, ?, ?, ?, ?)')
+    this.#setThrough = database.prepare('UPDATE totals_through SET sequence = ?')
+    this.#sums = new HourlySums(database)
+    const stored = database.prepare('SELECT sequence FROM totals_through').get()?.['sequence']
+    this.#sequence = Math.max(Number(stored), options.afterSequence)
+    this.#through = this.#sequence
+  }
+
+  /** The last record that is in the database. */
+  get through(): number {
+    return this.#through
+  }
+
+  /**
+   * Brings in everything up to there, and deletes the files that are complete.
+   * @param upTo default: everything that there is, and no file is still written
+   * @throws CarpoolError `data-unusable` if another version wrote the journal; else what SQLite or the system says. Then what is committed is
+   * in, and the rest can be tried again.
+   */
+  bringIn(upTo?: JournalPosition): void {
+    try {
+      for (;;) {
+        this.#file ??= this.#openOldest()
+        if (this.#file === undefined || (upTo !== undefined && this.#file.number > upTo.file)) return
+        const isComplete = upTo === undefined || this.#file.number < upTo.file
+        this.#importFile(this.#file, isComplete ? undefined : upTo?.end)
+        if (!isComplete) return
+        this.#file.drop()
+        this.#file = undefined
+      }
+    } catch (cause) {
+      // What was rolled back is read again, from the beginning of its file on, for the names in it may have been rolled back, too.
+      this.#file?.close()
+      this.#file = undefined
+      this.#sequence = this.#through
+      this.#sums.clear()
+      this.#missing = undefined
+      throw cause
+    }
+  }
+
+  #openOldest(): JournalFile | undefined {
+    this.#revisions.clear()
+    this.#words.clear()
+    return JournalFile.openOldest(this.#options.folder)
+  }
+
+  #importFile(file: JournalFile, upTo: number | undefined): void {
+    const { view, origin, stretches } = file.read(upTo)
+    let next = stretches.next()
+    while (next.done !== true) {
+      transact(this.#database, () => {
+        const limit = this.#sequence + TRANSACTION_ROWS
+        for (; next.done !== true && this.#sequence < limit; next = stretches.next()) {
+          const { from, to, isBlock } = next.value
+          if (isBlock) this.#importBlock(view, from + BLOCK_HEAD_BYTES, to, (at, end) => file.markDamaged(origin + at, end - at))
+          else file.markDamaged(origin + from, to - from)
+        }
+        this.#sums.store()
+        this.#setThrough.run(this.#sequence)
+      })
+      this.#through = this.#sequence
+      this.#tellDamage(file)
+    }
+  }
+
+  #tellDamage(file: JournalFile): void {
+    const damage = file.takeDamage()
+    if (damage !== undefined) this.#options.onProblem(damage)
+    if (this.#missing === undefined) return
+    const { count, first, last } = this.#missing
+    this.#missing = undefined
+    this.#options.onProblem(
+      `Missing in the journal of the ledger: ${count} records, of those with the sequences ${first} to ${last}.`,
+    )
+  }
+
+  #importBlock(view: JournalBytes, from: number, end: number, onDamage: (at: number, end: number) => void): void {
+    for (let at = from; at < end; ) {
+      const name = nameAt(view, at, end)
+      let itemEnd = at + (name?.itemBytes ?? RECORD_BYTES)
+      if (itemEnd > end) itemEnd = end
+      const isUnderstood = name === undefined ? itemEnd - at === RECORD_BYTES && this.#importRecord(view, at) : this.#learn(name)
+      if (!isUnderstood) onDamage(at, itemEnd)
+      at = itemEnd
+    }
+  }
+
+  #learn({ table, key, text }: Name): boolean {
+    const value = parsed(text)
+    if (table === TABLE.revisions && Array.isArray(value))
+      this.#revisions.set(key, this.#revisionOf(value as unknown as RevisionName))
+    else if (table === TABLE.words && value !== null) this.#words.set(key, this.#knownWords(value as RecordWords))
+    else return false
+    return true
+  }
+
+  #revisionOf([functionName, revision, owner, memoryMb]: RevisionName): number {
+    const names = [functionName, revision, owner] as const
+    const found = memoryMb === null ? this.#findLatestRevision.get(...names) : this.#findRevision.get(...names, memoryMb)
+    if (typeof found?.['key'] === 'number') return found['key']
+    return Number(this.#addRevision.run(...names, memoryMb ?? 0).lastInsertRowid)
+  }
+
+  #knownWords(words: RecordWords): KnownWords {
+    const texts = [words.trigger, words.start, words.outcome, words.error].map((word) =>
+      word === null ? 'NULL' : `'${word.replaceAll("'", "''")}'`,
+    )
+    const literals = texts.join(', ')
+    const add =
+      this.#addInvocation.get(literals) ??
+      this.#database.prepare(`INSERT INTO invocations VALUES (?, ?, ?, ?, ${literals}, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`)
+    this.#addInvocation.set(literals, add)
+    return { words, add }
+  }
+
+  /** Gives false if it is no record, or one whose names are lost. */
+  #importRecord({ slots, quads }: JournalBytes, at: number): boolean {
+    const base = at / 8
+    const figure = (place: number): number => slots[base + place] ?? 0
+    const sequence = figure(SLOT.sequence)
+    if (sequence <= this.#sequence) return true
+    const revision = this.#revisions.get(figure(SLOT.revisionKey))
+    const isBackground = figure(SLOT.words) === BACKGROUND
+    const known = isBackground ? undefined : this.#words.get(figure(SLOT.words))
+    // Also if the sequence is no number.
+    if (!(sequence > this.#sequence) || revision === undefined || (known === undefined && !isBackground)) return false
+    if (this.#sequence > 0 && sequence > this.#sequence + 1) {
+      const first = this.#sequence + 1
+      const count = sequence - first
+      const { count: counted = 0, first: firstOfAll = first } = this.#missing ?? {}
+      this.#missing = { count: counted + count, first: firstOfAll, last: sequence - 1 }
+    }
+    this.#sequence = sequence
+    this.#sums.add(slots, base, revision, known?.words)
+    if (known === undefined) {
+      this.#addBackground.run(
+        sequence,
+        revision,
+        figure(SLOT.startedAtMs),
+        figure(SLOT.host),
+        figure(SLOT.cpuUs),
+        figure(SLOT.egressBytesIn),
+        figure(SLOT.egressBytesOut),
+      )
+      return true
+    }
+    const idBase = (base + SLOT.id) * 2
+    for (let quad = 0; quad < 4; quad += 1) this.#idQuads[quad] = quads[idBase + quad] ?? 0
+    known.add.run(
+      sequence,
+      this.#id,
+      revision,
+      figure(SLOT.startedAtMs),
+      figure(SLOT.status),
+      figure(SLOT.host),
+      figure(SLOT.attempts),
+      figure(SLOT.queueUs),
+      figure(SLOT.initUs),
+      figure(SLOT.wallUs),
+      figure(SLOT.cpuUs),
+      figure(SLOT.initCpuUs),
+      figure(SLOT.instanceUs),
+      figure(SLOT.memoryPeakKb),
+      figure(SLOT.bytesIn),
+      figure(SLOT.bytesOut),
+      figure(SLOT.egressBytesIn),
+      figure(SLOT.egressBytesOut),
+    )
+    return true
+  }
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return null
+  }
+}
