@@ -74,8 +74,7 @@ function increment(counts: Map<string, number>, key: string): void {
   counts.set(key, (counts.get(key) ?? 0) + 1)
 }
 
+/** A count of 0 stays: a Map whose keys come and go costs more than the few that it has. */
 function decrement(counts: Map<string, number>, key: string): void {
-  const left = (counts.get(key) ?? 1) - 1
-  if (left === 0) counts.delete(key)
-  else counts.set(key, left)
+  counts.set(key, (counts.get(key) ?? 1) - 1)
 }

@@ -1,4 +1,4 @@
-import { CarpoolError, NO_USAGE, type Call, type InvocationResult, type InvocationUsage } from '@carpool/core'
+import { CarpoolError, NO_USAGE, NumberedTable, type Call, type InvocationResult, type InvocationUsage } from '@carpool/core'
 import type { StartResult } from '@carpool/wire'
 
 const LOST_START: StartResult = {
@@ -16,7 +16,7 @@ interface Waiting<Reply> {
 
 /** What a server waits for from one host process. When the host is lost, everything that waits is answered at once. */
 export class PendingReplies {
-  readonly #calls = new Map<number, Call>()
+  readonly #calls = new NumberedTable<Call>()
   readonly #starts = new Map<string, Array<Waiting<StartResult>>>()
   readonly #compiles = new Map<string, Waiting<Uint8Array | undefined>>()
   readonly #ready = Promise.withResolvers<void>()
@@ -89,10 +89,8 @@ export class PendingReplies {
 
   /** An answer to a number that does not wait (any more) is dropped: the host runs user code and may say anything. */
   answer(invocation: number, result: InvocationResult): void {
-    const call = this.#calls.get(invocation)
-    if (call === undefined) return
-    this.#calls.delete(invocation)
-    this.#end(call, result)
+    const call = this.#calls.delete(invocation)
+    if (call !== undefined) this.#end(call, result)
   }
 
   /** An invocation waits for something, so another may run. */

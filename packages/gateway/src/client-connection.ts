@@ -15,7 +15,7 @@ export class ClientConnection {
   /** Why the rest of the newest request cannot be read. */
   broken: CarpoolError | undefined
   /** The calls whose answers are still to come, the first that came first. */
-  readonly #waiting = new Set<HttpCall>()
+  readonly #waiting: HttpCall[] = []
   #newest: ServerResponse | undefined
   #isOver = false
 
@@ -44,7 +44,7 @@ export class ClientConnection {
 
   /** The first response that has not been begun; with the pipelined ones behind it, it waits for its invocation. */
   get nextResponse(): ServerResponse | undefined {
-    return this.#waiting.values().next().value?.response
+    return this.#waiting[0]?.response
   }
 
   /** Takes no request after those that have come. */
@@ -78,17 +78,18 @@ export class ClientConnection {
    */
   waits(call: HttpCall): number {
     if (this.socket.destroyed) call.cancel()
-    return this.#waiting.add(call).size
+    return this.#waiting.push(call)
   }
 
   /** The answer is on its way: nobody waits for the call any more. */
   answered(call: HttpCall): void {
-    this.#waiting.delete(call)
+    const index = this.#waiting.indexOf(call)
+    if (index >= 0) this.#waiting.splice(index, 1)
   }
 
   /** The connection is closed. */
   closed(): void {
     this.#isOver = true
-    for (const call of this.#waiting) call.cancel()
+    for (const call of [...this.#waiting]) call.cancel()
   }
 }
