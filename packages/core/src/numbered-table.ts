@@ -57,7 +57,7 @@ export class NumberedTable<T> {
     this.#size = 0
   }
 
-  *values(): IterableIterator<T> {
+  *values(): Generator<T, void> {
     for (const { entries } of this.#pages.values()) for (const entry of entries) if (entry !== undefined) yield entry
   }
 }
