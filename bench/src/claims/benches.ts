@@ -87,8 +87,8 @@ export const BENCHES: Readonly<Record<BenchName, Bench>> = {
   http: {
     script: 'bench/src/http/main.ts',
     quickArgs: ['--rounds', '1', '--seconds', '1', '--warm-up', '1'],
-    minutes: 2,
-    quickMinutes: 0.3,
+    minutes: 3,
+    quickMinutes: 0.4,
     needs: QUIET,
   },
   isolation: {

@@ -1,6 +1,7 @@
-import { cpuSeconds, megabytes } from '../lib/quantities.ts'
+import { cpuSeconds, megabytes, times } from '../lib/quantities.ts'
 import { median } from '../lib/statistics.ts'
 import type { Column } from '../lib/table.ts'
+import { USUAL_CONNECTIONS, type ConnectionsResult } from './checks.ts'
 import { ratesOf, type Run } from './rounds.ts'
 import { SERVER_NAMES, type ServerName } from './servers.ts'
 
@@ -10,12 +11,13 @@ interface RateRow {
   readonly runs: readonly Run[]
 }
 
+/** Of the servers that were loaded. */
 export function rateRows(runs: readonly Run[]): RateRow[] {
   return SERVER_NAMES.map((server) => ({
     server,
     rates: ratesOf(runs, server),
     runs: runs.filter((run) => run.server === server),
-  }))
+  })).filter(({ rates }) => rates.length > 0)
 }
 
 export function rateColumns(rounds: number): ReadonlyArray<Column<RateRow>> {
@@ -34,6 +36,19 @@ export function rateColumns(rounds: number): ReadonlyArray<Column<RateRow>> {
   ]
 }
 
+/** One column for each server that Carpool is compared with, and one for Carpool itself. */
+export function ratioColumns(results: readonly ConnectionsResult[]): ReadonlyArray<Column<ConnectionsResult>> {
+  const ratio = (value: number | undefined): string => (value === undefined ? '' : times(value))
+  const others = SERVER_NAMES.filter((name) => results.some(({ ratios }) => ratios[name] !== undefined))
+  return [
+    { title: 'connections', text: ({ connections }) => String(connections) },
+    ...others.map((name) => ({ title: name, text: ({ ratios }: ConnectionsResult) => ratio(ratios[name]) })),
+    ...(results.some(({ ownRatio }) => ownRatio !== undefined)
+      ? [{ title: `itself over ${USUAL_CONNECTIONS}`, text: ({ ownRatio }: ConnectionsResult) => ratio(ownRatio) }]
+      : []),
+  ]
+}
+
 interface ProcessRow {
   readonly server: ServerName
   readonly program: string
@@ -45,7 +60,7 @@ interface ProcessRow {
 /** Each process of each server; those that took no CPU are left out. */
 export function processRows(runs: readonly Run[]): ProcessRow[] {
   return rateRows(runs).flatMap(({ server, runs }) => {
-    const requests = runs.reduce((total, { requestsPerSecond, durationMs }) => total + (requestsPerSecond * durationMs) / 1000, 0)
+    const requests = runs.reduce((total, { requests }) => total + requests, 0)
     const byPid = Map.groupBy(
       runs.flatMap(({ usage }) => usage.processes),
       ({ pid }) => pid,

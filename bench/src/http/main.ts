@@ -1,81 +1,98 @@
-/** A hello function at 64 connections: Carpool against Fastify without isolation and against workerd, in interleaved rounds. */
+/** Throughput of small functions over HTTP: Carpool against other servers, in interleaved rounds. */
+import { resolve } from 'node:path'
 import { benchArguments } from '../lib/arguments.ts'
-import { Caller } from '../lib/caller.ts'
 import { runClosedLoop } from '../lib/closed-loop.ts'
-import { readEnvironment } from '../lib/environment.ts'
+import { commitOf, readEnvironment } from '../lib/environment.ts'
 import { progress, publish } from '../lib/report.ts'
 import { renderTable } from '../lib/table.ts'
-import { times } from '../lib/quantities.ts'
-import { atLeast } from '../lib/verdict.ts'
-import { processColumns, processRows, rateColumns, rateRows } from './columns.ts'
-import { pairedRatio, runRound, type Run } from './rounds.ts'
-import { SERVER_NAMES, startHelloServer, type HelloServer } from './servers.ts'
+import { checkRatios, resultsByConnections } from './checks.ts'
+import { processColumns, processRows, rateColumns, rateRows, ratioColumns } from './columns.ts'
+import { requestOf, runRound, type Run } from './rounds.ts'
+import { serversFor, startServer, type BenchedServer } from './servers.ts'
+import { WORKLOAD, WORKLOADS, type WorkloadName } from './workloads.ts'
 
-const FASTIFY_RATIO_AIM = 0.6
-const WORKERD_RATIO_AIM = 2
 /** A generator that takes more than this of its core sets the pace itself. */
 const GENERATOR_LIMIT = 0.95
 
 const options = benchArguments('npm run bench:http -- [options]', {
+  'workload': { help: WORKLOADS.join(', '), default: 'hello' },
+  'connections': { help: 'requests at the same time; several between commas', default: '64' },
   'rounds': { help: 'how often each server is loaded', default: '5' },
   'seconds': { help: 'how long each time', default: '5' },
   'warm-up': { help: 'seconds of load before the first round, for each server', default: '3' },
-  'connections': { help: 'requests at the same time', default: '64' },
+  'checkout': { help: 'root folder of another checkout, with its dependencies, whose Carpool is loaded too', default: '' },
 })
+const workloadName = workloadOf(options.text('workload'))
+const workload = WORKLOAD[workloadName]
+const connectionCounts = options.wholes('connections')
 const roundCount = options.whole('rounds', 1)
-const connections = options.whole('connections', 1)
-const shape = { connections, durationMs: options.whole('seconds', 1) * 1000 }
+const durationMs = options.whole('seconds', 1) * 1000
 const warmUpMs = options.whole('warm-up', 1) * 1000
+const checkout = options.text('checkout') === '' ? undefined : resolve(options.text('checkout'))
 const environment = readEnvironment()
 
 await using stack = new AsyncDisposableStack()
-const servers: HelloServer[] = []
-for (const name of SERVER_NAMES) servers.push(stack.use(await startHelloServer(name)))
-await checkAnswers(servers)
+const servers: BenchedServer[] = []
+for (const name of serversFor({ workload: workloadName, checkout })) {
+  servers.push(stack.use(await startServer(name, { workload: workloadName, checkout })))
+}
+for (const server of servers) await checkAnswer(server)
 for (const { name, url } of servers) {
   progress(`warming up ${name}`)
-  await runClosedLoop({ url, connections, durationMs: warmUpMs })
+  await runClosedLoop({ url, ...requestOf(workload), connections: connectionCounts[0] ?? 1, durationMs: warmUpMs })
 }
 const runs: Run[] = []
 for (let round = 0; round < roundCount; round++) {
-  const added = await runRound(servers, round, shape)
-  for (const { server, requestsPerSecond } of added)
-    progress(`round ${round + 1}: ${server} ${Math.round(requestsPerSecond)} req/s`)
-  runs.push(...added)
+  for (const connections of connectionCounts) {
+    const added = await runRound(servers, round, { workload, connections, durationMs })
+    for (const { server, requestsPerSecond } of added) {
+      progress(`round ${round + 1}, ${connections} at a time: ${server} ${Math.round(requestsPerSecond)} req/s`)
+    }
+    runs.push(...added)
+  }
 }
 
 const style = options.markdown ? 'markdown' : 'plain'
-const ratios = { fastify: pairedRatio(runs, 'carpool', 'fastify'), workerd: pairedRatio(runs, 'carpool', 'workerd') }
+const results = resultsByConnections(runs)
+const [first, ...others] = results
 publish(
   {
-    bench: 'http',
-    title: `Hello over HTTP at ${connections} connections: ${roundCount} rounds of ${shape.durationMs / 1000} s each`,
+    bench: workloadName === 'hello' ? 'http' : `http-${workloadName}`,
+    title: `${workloadName} over HTTP, ${connectionCounts.join(', ')} at a time: ${roundCount} rounds of ${durationMs / 1000} s each`,
     environment,
     blocks: [
-      `Requests per second, round by round\n${renderTable(rateColumns(roundCount), rateRows(runs), style)}`,
+      ...results.map(
+        ({ connections, runs }) =>
+          `Requests per second over ${connections} connections, round by round\n${renderTable(rateColumns(roundCount), rateRows(runs), style)}`,
+      ),
+      `Carpool's rate against the others', medians of the ratios within the rounds\n${renderTable(ratioColumns(results), results, style)}`,
       `CPU and memory of each process, over all rounds\n${renderTable(processColumns, processRows(runs), style)}`,
       ...generatorWarning(),
+      ...(checkout === undefined ? [] : [`carpool-before is commit ${commitOf(checkout)}.`]),
     ],
-    verdicts: [
-      atLeast('aim', 'Carpool against Fastify, median of the ratios within the rounds', ratios.fastify, FASTIFY_RATIO_AIM, times),
-      atLeast('aim', 'Carpool against workerd, median of the ratios within the rounds', ratios.workerd, WORKERD_RATIO_AIM, times),
-    ],
-    results: { connections, ratios, runs },
+    verdicts: checkRatios(results, workloadName),
+    // What was measured over the usual connections stands where it has always been.
+    results: { workload: workloadName, ...first, otherConnections: others },
   },
   options,
 )
 
+function workloadOf(text: string): WorkloadName {
+  const found = WORKLOADS.find((name) => name === text)
+  if (found !== undefined) return found
+  progress(`--workload knows ${WORKLOADS.join(', ')}, not ${JSON.stringify(text)}.`)
+  process.exit(2)
+}
+
 /** @throws Error if a server does not answer with what it is measured for */
-async function checkAnswers(of: readonly HelloServer[]): Promise<void> {
-  using caller = new Caller()
-  for (const { name, url } of of) {
-    const { status, body, error } = await caller.call(url)
-    if (status !== 200 || body !== 'hello') throw new Error(`${name} answered ${error ?? status}: ${body}`)
-  }
+async function checkAnswer({ name, url }: BenchedServer): Promise<void> {
+  const response = await fetch(url, requestOf(workload))
+  const body = await response.text()
+  if (response.status !== 200 || body !== workload.answer) throw new Error(`${name} answered ${response.status}: ${body}`)
 }
 
 function generatorWarning(): string[] {
-  const limited = SERVER_NAMES.filter((name) => runs.some((run) => run.server === name && run.generatorCores > GENERATOR_LIMIT))
+  const limited = [...new Set(runs.filter(({ generatorCores }) => generatorCores > GENERATOR_LIMIT).map(({ server }) => server))]
   if (limited.length === 0) return []
   return [
     `The load generator had no CPU left with ${limited.join(', ')}: that is more than ${limited.length === 1 ? 'it' : 'they'} showed.`,

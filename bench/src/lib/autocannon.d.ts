@@ -5,6 +5,9 @@
 declare module 'autocannon' {
   interface Options {
     readonly url: string
+    readonly method?: 'GET' | 'POST'
+    readonly headers?: Readonly<Record<string, string>>
+    readonly body?: string
     readonly connections: number
     /** Seconds. */
     readonly duration: number

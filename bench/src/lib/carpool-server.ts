@@ -26,6 +26,8 @@ export interface CarpoolOptions {
   readonly flags?: readonly string[]
   /** Root folder of the checkout whose server is started. Default: this one. */
   readonly checkout?: string
+  /** Flags of Node.js for the server's process. */
+  readonly nodeFlags?: readonly string[]
 }
 
 /** A Carpool server with its host processes, started and used through the command. */
@@ -60,6 +62,7 @@ export async function startCarpool({
   dataDir,
   flags = [],
   checkout = REPOSITORY_FOLDER,
+  nodeFlags = [],
 }: CarpoolOptions): Promise<CarpoolServer> {
   // A setting or a server of the user's must not slip into a measurement, nor ours become the one that their commands find.
   const env: NodeJS.ProcessEnv = Object.fromEntries(Object.entries(process.env).filter(([key]) => !key.startsWith('CARPOOL_')))
@@ -68,7 +71,7 @@ export async function startCarpool({
   const args = ['serve', '--port', '0', '--admin-port', '0', '--data', dataDir, '--log-level', 'warn', '--json', ...flags]
   const child = await startChildServer({
     command: process.execPath,
-    args: [cli, ...args],
+    args: [...nodeFlags, cli, ...args],
     env,
     parseReady: (line) => {
       const { url, adminUrl } = parseJsonLine<{ url: string; adminUrl: string }>(line) ?? {}

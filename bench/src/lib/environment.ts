@@ -20,13 +20,13 @@ export interface Environment {
   readonly loadAverage: readonly number[]
 }
 
-const PACKAGES = ['isolated-vm', 'fastify', 'workerd', 'autocannon']
+const PACKAGES = ['isolated-vm', 'fastify', 'workerd', '@google-cloud/functions-framework', 'autocannon']
 
 /** Call it before anything is measured, or the load average is our own. */
 export function readEnvironment(): Environment {
   return {
     date: new Date().toISOString(),
-    commit: commit(),
+    commit: commitOf(REPOSITORY),
     cpu: cpus()[0]?.model.trim() || 'unknown',
     cores: availableParallelism(),
     memoryBytes: totalmem(),
@@ -62,10 +62,11 @@ function versionOf(name: string): string {
   return 'not installed'
 }
 
-function commit(): string {
+/** The commit of a checkout, and whether it has changes. @param folder anywhere in it */
+export function commitOf(folder: string | URL): string {
   try {
     const git = (...args: string[]): string =>
-      execFileSync('git', args, { cwd: REPOSITORY, encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] }).trim()
+      execFileSync('git', args, { cwd: folder, encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] }).trim()
     return (
       git('rev-parse', '--short', 'HEAD') + (git('status', '--porcelain', '--untracked-files=no') === '' ? '' : ' with changes')
     )

@@ -5,7 +5,7 @@ import type { CarpoolServer } from '../lib/carpool-server.ts'
 import { OpenLoop } from '../lib/open-loop.ts'
 import { WORK_FILE, workUrl, type WorkShape } from './work.ts'
 
-const HELLO_FILE = fileURLToPath(new URL('../http/hello/hello.js', import.meta.url))
+const HELLO_FILE = fileURLToPath(new URL('../http/functions/hello.js', import.meta.url))
 const JSON_FILE = fileURLToPath(new URL('json.js', import.meta.url))
 const LINGERING_FILE = fileURLToPath(new URL('lingering.js', import.meta.url))
 

@@ -11,7 +11,7 @@ import { temporaryFolder } from '../lib/temporary-folder.ts'
 import type { TreeUsage } from '../lib/tree-account.ts'
 import { installEarlierVersion } from './earlier-version.ts'
 
-const HELLO_FILE = fileURLToPath(new URL('../http/hello/hello.js', import.meta.url))
+const HELLO_FILE = fileURLToPath(new URL('../http/functions/hello.js', import.meta.url))
 const CONNECTIONS = 64
 const WARM_UP_MS = 4000
 

@@ -6,7 +6,7 @@ import { repositoryPath } from '../lib/repository.ts'
 
 /** The example that calculates: its query says how much. */
 export const CALC_FOLDER = repositoryPath('examples/calc')
-export const HELLO_FILE = fileURLToPath(new URL('../http/hello/hello.js', import.meta.url))
+export const HELLO_FILE = fileURLToPath(new URL('../http/functions/hello.js', import.meta.url))
 export const SLEEPER_FILE = fileURLToPath(new URL('functions/sleeper.js', import.meta.url))
 export const CALLER_FILE = fileURLToPath(new URL('functions/caller.js', import.meta.url))
 
