@@ -1,7 +1,7 @@
 import type { AuditPage } from '@carpool/core'
 import type { FastifyInstance } from 'fastify'
 import { Type } from 'typebox'
-import type { ControlPlaneOptions } from './control-plane.ts'
+import type { ControlPlaneOptions } from './control-plane-options.ts'
 import { addOperation, type Operation } from './operation.ts'
 import { readQuery, wholeNumber } from './query-string.ts'
 import { AUDIT_PAGE } from './response-schemas.ts'

@@ -1,5 +1,5 @@
 import type { FunctionInfo, Revision } from '@carpool/core'
-import type { ControlPlaneOptions } from './control-plane.ts'
+import type { ControlPlaneOptions } from './control-plane-options.ts'
 
 type Parts = Pick<ControlPlaneOptions, 'registry' | 'meter' | 'dataUrl' | 'isQuarantined'>
 

@@ -1,6 +1,6 @@
 import { checkFunctionName, type DeployRequest, type DisableRequest } from '@carpool/core'
 import type { FastifyInstance } from 'fastify'
-import type { ControlPlaneOptions } from './control-plane.ts'
+import type { ControlPlaneOptions } from './control-plane-options.ts'
 import { functionInfo } from './function-info.ts'
 import { addOperation, type Operation } from './operation.ts'
 import { actingOwner, ownerFilter, requireFunction } from './ownership.ts'

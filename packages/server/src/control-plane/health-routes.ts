@@ -12,7 +12,7 @@ import {
 import { publicSandboxInfo } from '@carpool/sandbox'
 import type { FastifyInstance } from 'fastify'
 import { refuseWebPages } from './check-origin.ts'
-import type { ControlPlaneOptions } from './control-plane.ts'
+import type { ControlPlaneOptions } from './control-plane-options.ts'
 import { addOperation, type Operation } from './operation.ts'
 import { HEALTH, READINESS, SERVER_INFO, STATUS } from './response-schemas.ts'
 

@@ -11,7 +11,7 @@ import {
 import { checkRequest, isReserved, namedByConnection } from '@carpool/gateway'
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import type { IncomingMessage } from 'node:http'
-import type { ControlPlaneOptions } from './control-plane.ts'
+import type { ControlPlaneOptions } from './control-plane-options.ts'
 import { addOperation, type Operation } from './operation.ts'
 import { requireFunction } from './ownership.ts'
 import { INVOKE_BODY } from './request-schemas.ts'

@@ -1,7 +1,7 @@
 import { isTokenId } from '@carpool/access'
 import { CarpoolError, type TokenRequest } from '@carpool/core'
 import type { FastifyInstance } from 'fastify'
-import type { ControlPlaneOptions } from './control-plane.ts'
+import type { ControlPlaneOptions } from './control-plane-options.ts'
 import { addOperation, type Operation } from './operation.ts'
 import { TOKEN_BODY } from './request-schemas.ts'
 import { CREATED_TOKEN, TOKEN_LIST } from './response-schemas.ts'

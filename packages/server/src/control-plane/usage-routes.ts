@@ -1,7 +1,7 @@
 import { USAGE_GROUPS, type InvocationQuery, type UsageQuery } from '@carpool/core'
 import type { FastifyInstance } from 'fastify'
 import { Type } from 'typebox'
-import type { ControlPlaneOptions } from './control-plane.ts'
+import type { ControlPlaneOptions } from './control-plane-options.ts'
 import { addOperation, type Operation } from './operation.ts'
 import { ownerFilter } from './ownership.ts'
 import { oneOf, readQuery, wholeNumber } from './query-string.ts'

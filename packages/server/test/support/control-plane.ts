@@ -20,7 +20,8 @@ import { Meter } from '@carpool/metering'
 import { ServerMetrics } from '@carpool/metrics'
 import { openRegistry } from '@carpool/registry'
 import type { Test } from 'tap'
-import { createControlPlane, type ControlPlaneOptions } from '../../src/control-plane/control-plane.ts'
+import type { ControlPlaneOptions } from '../../src/control-plane/control-plane-options.ts'
+import { createControlPlane } from '../../src/control-plane/control-plane.ts'
 
 export const TOKEN = 'a-token'
 const MAX_BYTES = 100_000
