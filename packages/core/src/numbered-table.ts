@@ -29,7 +29,7 @@ export class NumberedTable<T> {
     const index = Math.floor(number / PAGE_LENGTH)
     let page = this.#pages.get(index)
     if (page === undefined) {
-      page = { entries: new Array<T | undefined>(PAGE_LENGTH).fill(undefined), used: 0 }
+      page = { entries: Array.from<T | undefined>({ length: PAGE_LENGTH }), used: 0 }
       this.#pages.set(index, page)
       if (index !== this.#newest && this.#pages.get(this.#newest)?.used === 0) this.#pages.delete(this.#newest)
       this.#newest = index

@@ -90,6 +90,6 @@ export class ClientConnection {
   /** The connection is closed. */
   closed(): void {
     this.#isOver = true
-    for (const call of [...this.#waiting]) call.cancel()
+    for (const call of this.#waiting.splice(0)) call.cancel()
   }
 }
