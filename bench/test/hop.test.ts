@@ -5,6 +5,7 @@ import t from 'tap'
 import { attribute } from '../src/hop/attribution.ts'
 import { costColumns, costRows, threadColumns, threadRows } from '../src/hop/columns.ts'
 import { budgetSums, costsOf } from '../src/hop/costs.ts'
+import { giveOwnCore, listedCores } from '../src/hop/own-core.ts'
 import type { CallFrame, CpuProfile, TakenProfile } from '../src/hop/profile-types.ts'
 import { bundledFiles, SourceFiles } from '../src/hop/source-files.ts'
 import { roleOf, STAGES } from '../src/hop/stages.ts'
@@ -218,6 +219,26 @@ t.test('threads of a process are read from the system', { skip: process.platform
   const main = readThreads(process.pid).find(({ isMain }) => isMain)
   t.ok(main !== undefined && main.cpuSeconds > 0 && main.voluntarySwitches + main.involuntarySwitches > 0)
   t.strictSame(readThreads(2 ** 22 + 1), [], 'no such process')
+})
+
+t.test('a thread gets a core that the others leave', { skip: process.platform !== 'linux' }, async (t) => {
+  t.strictSame(listedCores('0-2,5'), [0, 1, 2, 5])
+  t.strictSame(listedCores(''), [])
+  await using child = await startChildServer({
+    command: process.execPath,
+    args: ['-e', 'console.log("ready"); setInterval(() => {}, 1000)'],
+    parseReady: (line) => line,
+  })
+  const coresOf = (thread: string): number[] =>
+    listedCores(/^Cpus_allowed_list:\s*(\S+)$/m.exec(readFileSync(`/proc/${child.pid}/${thread}/status`, 'utf8'))?.[1] ?? '')
+  const helper = readThreads(child.pid).find(({ isMain }) => !isMain)
+  const before = coresOf('.')
+  const given = giveOwnCore(child.pid, [child.pid])
+  if (given === undefined) return t.pass('one core, or no taskset')
+  t.equal(coresOf('.').length, 1)
+  t.notOk(coresOf(`task/${helper?.id}`).includes(coresOf('.')[0] ?? -1), 'its other threads are elsewhere')
+  given[Symbol.dispose]()
+  t.strictSame(coresOf('.'), before)
 })
 
 t.test('a server and its host profile themselves when they are told to', async (t) => {

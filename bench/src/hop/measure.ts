@@ -1,10 +1,12 @@
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { startCarpool, type CarpoolServer } from '../lib/carpool-server.ts'
 import { runClosedLoop } from '../lib/closed-loop.ts'
+import { progress } from '../lib/report.ts'
 import { temporaryFolder } from '../lib/temporary-folder.ts'
+import { giveOwnCore } from './own-core.ts'
 import type { TakenProfile } from './profile-types.ts'
 import type { ProcessName } from './stages.ts'
 import { figuresBetween, readBoth, type ThreadFigures } from './totals.ts'
@@ -50,7 +52,10 @@ export async function startHopServer(checkout: string, warmUp: LoadShape): Promi
   }
 }
 
-/** Profiles the main threads of a server and its host under load, with the sandbox off: the host needs one more descriptor, and the inspector. */
+/**
+ * Profiles the main thread of a server under load, and then that of its host, each with a core to itself. The sandbox is off: the host needs one more
+ * descriptor, and the inspector.
+ */
 export async function takeProfiles(
   checkout: string,
   warmUp: LoadShape,
@@ -60,25 +65,38 @@ export async function takeProfiles(
   const { path: folder } = stack.use(await temporaryFolder())
   const agent = new URL('profile-server.mjs', import.meta.url)
   agent.searchParams.set('folder', folder)
-  const options = {
-    dataDir: join(folder, 'data'),
-    checkout,
-    flags: [...FLAGS, '--sandbox', 'off'],
-    nodeFlags: [`--import=${agent.href}`],
-  }
-  const server = stack.use(await startCarpool(options))
+  const server = stack.use(
+    await startCarpool({
+      dataDir: join(folder, 'data'),
+      checkout,
+      flags: [...FLAGS, '--sandbox', 'off'],
+      nodeFlags: [`--import=${agent.href}`],
+    }),
+  )
   const { url } = await server.deploy(HELLO_FILE, 'hello')
   await runClosedLoop({ url, ...warmUp })
-  process.kill(server.pid, 'SIGUSR2')
-  await untilThere(join(folder, 'started.json'))
-  await runClosedLoop({ url, ...shape })
-  process.kill(server.pid, 'SIGUSR2')
-  const file = join(folder, 'profiles.json')
-  await untilThere(file)
-  const taken = JSON.parse(readFileSync(file, 'utf8')) as { server: TakenProfile; hosts: TakenProfile[] }
-  const [host, ...others] = taken.hosts
-  if (host === undefined || others.length > 0) throw new Error(`${taken.hosts.length} hosts were profiled, not one.`)
-  return { server: taken.server, host }
+  const pids = { server: server.pid, host: await hostPid(server) }
+  const profileOne = async (name: ProcessName): Promise<TakenAll> => {
+    process.kill(server.pid, 'SIGUSR2')
+    await taken(join(folder, 'started.json'))
+    // From here on there is the thread that takes the samples.
+    using ownCore = giveOwnCore(pids[name], Object.values(pids))
+    if (ownCore === undefined) progress('  without a core to itself')
+    await runClosedLoop({ url, ...shape })
+    process.kill(server.pid, 'SIGUSR2')
+    return (await taken(join(folder, 'profiles.json'))) as TakenAll
+  }
+  const ofServer = await profileOne('server')
+  const { hosts } = await profileOne('host')
+  const [host, ...others] = hosts
+  if (host === undefined || others.length > 0) throw new Error(`${hosts.length} hosts were profiled, not one.`)
+  return { server: ofServer.server, host }
+}
+
+/** What the server leaves in its folder. */
+interface TakenAll {
+  readonly server: TakenProfile
+  readonly hosts: readonly TakenProfile[]
 }
 
 /** @throws Error if there is not exactly one host */
@@ -88,10 +106,14 @@ async function hostPid(server: CarpoolServer): Promise<number> {
   return host.pid
 }
 
-async function untilThere(file: string): Promise<void> {
+/** Waits for a file, and takes it away. */
+async function taken(file: string): Promise<unknown> {
   const deadlineMs = performance.now() + PROFILE_TIMEOUT_MS
   while (!existsSync(file)) {
     if (performance.now() > deadlineMs) throw new Error('The server does not tell of its profile.')
     await delay(LOOK_MS)
   }
+  const content: unknown = JSON.parse(readFileSync(file, 'utf8'))
+  rmSync(file)
+  return content
 }
