@@ -1,6 +1,6 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import { execUs } from '@carpool/core'
-import type { RecordWords } from './record-codes.ts'
+import type { RecordWords } from './journal-format.ts'
 import { SLOT } from './slots.ts'
 
 export const HOUR_MS = 3_600_000
@@ -67,7 +67,8 @@ export class HourlySums {
       return
     }
     increase(sums, AT.bytes_in, figure(slots, base + SLOT.bytesIn))
-    if (words.outcome === 'refused') {
+    const [, start, outcome] = words
+    if (outcome === 'refused') {
       increase(sums, AT.refused, 1)
       return
     }
@@ -76,8 +77,8 @@ export class HourlySums {
     const initUs = figure(slots, base + SLOT.initUs)
     const exec = execUs({ wallUs, queueUs, initUs })
     increase(sums, AT.invocations, 1)
-    if (words.outcome !== 'ok') increase(sums, AT.failures, 1)
-    if (words.start !== 'warm') increase(sums, AT.cold_starts, 1)
+    if (outcome !== 'ok') increase(sums, AT.failures, 1)
+    if (start !== 'warm') increase(sums, AT.cold_starts, 1)
     increase(sums, AT.cpu_us, figure(slots, base + SLOT.cpuUs))
     increase(sums, AT.init_cpu_us, figure(slots, base + SLOT.initCpuUs))
     increase(sums, AT.wall_us, wallUs)

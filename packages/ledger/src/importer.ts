@@ -9,12 +9,12 @@ import {
   type JournalBytes,
   type JournalPosition,
   type Name,
+  type RecordWords,
   type RevisionName,
 } from './journal-format.ts'
-import type { RecordWords } from './record-codes.ts'
 import { BACKGROUND, RECORD_BYTES, SLOT } from './slots.ts'
 
-/** Rows of one transaction, or a block more: some ten ms. */
+/** Rows of one transaction, and up to a block more: some ten ms. */
 const TRANSACTION_ROWS = 5000
 
 export interface ImporterOptions {
@@ -156,7 +156,8 @@ export class Importer {
     const value = parsed(text)
     if (table === TABLE.revisions && Array.isArray(value))
       this.#revisions.set(key, this.#revisionOf(value as unknown as RevisionName))
-    else if (table === TABLE.words && value !== null) this.#words.set(key, this.#knownWords(value as RecordWords))
+    else if (table === TABLE.words && Array.isArray(value))
+      this.#words.set(key, this.#knownWords(value as unknown as RecordWords))
     else return false
     return true
   }
@@ -169,10 +170,7 @@ export class Importer {
   }
 
   #knownWords(words: RecordWords): KnownWords {
-    const texts = [words.trigger, words.start, words.outcome, words.error].map((word) =>
-      word === null ? 'NULL' : `'${word.replaceAll("'", "''")}'`,
-    )
-    const literals = texts.join(', ')
+    const literals = words.map((word) => (word === null ? 'NULL' : `'${word.replaceAll("'", "''")}'`)).join(', ')
     const add =
       this.#addInvocation.get(literals) ??
       this.#database.prepare(`INSERT INTO invocations VALUES (?, ?, ?, ?, ${literals}, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`)

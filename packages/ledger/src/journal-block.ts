@@ -7,9 +7,9 @@ import {
   sealBlock,
   TABLE,
   type JournalBytes,
+  type RecordWords,
   type RevisionName,
 } from './journal-format.ts'
-import { wordsCode, wordsOf } from './record-codes.ts'
 import { BACKGROUND, clampFigure, encodeBackground, encodeInvocation, RECORD_BYTES, SLOT } from './slots.ts'
 
 export type Entry = InvocationRecord | BackgroundUsage
@@ -20,8 +20,6 @@ export function isInvocation(entry: Entry): entry is InvocationRecord {
 
 /** 1,600 records or so. */
 const BLOCK_BYTES = 256 * 1024
-/** So that a name and a record always find room in an empty block. */
-const MAX_NAME_BYTES = 64 * 1024
 
 /** A revision as its records named it last, and the number that stands for it in this file. */
 interface NamedRevision {
@@ -31,11 +29,19 @@ interface NamedRevision {
   readonly memoryMb: number | null
 }
 
+/** Words that a record had, and the number that stands for them in this file. */
+interface NamedWords {
+  readonly key: number
+  readonly words: RecordWords
+}
+
 /** The block that is written next, encoded in memory that is there for all of them, and the names that its file has already. */
 export class JournalBlock {
   readonly #view: JournalBytes = journalBytes(BLOCK_BYTES)
   readonly #revisions = new Map<string, NamedRevision>()
-  readonly #words = new Set<number>()
+  readonly #words = new Map<string, NamedWords>()
+  /** Those of the record before: nearly always the same. */
+  #latestWords: NamedWords | undefined
   #nextKey = 0
   #end = BLOCK_HEAD_BYTES
   #records = 0
@@ -65,37 +71,23 @@ export class JournalBlock {
     this.clear()
     this.#revisions.clear()
     this.#words.clear()
+    this.#latestWords = undefined
     this.#nextKey = 0
   }
 
-  /** Appends an entry. `unsound`: it can never be written, for its id is no UUID, or a word is unknown. */
+  /** Appends an entry. `unsound`: it can never be written, for its id is no UUID, or its names are too long. */
   put(entry: Entry, instanceUs: number, sequence: number): 'put' | 'full' | 'unsound' {
-    const words = isInvocation(entry) ? wordsCode(entry.outcome, entry.start, entry.trigger, entry.error) : BACKGROUND
-    if (Number.isNaN(words)) return 'unsound'
-    if (words !== BACKGROUND && !this.#words.has(words)) {
-      if (!this.#putName(TABLE.words, words, JSON.stringify(wordsOf(words)))) return 'full'
-      this.#words.add(words)
-    }
-    const revision = this.#revisions.get(entry.revision)
-    let revisionKey = revision?.key
-    if (revision === undefined || !isOf(revision, entry)) {
-      const { functionName, owner } = entry
-      const memoryMb = isInvocation(entry) ? entry.memoryMb : null
-      const name: RevisionName = [functionName, entry.revision, owner, memoryMb === null ? null : clampFigure(memoryMb)]
-      const text = JSON.stringify(name)
-      if (nameBytes(text) > MAX_NAME_BYTES) return 'unsound'
-      revisionKey = this.#nextKey
-      if (!this.#putName(TABLE.revisions, revisionKey, text)) return 'full'
-      this.#nextKey += 1
-      this.#revisions.set(entry.revision, { key: revisionKey, functionName, owner, memoryMb })
-    }
-    if (this.#end + RECORD_BYTES > BLOCK_BYTES) return 'full'
+    const words = isInvocation(entry) ? this.#wordsKey(entry) : BACKGROUND
+    const revision = this.#revisionKey(entry)
+    const hasRoom = words !== undefined && revision !== undefined && this.#end + RECORD_BYTES <= BLOCK_BYTES
+    // What finds no room in an empty block finds it nowhere.
+    if (!hasRoom) return this.byteLength === 0 ? 'unsound' : 'full'
     const { slots, bytes } = this.#view
     const base = this.#end / 8
     if (!isInvocation(entry)) encodeBackground(slots, base, entry)
     else if (!encodeInvocation(slots, bytes, base, entry, instanceUs)) return 'unsound'
     slots[base + SLOT.sequence] = sequence
-    slots[base + SLOT.revisionKey] = revisionKey ?? 0
+    slots[base + SLOT.revisionKey] = revision
     slots[base + SLOT.words] = words
     this.#end += RECORD_BYTES
     this.#records += 1
@@ -107,6 +99,46 @@ export class JournalBlock {
     sealBlock(this.#view, this.#end)
   }
 
+  /** Undefined if there is no room for their name. */
+  #wordsKey(record: InvocationRecord): number | undefined {
+    const { trigger, start, outcome } = record
+    const error = record.error ?? null
+    const latest = this.#latestWords
+    if (latest !== undefined) {
+      const [latestTrigger, latestStart, latestOutcome, latestError] = latest.words
+      if (latestOutcome === outcome && latestStart === start && latestTrigger === trigger && latestError === error)
+        return latest.key
+    }
+    const words: RecordWords = [trigger, start, outcome, error]
+    const text = JSON.stringify(words)
+    let named = this.#words.get(text)
+    if (named === undefined) {
+      named = { key: this.#words.size, words }
+      if (!this.#putName(TABLE.words, named.key, text)) return undefined
+      this.#words.set(text, named)
+    }
+    this.#latestWords = named
+    return named.key
+  }
+
+  /** Undefined if there is no room for its name. Background usage knows no memory limit: it goes to the revision as it ran last. */
+  #revisionKey(entry: Entry): number | undefined {
+    const { functionName, revision, owner } = entry
+    const memoryMb = isInvocation(entry) ? entry.memoryMb : null
+    const known = this.#revisions.get(revision)
+    const isKnown =
+      known?.functionName === functionName && known.owner === owner && (memoryMb ?? known.memoryMb) === known.memoryMb
+    if (isKnown) return known.key
+    const name: RevisionName = [functionName, revision, owner, memoryMb === null ? null : clampFigure(memoryMb)]
+    const text = JSON.stringify(name)
+    const key = this.#nextKey
+    if (!this.#putName(TABLE.revisions, key, text)) return undefined
+    this.#nextKey += 1
+    this.#revisions.set(revision, { key, functionName, owner, memoryMb })
+    return key
+  }
+
+  /** Gives false if there is no room. */
   #putName(table: number, key: number, text: string): boolean {
     const length = nameBytes(text)
     if (this.#end + length > BLOCK_BYTES) return false
@@ -114,10 +146,4 @@ export class JournalBlock {
     this.#end += length
     return true
   }
-}
-
-/** Background usage knows no memory limit: it goes to the revision as it ran last. */
-function isOf(revision: NamedRevision, entry: Entry): boolean {
-  const hasItsMemory = !isInvocation(entry) || revision.memoryMb === entry.memoryMb
-  return hasItsMemory && revision.functionName === entry.functionName && revision.owner === entry.owner
 }

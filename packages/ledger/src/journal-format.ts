@@ -18,11 +18,14 @@ export const HEADER_BYTES = 8
 export const BLOCK_HEAD_BYTES = 8
 const NAME_HEAD_BYTES = 24
 
-/** What a name is of: the text is JSON of a `RevisionName` or of `RecordWords`. */
+/** What a name is of. Its text is JSON of a {@link RevisionName}, or of {@link RecordWords}. */
 export const TABLE = { revisions: 0, words: 1 } as const
 
 /** The function, revision, owner and memory limit in MiB of a record. The limit is null for background usage: as the revision ran last. */
 export type RevisionName = readonly [functionName: string, revision: string, owner: string, memoryMb: number | null]
+
+/** The words of a record. */
+export type RecordWords = readonly [trigger: string, start: string, outcome: string, error: string | null]
 
 /** How far the journal is written: up to that byte of that file. Those with lower numbers are complete. */
 export interface JournalPosition {

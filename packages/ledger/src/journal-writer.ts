@@ -52,7 +52,7 @@ export class JournalWriter {
   /** What is in the block stays there until it is written, so that it keeps its sequences and its place. */
   readonly #block = new JournalBlock()
   #queue: Queued[] = []
-  /** How many of the queue the block holds, with those that were refused. */
+  /** How many of the queue the block takes along, with those that were refused. */
   #encoded = 0
   #nextSequence: number
   #nextFile: number
@@ -137,10 +137,10 @@ export class JournalWriter {
     const { length } = this.#queue
     let written = 0
     while (written < length) {
-      if (this.#encoded === 0) this.#encodeFrom(written)
+      if (this.#block.byteLength === 0) this.#encodeFrom(written)
       if (!this.#writeBlock()) break
       written += this.#encoded
-      this.#encoded = 0
+      this.#block.clear()
     }
     if (written === 0) return
     const settled = written === length ? this.#queue : this.#queue.splice(0, written)
@@ -156,7 +156,7 @@ export class JournalWriter {
 
   #encodeFrom(from: number): void {
     if (this.#file !== undefined && this.#file.end >= FILE_BYTES) this.#beginNextFile(this.#file)
-    this.#block.clear()
+    this.#encoded = 0
     for (let index = from; index < this.#queue.length; index += 1) {
       const queued = this.#queue[index]
       if (queued === undefined) break
@@ -165,7 +165,7 @@ export class JournalWriter {
       if (result === 'full') break
       this.#encoded += 1
       if (result !== 'unsound' || queued.refusal !== undefined) continue
-      const message = 'A record has an id that is no UUID, or a word that the ledger does not know.'
+      const message = 'A record has an id that is no UUID, or names that are too long.'
       this.#options.onProblem({ message, lost: [queued.entry] })
       queued.refusal = new CarpoolError('internal', 'The invocation could not be recorded.')
     }
@@ -197,7 +197,6 @@ export class JournalWriter {
       // In another file it needs the names again that this one has.
       this.#closeFile()
       this.#block.beginFile()
-      this.#encoded = 0
     }
     const message = describeJournalFailure(cause)
     if (this.#failure !== message) this.#options.onProblem({ message, cause })

@@ -1,28 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import fc from 'fast-check'
 import t from 'tap'
-import { ERRORS, OUTCOMES, START_KINDS, type ErrorCode, type Outcome } from '@carpool/core'
-import { wordsCode, wordsOf } from '../src/record-codes.ts'
 import { clampFigure } from '../src/slots.ts'
 import { readUuid, writeUuid } from '../src/uuid-bytes.ts'
-
-t.test('the words of every record are told apart by their number', async (t) => {
-  const outcomes = ['refused' as const, ...(Object.keys(OUTCOMES) as Outcome[])]
-  const errors = [undefined, ...(Object.keys(ERRORS) as ErrorCode[])]
-  const codes = new Set<number>()
-  for (const outcome of outcomes)
-    for (const start of START_KINDS)
-      for (const trigger of ['http', 'cli'] as const)
-        for (const error of errors) {
-          const code = wordsCode(outcome, start, trigger, error)
-          codes.add(code)
-          const expected = { outcome, start, trigger, error: error ?? null }
-          if (JSON.stringify(wordsOf(code)) !== JSON.stringify(expected)) t.strictSame(wordsOf(code), expected)
-        }
-  t.equal(codes.size, outcomes.length * START_KINDS.length * 2 * errors.length)
-  t.ok(Number.isNaN(wordsCode('melted' as 'ok', 'warm', 'http', undefined)))
-  t.ok(Number.isNaN(wordsCode('ok', 'warm', 'http', 'odd' as 'usage')))
-})
 
 t.test('a UUID is the same after it was bytes', async () => {
   const bytes = new Uint8Array(20)
