@@ -7,6 +7,25 @@ export interface IsolateLease<P> {
   release(): void
 }
 
+class Lease<P extends Pooled> implements IsolateLease<P> {
+  readonly isolate: P
+  readonly #slot: IsolateSlot<P>
+  readonly #onRelease: (slot: IsolateSlot<P>) => void
+  #isReleased = false
+
+  constructor(slot: IsolateSlot<P>, isolate: P, onRelease: (slot: IsolateSlot<P>) => void) {
+    this.isolate = isolate
+    this.#slot = slot
+    this.#onRelease = onRelease
+  }
+
+  release(): void {
+    if (this.#isReleased) return
+    this.#isReleased = true
+    this.#onRelease(this.#slot)
+  }
+}
+
 export interface IsolatePoolOptions<P> {
   /** Makes and loads the isolate of a revision. */
   readonly load: (revision: string) => Promise<P>
@@ -42,6 +61,12 @@ export class IsolatePool<P extends Pooled> {
   /** Retired, but still in use or with work in the background. */
   readonly #retired = new Set<IsolateSlot<P>>()
   readonly #pinned = new Set<string>()
+  /** The one that was leased last. */
+  #latest: IsolateSlot<P> | undefined
+  readonly #onRelease = (slot: IsolateSlot<P>): void => {
+    slot.leases--
+    this.#settle(slot)
+  }
 
   constructor(options: IsolatePoolOptions<P>) {
     this.#options = options
@@ -155,6 +180,7 @@ export class IsolatePool<P extends Pooled> {
     const slot = new IsolateSlot(revision, this.#options.load(revision), this.#pinned.has(revision))
     this.#slots.delete(revision)
     this.#slots.set(revision, slot)
+    this.#latest = slot
     slot.loading.then(
       (isolate) => {
         slot.isolate = isolate
@@ -169,18 +195,12 @@ export class IsolatePool<P extends Pooled> {
 
   #lease(slot: IsolateSlot<P>, isolate: P): IsolateLease<P> {
     slot.leases++
-    if (this.#isLive(slot)) {
+    if (this.#latest !== slot && this.#isLive(slot)) {
       this.#slots.delete(slot.revision)
       this.#slots.set(slot.revision, slot)
+      this.#latest = slot
     }
-    let released = false
-    const release = (): void => {
-      if (released) return
-      released = true
-      slot.leases--
-      this.#settle(slot)
-    }
-    return { isolate, release }
+    return new Lease(slot, isolate, this.#onRelease)
   }
 
   /** After a slot's last lease: end its isolate if the slot was taken out meanwhile, else see whether the pool is too full. */
