@@ -1,6 +1,16 @@
 /** The right to have an isolate entered. Given back exactly once; giving it back again is harmless. */
-export interface Pass {
-  leave(): void
+export class Pass {
+  #onLeave: (() => void) | undefined
+
+  constructor(onLeave: () => void) {
+    this.#onLeave = onLeave
+  }
+
+  leave(): void {
+    const onLeave = this.#onLeave
+    this.#onLeave = undefined
+    onLeave?.()
+  }
 }
 
 export interface AskingGuest {
@@ -12,7 +22,9 @@ export interface AskingGuest {
   readonly begin: (pass: Pass) => void
 }
 
-interface Waiting extends AskingGuest {
+interface Waiting {
+  readonly asking: AskingGuest
+  readonly costMs: number
   readonly startMs: number
 }
 
@@ -33,6 +45,10 @@ export class EntryGate {
   #virtualMs = 0
   #taken = 0
   #isOpening = false
+  readonly #onLeave = (): void => {
+    this.#taken--
+    this.#open()
+  }
 
   /** @param places isolates that may be entered at the same time */
   constructor(places: number) {
@@ -48,19 +64,12 @@ export class EntryGate {
   enter(asking: AskingGuest): void {
     if (this.#taken < this.#places && this.waiting === 0) return asking.begin(this.#pass())
     const startMs = Math.max(this.#servedToMs.get(asking.guest) ?? 0, this.#virtualMs)
-    this.#asking.push({ ...asking, costMs: Math.max(asking.costMs, MIN_COST_MS), startMs })
+    this.#asking.push({ asking, costMs: Math.max(asking.costMs, MIN_COST_MS), startMs })
   }
 
   #pass(): Pass {
     this.#taken++
-    let isLeft = false
-    const leave = (): void => {
-      if (isLeft) return
-      isLeft = true
-      this.#taken--
-      this.#open()
-    }
-    return { leave }
+    return new Pass(this.#onLeave)
   }
 
   /** Whoever begins may leave at once, which must not end in as many calls within each other as there are that ask. */
@@ -68,10 +77,10 @@ export class EntryGate {
     if (this.#isOpening) return
     this.#isOpening = true
     while (this.#taken < this.#places && this.waiting > 0) {
-      const { guest, startMs, costMs, begin } = this.#takeNext()
+      const { asking, startMs, costMs } = this.#takeNext()
       this.#virtualMs = Math.max(this.#virtualMs, startMs)
-      this.#servedToMs.set(guest, startMs + costMs)
-      begin(this.#pass())
+      this.#servedToMs.set(asking.guest, startMs + costMs)
+      asking.begin(this.#pass())
     }
     this.#isOpening = false
   }

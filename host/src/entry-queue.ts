@@ -1,27 +1,30 @@
-import type { CpuReading, Measured, Primitive } from '@carpool/isolate'
-import { IsolateMeter, splitCpu, StaySize, type Account } from '@carpool/metering'
-import type { EntryGate, Pass } from './entry-gate.ts'
+import type { Measured } from '@carpool/isolate'
+import { StaySize, type Account } from '@carpool/metering'
+import type { AskingGuest, EntryGate, Pass } from './entry-gate.ts'
 import { Stay, type Entry } from './stay.ts'
 import { WaitingEntries } from './waiting-entries.ts'
 
 /** What the queue needs of an isolate. */
 export interface EnteredIsolate {
-  readonly cpu: CpuReading
   readonly disposed: boolean
-  /** Whether the entry `spans` gives CPU times. */
-  readonly hasEntryClock: boolean
-  /** CPU time of each entry of the stay so far, by that clock. */
-  readonly spans: readonly number[]
+  /** @returns how many entries of the stay have begun; what each has taken, in ns of CPU, is in `spansNs` then */
+  readSpans(): number
+  readonly spansNs: ArrayLike<number>
   /** A stay is about to begin. */
   forgetSpans(): void
-  atRest(waitMs: number): Promise<CpuReading>
-  enter(entry: string, args: readonly Primitive[]): void
-  run(entry: string, args: readonly Primitive[]): Promise<Primitive>
+  /** Adds an entry to those that go in next. */
+  push(op: number, number: number, text: string, kind: number, body: string): void
+  /** They go in, as one stay. Whoever owns the queue calls {@link EntryQueue.left} when all have run, or the isolate is gone. */
+  enter(): void
+  /** Does a task that enters the isolate, as the one entry of its spans. */
+  measure<T>(task: () => Promise<T>): Promise<T>
 }
 
 /** Told of the stays of a guest. */
 export interface StayListener {
   stayBegan(stay: Stay): void
+  /** All has run, or the isolate is gone: what was said in it is to be heard before it is charged. */
+  stayLeaves(): void
   /** Everything is charged. */
   stayEnded(stay: Stay): void
   /** The isolate was disposed while it was entered, by us or by V8; the stay is charged only as far as it was early. */
@@ -34,33 +37,36 @@ export interface StayListener {
   entryRan(invocation: number): void
 }
 
-/** How long the isolate's thread may take to leave before the stay is charged by estimate, in ms: under load it has to get a core for it. */
-const LEAVE_MS = 20
+/** Waits until what it has used is charged. */
+export interface Charged {
+  charged(): void
+}
 
 /** CPU time that the first stay of an isolate is taken for, in ms: who is known to need less goes first. */
 const FIRST_STAY_MS = 10
 /** Weight of the newest stay. */
 const STAY_SMOOTHING = 0.5
+const NO_ENTRIES: readonly Entry[] = []
 
 /**
- * What is to run in one guest, in order: entries go in together for one stay, and when all have run, what each used is charged. Entries that
- * come meanwhile wait for the next stay. A stay needs a pass of the host's gate.
+ * What is to run in one guest, in order: entries go in together for one stay, and when all have run, what each used is
+ * charged. Entries that come meanwhile wait for the next stay. A stay needs a pass of the host's gate.
  */
 export class EntryQueue {
   readonly #isolate: EnteredIsolate
   readonly #listener: StayListener
   readonly #gate: EntryGate
-  readonly #meter = new IsolateMeter()
+  readonly #asking: AskingGuest & { costMs: number }
   readonly #size = new StaySize()
   readonly #alone: Array<() => Promise<void>> = []
   readonly #waiting: WaitingEntries
   #stay: Stay | undefined
-  /** CPU time that its stays take lately. */
-  #stayMs = FIRST_STAY_MS
+  /** Those of the stay. */
+  #entries = NO_ENTRIES
   #isAtGate = false
   #askedAtMs = 0
   #pass: Pass | undefined
-  #afterCharge: Array<() => void> = []
+  #afterCharge: Charged[] = []
 
   /** @param background whose the entries are that nobody waits for */
   constructor(isolate: EnteredIsolate, listener: StayListener, gate: EntryGate, background?: Account) {
@@ -68,9 +74,7 @@ export class EntryQueue {
     this.#listener = listener
     this.#gate = gate
     this.#waiting = new WaitingEntries(background)
-    // What it took to make the isolate is not the first entry's.
-    const made = isolate.cpu
-    if (made.isExact) this.#meter.settle(made)
+    this.#asking = { guest: this, costMs: FIRST_STAY_MS, begin: (pass) => this.#passed(pass) }
   }
 
   /** The stay that is under way. */
@@ -93,7 +97,10 @@ export class EntryQueue {
     return this.#waiting.resumed
   }
 
-  /** Since when the entry waits that came first of those that somebody waits for, on the monotonic clock, in ms; undefined if none does. */
+  /**
+   * Since when the entry waits that came first of those that somebody waits for, on the monotonic clock, in ms; undefined if
+   * none does.
+   */
   get waitsSinceMs(): number | undefined {
     return this.#waiting.sinceMs
   }
@@ -109,8 +116,8 @@ export class EntryQueue {
   }
 
   /**
-   * Runs work that enters the isolate by other means, as a stay of its own, before the entries that wait. Settles when it is charged, with
-   * what the work settled with; never if the isolate is gone before its turn.
+   * Runs work that enters the isolate by other means, as a stay of its own, before the entries that wait. Settles when it is
+   * charged, with what the work settled with; never if the isolate is gone before its turn.
    * @param work gives each task that enters the isolate to `measured`
    */
   alone<T>(account: Account, work: (measured: Measured) => Promise<T>): Promise<T> {
@@ -119,17 +126,15 @@ export class EntryQueue {
       const stay = this.#begin([account])
       let knownNs = 0
       const measured: Measured = async (task) => {
-        if (!this.#isolate.hasEntryClock) return task()
-        // All three go in together, so they run on one thread.
-        this.#isolate.enter('measure', [])
-        const [done, told] = await Promise.allSettled([task(), this.#isolate.run('spans', [1])])
-        if (told.status === 'fulfilled') knownNs += readSpans(told.value)[0] ?? 0
-        if (done.status === 'rejected') throw done.reason
-        return done.value
+        try {
+          return await this.#isolate.measure(task)
+        } finally {
+          if (this.#isolate.readSpans() > 0) knownNs += this.#isolate.spansNs[0] ?? 0
+        }
       }
       const [settled] = await Promise.allSettled([(async () => work(measured))()])
-      await this.#leave(stay, this.#isolate.hasEntryClock ? [knownNs] : [])
-      this.#finish()
+      this.#leave(stay, knownNs)
+      this.#finish(stay)
       if (settled.status === 'fulfilled') resolve(settled.value)
       else reject(settled.reason)
     })
@@ -137,10 +142,13 @@ export class EntryQueue {
     return promise
   }
 
-  /** Calls back when what runs now is charged, all of it or as much as is known by then: at once if nothing runs, or only what is left of an isolate. */
-  whenCharged(callback: () => void): void {
-    if (this.#stay === undefined || this.#stay.isEnded) callback()
-    else this.#afterCharge.push(callback)
+  /**
+   * Tells when what runs now is charged, all of it or as much as is known by then: at once if nothing runs, or only what is
+   * left of an isolate.
+   */
+  whenCharged(waiting: Charged): void {
+    if (this.#stay === undefined || this.#stay.isEnded) waiting.charged()
+    else this.#afterCharge.push(waiting)
   }
 
   get someoneWaits(): boolean {
@@ -149,76 +157,74 @@ export class EntryQueue {
 
   /** Charges the stay as far as it is known. */
   charge(): void {
-    if (this.#stay !== undefined) this.#meter.advance(this.#stay.charge())
+    this.#stay?.charge()
   }
 
-  /** The same, and calls back those that wait for the end of the stay. */
+  /** The same, and tells those that wait for the end of the stay. */
   chargeEarly(): void {
     if (this.#stay === undefined) return
-    this.charge()
-    this.#callBack()
+    this.#stay.charge()
+    this.#tellCharged()
+  }
+
+  /** Those that went in last have run, or the isolate is gone. */
+  left(): void {
+    const [stay, entries] = [this.#stay, this.#entries]
+    if (stay === undefined) return
+    const ranMs = performance.now() - stay.beganAtMs
+    this.#leave(stay)
+    const { totalNs } = stay
+    this.#size.took(totalNs, entries.length)
+    this.#waiting.took(totalNs)
+    // What nobody waits for is meant to wait.
+    if (this.#waiting.areAwaited) this.#tellDelays(stay, entries, ranMs)
+    this.#finish(stay)
   }
 
   #next(): void {
     if (this.#stay !== undefined || this.#isAtGate || !this.#hasWork) return
     this.#isAtGate = true
     this.#askedAtMs = performance.now()
-    this.#gate.enter({
-      guest: this,
-      costMs: this.#stayMs,
-      begin: (pass) => {
-        this.#isAtGate = false
-        this.#pass = pass
-        if (this.#hasWork) this.#enter()
-        else pass.leave()
-      },
-    })
+    this.#gate.enter(this.#asking)
+  }
+
+  #passed(pass: Pass): void {
+    this.#isAtGate = false
+    this.#pass = pass
+    if (this.#hasWork) this.#enter()
+    else pass.leave()
   }
 
   get #hasWork(): boolean {
-    return !this.#isolate.disposed && (this.#alone.length > 0 || !this.#waiting.isEmpty)
+    return (this.#alone.length > 0 || !this.#waiting.isEmpty) && !this.#isolate.disposed
   }
 
   #enter(): void {
     const alone = this.#alone.shift()
     if (alone !== undefined) return void alone()
     const entries = this.#waiting.take(this.#size.max)
-    void this.#run(entries, this.#waiting.areAwaited)
-  }
-
-  async #run(entries: readonly Entry[], areAwaited: boolean): Promise<void> {
-    const stay = this.#begin(entries.map(({ account }) => account))
-    let spans: number[] = []
-    try {
-      if (entries.length === 1 && !this.#isolate.hasEntryClock) {
-        const [{ name, args }] = entries as [Entry]
-        await this.#isolate.run(name, args)
-      } else {
-        for (const { name, args } of entries) this.#isolate.enter(name, args)
-        spans = readSpans(await this.#isolate.run('spans', [entries.length]))
-      }
-    } catch {
-      // An entry that throws has run as well; an isolate that is gone is found below.
+    const accounts: Account[] = []
+    for (const { account, op, number, text, kind, body } of entries) {
+      accounts.push(account)
+      this.#isolate.push(op, number, text, kind, body)
     }
-    const ranMs = performance.now() - stay.beganAtMs
-    await this.#leave(stay, spans)
-    this.#size.took(stay.totalNs, entries.length)
-    this.#waiting.took(stay.totalNs)
-    // What nobody waits for is meant to wait.
-    if (areAwaited) this.#tell(stay, entries, ranMs)
-    this.#finish()
+    this.#entries = entries
+    this.#begin(accounts)
+    this.#isolate.enter()
   }
 
-  #tell(stay: Stay, entries: readonly Entry[], ranMs: number): void {
+  #tellDelays(stay: Stay, entries: readonly Entry[], ranMs: number): void {
     // While it runs, an entry waits for nothing but a core.
-    const offCoreMs = stay.wasHeld || !this.#isolate.hasEntryClock ? 0 : Math.max(0, ranMs - stay.totalNs / 1e6)
+    const offCoreMs = stay.wasHeld ? 0 : Math.max(0, ranMs - stay.totalNs / 1e6)
     this.#listener.stayDelayed(stay.beganAtMs - this.#askedAtMs + offCoreMs)
     let turnMs = offCoreMs
-    for (const [index, { readyAtMs, invocation }] of entries.entries()) {
-      this.#listener.entryDelayed(stay.beganAtMs - readyAtMs + turnMs)
+    // What was lost with its isolate has been begun again elsewhere.
+    const hasRun = !this.#isolate.disposed
+    for (let index = 0; index < entries.length; index++) {
+      const entry = entries[index]!
+      this.#listener.entryDelayed(stay.beganAtMs - entry.readyAtMs + turnMs)
       turnMs += stay.usedNs[index]! / 1e6
-      // What was lost with its isolate has been begun again elsewhere.
-      if (invocation !== undefined && !this.#isolate.disposed) this.#listener.entryRan(invocation)
+      if (entry.isFirst && hasRun) this.#listener.entryRan(entry.number)
     }
   }
 
@@ -230,45 +236,31 @@ export class EntryQueue {
     return stay
   }
 
-  async #leave(stay: Stay, spans: readonly number[]): Promise<void> {
-    if (this.#isolate.disposed) this.#listener.stayLost(stay)
-    else if (this.#isolate.hasEntryClock) {
-      stay.measured(spans)
-      stay.charge()
-      this.#listener.stayEnded(stay)
-    } else await this.#chargeByIsolate(stay, spans)
-  }
-
-  /** By the isolate's own clock, split by how long each entry took. */
-  async #chargeByIsolate(stay: Stay, spans: readonly number[]): Promise<void> {
-    let reading = this.#isolate.cpu
-    if (!reading.isExact) reading = await this.#isolate.atRest(LEAVE_MS)
+  /** @param aloneNs what its one entry took, if that is not what the clock has */
+  #leave(stay: Stay, aloneNs?: number): void {
+    this.#listener.stayLeaves()
     if (this.#isolate.disposed) return this.#listener.stayLost(stay)
-    if (reading.isExact) {
-      const parts = splitCpu(this.#meter.settle(reading), stay.accounts.length, spans)
-      for (const [index, account] of stay.accounts.entries()) account.charge(parts[index] ?? 0)
-      stay.settled(parts)
-    } else this.#meter.advance(stay.charge())
+    if (aloneNs !== undefined) stay.measured([aloneNs])
+    else stay.measured(this.#isolate.spansNs, this.#isolate.readSpans())
+    stay.charge()
     this.#listener.stayEnded(stay)
   }
 
-  #finish(): void {
-    const tookMs = (this.#stay?.totalNs ?? 0) / 1e6
-    this.#stayMs += (tookMs - this.#stayMs) * STAY_SMOOTHING
+  #finish(stay: Stay): void {
+    // What they take lately.
+    this.#asking.costMs += (stay.totalNs / 1e6 - this.#asking.costMs) * STAY_SMOOTHING
     this.#stay = undefined
-    this.#callBack()
+    this.#entries = NO_ENTRIES
+    this.#tellCharged()
     // Others that ask may go first.
     this.#pass?.leave()
     this.#next()
   }
 
-  #callBack(): void {
-    const callbacks = this.#afterCharge
+  #tellCharged(): void {
+    if (this.#afterCharge.length === 0) return
+    const waiting = this.#afterCharge
     this.#afterCharge = []
-    for (const callback of callbacks) callback()
+    for (const one of waiting) one.charged()
   }
-}
-
-function readSpans(told: Primitive): number[] {
-  return typeof told === 'string' && told !== '' ? told.split(',').map(Number) : []
 }

@@ -1,16 +1,16 @@
 import { resolveLimits, type FunctionLimits, type HandlerForm, type LogLevel } from '@carpool/core'
-import { GuestIsolate, type Bootstrap, type GuestCode, type Measured, type Primitive } from '@carpool/isolate'
+import { GuestIsolate, type Bootstrap, type GuestCode, type Measured, type Said } from '@carpool/isolate'
 import type { Pooled } from '@carpool/isolate-pool'
 import { Account } from '@carpool/metering'
-import { type BodyKind, type GuestEntries, type GuestOptions, type LoadReport } from '@carpool/runtime/bridge'
+import { BODY_KINDS, ENTRIES, type BodyKind, type GuestOptions, type LoadReport } from '@carpool/runtime/bridge'
 import { BackgroundBudget } from './background-budget.ts'
 import type { EntryGate } from './entry-gate.ts'
 import { EntryQueue, type StayListener } from './entry-queue.ts'
-import { bridgeOf, type Relay } from './guest-bridge.ts'
+import { callbacksOf, saidBy, type Relay } from './guest-bridge.ts'
 import { LoadFailure } from './load-failure.ts'
 import type { LogThrottle } from './log-throttle.ts'
 import { MemoryWatch } from './memory-watch.ts'
-import type { Stay } from './stay.ts'
+import { Entry, type Stay } from './stay.ts'
 import { TimerTable } from './timer-table.ts'
 
 /** What a guest tells its host. Numbers and texts come from the guest: trust neither. */
@@ -47,10 +47,6 @@ export interface GuestListener {
 /** Longest time that a module scope may take, whatever the limit of invocations, in ms: a deploy waits for it, and others behind that. */
 const START_WALL_MAX_MS = 60_000
 
-const ENTRY_NAMES = ['load', 'invoke', 'cancel', 'fireTimer', 'settleFetch', 'spans', 'measure'] as const satisfies ReadonlyArray<
-  keyof GuestEntries
->
-
 /** An isolate with the guest runtime in it: first blank, then, once loaded, one revision of a function. */
 export class Guest implements Pooled {
   /** What of its work nobody waits for. */
@@ -65,6 +61,7 @@ export class Guest implements Pooled {
   readonly #isolate: GuestIsolate
   readonly #timers: TimerTable
   readonly #relay: Relay
+  readonly #said: Said
   readonly #listener: GuestListener
   readonly #queue: EntryQueue
   readonly #memory = new MemoryWatch()
@@ -72,9 +69,9 @@ export class Guest implements Pooled {
   #logs: LogThrottle | undefined
   #isLoaded = false
   #isDisposedByUs = false
+  #isOver = false
   #chargedNs = 0
   #heapBytes = 0
-  readonly #bootNs: number
   #loadStay: Promise<void> | undefined
   #endLoad: ((failure: LoadFailure) => void) | undefined
   #form: HandlerForm = 'fetch'
@@ -84,10 +81,11 @@ export class Guest implements Pooled {
     this.#isolate = isolate
     this.#relay = relay
     this.#listener = listener
-    this.#bootNs = isolate.restedCpuNs
-    this.#timers = new TimerTable((timer, account) => this.#enter(account, 'fireTimer', timer))
+    this.#said = saidBy(this, relay, listener)
+    this.#timers = new TimerTable((timer, account) => this.#queue.push(new Entry(account, ENTRIES.fireTimer, timer)))
     const stays: StayListener = {
       stayBegan: (stay) => listener.stayBegan(this, stay),
+      stayLeaves: () => this.hear(),
       stayEnded: (stay) => {
         isolate.unconfine()
         this.#chargedNs += stay.totalNs
@@ -103,6 +101,7 @@ export class Guest implements Pooled {
       entryRan: (invocation) => listener.entryRan(invocation),
     }
     this.#queue = new EntryQueue(isolate, stays, gate, this.background)
+    isolate.listen({ left: () => this.#queue.left(), said: () => this.hear() })
   }
 
   /** Makes an isolate with the runtime booted in it. */
@@ -114,8 +113,7 @@ export class Guest implements Pooled {
     const relay: Relay = { guest: undefined, onLoaded: undefined }
     const isolate = await GuestIsolate.create({
       bootstrap,
-      entryNames: ENTRY_NAMES,
-      callbacks: bridgeOf(relay, listener),
+      callbacks: callbacksOf(relay),
       memoryLimitMb,
       onCatastrophe: (reason) => (relay.guest === undefined ? listener.catastrophe(reason) : listener.gaveUp(relay.guest)),
     })
@@ -147,7 +145,7 @@ export class Guest implements Pooled {
 
   /** What it took to make the isolate, in ns, by the isolate's own clock. */
   get bootNs(): number {
-    return this.#bootNs
+    return this.#isolate.bootNs
   }
 
   /** CPU time of all stays that have ended, in ns. */
@@ -155,13 +153,22 @@ export class Guest implements Pooled {
     return this.#chargedNs
   }
 
-  get hasEntryClock(): boolean {
-    return this.#isolate.hasEntryClock
+  /** Takes what it has said since to whom it is for. */
+  hear(): void {
+    this.#isolate.hear(this.#said)
   }
 
-  /** CPU time of each entry of the stay that is under way, in ns, by the clock of entries. */
-  get spans(): readonly number[] {
-    return this.#isolate.spans
+  /** Tells a stay what its entries have used by now. */
+  measure(stay: Stay): void {
+    stay.measured(this.#isolate.spansNs, this.#isolate.readSpans())
+  }
+
+  /** CPU time of all entries of the stay that is under way, in ns; that of its thread, if the isolate was disposed. */
+  get usedNs(): number {
+    const count = this.#isolate.readSpans()
+    let sum = 0
+    for (let index = 0; index < count; index++) sum += this.#isolate.spansNs[index]!
+    return sum
   }
 
   /** Whose the looks at the memory are. */
@@ -172,6 +179,11 @@ export class Guest implements Pooled {
   /** Whether it was disposed from outside, not by V8. */
   get isDisposedByUs(): boolean {
     return this.#isDisposedByUs
+  }
+
+  /** Whether its end was dealt with: of what it said before, only the log counts from then on. */
+  get isOver(): boolean {
+    return this.#isOver
   }
 
   /** Largest heap that was seen, in KiB. */
@@ -250,20 +262,18 @@ export class Guest implements Pooled {
 
   invoke(account: Account, invocation: number, head: string, kind: BodyKind, body: string): void {
     this.invocations++
-    const args = [invocation, head, kind, body]
-    this.#queue.push({ account, name: 'invoke', args, readyAtMs: performance.now(), invocation })
+    this.#queue.push(new Entry(account, ENTRIES.invoke, invocation, head, BODY_KINDS.indexOf(kind), body))
   }
 
   /** The invocation has ended, so what its end brings about is nobody's. What had not gone in yet does not go in at all. */
   cancel(invocation: number): void {
     if (this.#queue.drop(invocation)) return
-    const entry = { account: this.background, name: 'cancel', args: [invocation], readyAtMs: performance.now() }
     // Before what it has brought about, as the end of a fetch, or the guest would try that again.
-    this.#queue.push({ ...entry, isUrgent: true })
+    this.#queue.push(new Entry(this.background, ENTRIES.cancel, invocation))
   }
 
   settleFetch(account: Account, fetch: number, result: string, kind: BodyKind, body: string): void {
-    this.#enter(account, 'settleFetch', fetch, result, kind, body)
+    this.#queue.push(new Entry(account, ENTRIES.settleFetch, fetch, result, BODY_KINDS.indexOf(kind), body))
   }
 
   /** Has what runs in it sleep until {@link resume}. @returns false if that cannot be done */
@@ -291,13 +301,10 @@ export class Guest implements Pooled {
 
   dispose(): void {
     this.#isDisposedByUs ||= !this.disposed
+    this.#isOver = true
     this.#timers.clear()
     this.#logs?.close()
     this.#isolate.dispose()
-  }
-
-  #enter(account: Account, name: (typeof ENTRY_NAMES)[number], ...args: Primitive[]): void {
-    this.#queue.push({ account, name, args, readyAtMs: performance.now() })
   }
 
   #measureMemory(): void {
@@ -325,8 +332,7 @@ export class Guest implements Pooled {
         clearTimeout(limit)
         resolve(report)
       }
-      const enterCode = (measured: Measured): Promise<void> =>
-        this.#isolate.enterCode('load', JSON.stringify(options), code, measured)
+      const enterCode = (measured: Measured): Promise<void> => this.#isolate.load(JSON.stringify(options), code, measured)
       this.#loadStay = this.#queue.alone(this.start, enterCode).catch((cause: unknown) => {
         this.endLoad(new LoadFailure(cause instanceof Error ? cause.message : 'The code does not compile.'))
       })

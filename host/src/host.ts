@@ -117,8 +117,8 @@ export class Host implements GuestListener {
     })
     this.#watch = new EnteredWatch((guest, stay) => {
       const ranMs = performance.now() - stay.beganAtMs
-      // In CPU where that is known: on a busy machine the shortest entry lasts that long.
-      const usedMs = guest.hasEntryClock ? stay.totalNs / 1e6 : ranMs
+      // In CPU: on a busy machine the shortest entry lasts that long.
+      const usedMs = stay.totalNs / 1e6
       if (usedMs >= LONG_ENTRY_MS) this.#longEntries.runs(stay, guest.revision)
       if (usedMs >= setup.entrySliceMs) this.#turns.take(stay, guest)
       if (usedMs >= setup.entrySliceMs || ranMs >= IDLE_SLICES * setup.entrySliceMs) guest.queue.stepAside()
@@ -242,7 +242,7 @@ export class Host implements GuestListener {
   }
 
   stayEnded(guest: Guest, stay: Stay): void {
-    this.#watch.ended(guest, stay)
+    this.#watch.ended(guest)
     this.#longEntries.ended(stay, guest.revision)
     this.#turns.end(stay)
     this.#invocations.endOverLimit(guest, stay)
@@ -251,7 +251,7 @@ export class Host implements GuestListener {
   stayLost(guest: Guest, stay: Stay): void {
     this.#stayEnder.lost(guest, stay)
     this.#remains.left(stay)
-    this.#watch.ended(guest, stay)
+    this.#watch.ended(guest)
     this.#longEntries.ended(stay, guest.revision)
     this.#turns.end(stay)
   }
@@ -288,7 +288,6 @@ export class Host implements GuestListener {
     const invocation = this.#invocations.of(guest, number)
     if (invocation === undefined) return undefined
     invocation.call = undefined
-    guest.stay?.reached(invocation.account)
     return invocation.id
   }
 

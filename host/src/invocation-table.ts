@@ -1,9 +1,11 @@
-import type { FunctionLimits } from '@carpool/core'
+import type { FailedOutcome, FunctionLimits } from '@carpool/core'
 import type { IsolateLease } from '@carpool/isolate-pool'
-import type { Account } from '@carpool/metering'
+import { Account } from '@carpool/metering'
 import type { BodyKind } from '@carpool/runtime/bridge'
 import type { HostStart } from '@carpool/wire'
+import type { Charged } from './entry-queue.ts'
 import type { Guest } from './guest.ts'
+import { Limited, WallLimits } from './wall-limits.ts'
 
 /** The request of an invocation as it enters a guest. */
 export interface Call {
@@ -12,33 +14,80 @@ export interface Call {
   readonly body: string
 }
 
+/** What is told of an invocation that ended with its answer. */
+export interface Answer {
+  readonly head: string
+  readonly body: Uint8Array
+}
+
+/** What is told of one that did not. */
+export interface Failure {
+  readonly outcome: FailedOutcome
+  readonly detail: string
+  readonly stack: string | undefined
+}
+
 /** An invocation in this host, from its arrival until its end is told. */
-export interface ActiveInvocation {
+export class ActiveInvocation extends Limited implements Charged {
   readonly number: number
   readonly id: string
   readonly revision: string
   readonly limits: FunctionLimits
-  readonly account: Account
-  readonly wallLimit: NodeJS.Timeout
-  start: HostStart
+  readonly account = new Account()
+  start: HostStart = 'warm'
   /** How long it waited for isolates, in ms, without the wait that is under way. */
-  initMs: number
+  initMs = 0
   /** Since when it waits for an isolate, in ms. */
-  waitsSinceMs: number | undefined
+  waitsSinceMs: number | undefined = undefined
   /** CPU time of starts that it caused, in ns. */
-  initCpuNs: number
+  initCpuNs = 0
   /** Isolates in which it was begun. */
-  attempts: number
+  attempts = 0
   /** Kept as long as it could be begun again elsewhere without anybody noticing. */
   call: Call | undefined
   /** Absent while the isolate loads. */
-  lease: IsolateLease<Guest> | undefined
+  lease: IsolateLease<Guest> | undefined = undefined
+  answer: Answer | undefined = undefined
+  failure: Failure | undefined = undefined
+  readonly #onCharged: (invocation: ActiveInvocation) => void
+
+  /** @param onCharged called once it has ended, and what it used until then is charged */
+  constructor(
+    { number, id, revision }: InvocationName,
+    limits: FunctionLimits,
+    call: Call,
+    onCharged: (invocation: ActiveInvocation) => void,
+  ) {
+    super()
+    this.number = number
+    this.id = id
+    this.revision = revision
+    this.limits = limits
+    this.call = call
+    this.#onCharged = onCharged
+  }
+
+  charged(): void {
+    this.#onCharged(this)
+  }
+}
+
+interface InvocationName {
+  readonly number: number
+  readonly id: string
+  readonly revision: string
 }
 
 /** The invocations in this host, by their number on the connection and by the guest they run in. */
 export class InvocationTable {
   readonly #active = new Map<number, ActiveInvocation>()
-  readonly #byGuest = new Map<Guest, Set<ActiveInvocation>>()
+  readonly #byGuest = new WeakMap<Guest, Set<ActiveInvocation>>()
+  readonly #wallLimits: WallLimits<ActiveInvocation>
+
+  /** @param onTimeOut called for those that have not ended by their wall limit */
+  constructor(onTimeOut: (invocation: ActiveInvocation) => void) {
+    this.#wallLimits = new WallLimits(onTimeOut)
+  }
 
   get size(): number {
     return this.#active.size
@@ -50,6 +99,7 @@ export class InvocationTable {
 
   add(invocation: ActiveInvocation): void {
     this.#active.set(invocation.number, invocation)
+    this.#wallLimits.add(invocation, invocation.limits.wallMs)
   }
 
   has(invocation: ActiveInvocation): boolean {
@@ -92,14 +142,12 @@ export class InvocationTable {
    */
   end(invocation: ActiveInvocation): boolean {
     if (!this.#active.delete(invocation.number)) return false
-    clearTimeout(invocation.wallLimit)
+    this.#wallLimits.remove(invocation)
     if (invocation.lease !== undefined) this.#forget(invocation, invocation.lease.isolate)
     return true
   }
 
   #forget(invocation: ActiveInvocation, guest: Guest): void {
-    const others = this.#byGuest.get(guest)
-    others?.delete(invocation)
-    if (others?.size === 0) this.#byGuest.delete(guest)
+    this.#byGuest.get(guest)?.delete(invocation)
   }
 }

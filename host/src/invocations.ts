@@ -1,12 +1,12 @@
 import { KILL_POLICY } from '@carpool/containment'
 import { NO_USAGE, type FailedOutcome } from '@carpool/core'
 import type { IsolateLease, IsolatePool } from '@carpool/isolate-pool'
-import { Account } from '@carpool/metering'
+import type { Account } from '@carpool/metering'
 import { packUsage, type Invoke, type PackedUsage } from '@carpool/wire'
 import type { CodeStore } from './code-store.ts'
 import type { Fetches } from './fetches.ts'
 import type { Guest } from './guest.ts'
-import { InvocationTable, type ActiveInvocation, type Call } from './invocation-table.ts'
+import { ActiveInvocation, InvocationTable, type Call } from './invocation-table.ts'
 import { asLoadFailure } from './load-failure.ts'
 import type { Send } from './send.ts'
 import type { Stay } from './stay.ts'
@@ -28,7 +28,8 @@ export interface InvocationsParts {
 /** The life of invocations in this host: from their arrival, in an isolate or while one is made, to their one end. */
 export class Invocations {
   readonly #parts: InvocationsParts
-  readonly #table = new InvocationTable()
+  readonly #table = new InvocationTable((invocation) => this.#timeOut(invocation))
+  readonly #onCharged = (invocation: ActiveInvocation): void => this.#charged(invocation)
 
   constructor(parts: InvocationsParts) {
     this.#parts = parts
@@ -49,21 +50,7 @@ export class Invocations {
         detail,
       })
     }
-    const invocation: ActiveInvocation = {
-      number,
-      id,
-      revision,
-      limits,
-      account: new Account(),
-      wallLimit: setTimeout(() => this.#timeOut(invocation), limits.wallMs),
-      start: 'warm',
-      initMs: 0,
-      waitsSinceMs: undefined,
-      initCpuNs: 0,
-      attempts: 0,
-      call,
-      lease: undefined,
-    }
+    const invocation = new ActiveInvocation({ number, id, revision }, limits, call, this.#onCharged)
     this.#table.add(invocation)
     this.#place(invocation, call)
   }
@@ -88,17 +75,15 @@ export class Invocations {
 
   /** The function answered. The answer leaves when the entry that gave it is charged. */
   answer(invocation: ActiveInvocation, head: string, body: Uint8Array): void {
-    this.#end(invocation, (usage) => {
-      this.#parts.send({ type: 'answer', invocation: invocation.number, start: invocation.start, usage }, head, body)
-    })
+    if (!this.#table.end(invocation)) return
+    invocation.answer = { head, body }
+    this.#end(invocation)
   }
 
   fail(invocation: ActiveInvocation, outcome: FailedOutcome, detail: string, stack?: string): void {
-    this.#end(invocation, (usage) => {
-      const { number, start } = invocation
-      const failed = { type: 'failed', invocation: number, start, usage, outcome, detail } as const
-      this.#parts.send({ ...failed, ...(stack !== undefined && { stack }) })
-    })
+    if (!this.#table.end(invocation)) return
+    invocation.failure = { outcome, detail, stack }
+    this.#end(invocation)
   }
 
   /** The client left. */
@@ -215,17 +200,29 @@ export class Invocations {
     this.#parts.fetches.stopOf(guest, number)
   }
 
-  #end(invocation: ActiveInvocation, tell: (usage: PackedUsage) => void): void {
-    if (!this.#table.end(invocation)) return
-    const { lease, account } = invocation
-    if (lease === undefined) return tell(usageOf(invocation))
-    const { isolate: guest } = lease
-    guest.stay?.reached(account)
-    guest.queue.whenCharged(() => {
-      tell(usageOf(invocation))
-      account.close(guest.background)
-      lease.release()
-    })
+  #end(invocation: ActiveInvocation): void {
+    if (invocation.lease === undefined) this.#tell(invocation)
+    else invocation.lease.isolate.queue.whenCharged(invocation)
+  }
+
+  #charged(invocation: ActiveInvocation): void {
+    const { account, lease } = invocation
+    this.#tell(invocation)
+    if (lease === undefined) return
+    account.close(lease.isolate.background)
+    lease.release()
+  }
+
+  #tell(invocation: ActiveInvocation): void {
+    const { number, start, answer, failure } = invocation
+    const usage = usageOf(invocation)
+    if (answer !== undefined) {
+      this.#parts.send({ type: 'answer', invocation: number, start, usage }, answer.head, answer.body)
+    } else if (failure !== undefined) {
+      const { outcome, detail, stack } = failure
+      const failed = { type: 'failed', invocation: number, start, usage, outcome, detail } as const
+      this.#parts.send(stack === undefined ? failed : { ...failed, stack })
+    }
   }
 }
 

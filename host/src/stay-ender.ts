@@ -90,6 +90,7 @@ export class StayEnder {
   gaveUp(guest: Guest): void {
     const { stay } = guest
     if (stay === undefined || stay.rung === 'poisoned') return
+    guest.hear()
     this.#parts.updateStays()
     if (!stay.isEnded) this.#loseToMemory(guest, stay)
     this.#climbRemains(guest, stay, { cpuMs: undefined, endedMs: 0, gaveUp: true })
@@ -109,6 +110,8 @@ export class StayEnder {
   }
 
   #lose(guest: Guest, stay: Stay, outcome: FailedOutcome, detail: string, culprit = stay.current): void {
+    // Who has answered by now has, whoever it dies of.
+    guest.hear()
     stay.cap(cpuLimitMs(guest) + BILLED_GRACE_MS, isLimitedByEntry(guest, stay))
     // Before anybody is placed anew, or they would be placed here.
     this.#dispose(guest, stay)
@@ -120,7 +123,7 @@ export class StayEnder {
 
   /** Disposes the isolate, unless it is. Its thread may need a core to come out; what it used before does not tell against it. */
   #dispose(guest: Guest, stay: Stay): void {
-    stay.atEndNs = sum(guest.spans)
+    stay.atEndNs = guest.usedNs
     guest.queue.chargeEarly()
     stay.endedAtMs = performance.now()
     stay.rung = 'ended'
@@ -132,8 +135,8 @@ export class StayEnder {
   /** The isolate was disposed, and its thread has not left it. */
   #lookAtRemains(guest: Guest, stay: Stay, endedAtMs: number): void {
     if (stay.rung === 'poisoned') return
-    const cpuMs = guest.hasEntryClock ? Math.max(0, sum(guest.spans) - stay.atEndNs) / 1e6 : undefined
-    if (cpuMs !== undefined && cpuMs >= CONFINED_FROM_MS) guest.confine()
+    const cpuMs = Math.max(0, guest.usedNs - stay.atEndNs) / 1e6
+    if (cpuMs >= CONFINED_FROM_MS) guest.confine()
     this.#climbRemains(guest, stay, { cpuMs, endedMs: performance.now() - endedAtMs, gaveUp: false })
   }
 
@@ -144,10 +147,6 @@ export class StayEnder {
     this.#parts.remains.stuck(guest.revision, stay)
     this.#parts.onPoisoned(guest, reason === 'gave-up' ? reason : 'stuck')
   }
-}
-
-function sum(values: readonly number[]): number {
-  return values.reduce((total, value) => total + value, 0)
 }
 
 /** What nobody waits for is limited entry by entry, for it has no end at which to begin again. */

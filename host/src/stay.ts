@@ -1,18 +1,38 @@
 import type { Rung } from '@carpool/containment'
 import type { Account } from '@carpool/metering'
-import type { Primitive } from '@carpool/isolate'
+import { ENTRIES } from '@carpool/runtime/bridge'
 
 /** One call into a guest, and whose it is. */
-export interface Entry {
-  readonly name: string
-  readonly args: readonly Primitive[]
+export class Entry {
   readonly account: Account
+  /** What it is to do; see the guest's entries. */
+  readonly op: number
+  readonly number: number
+  readonly text: string
+  readonly kind: number
+  readonly body: string
   /** Since when nothing but a turn was missing, on the monotonic clock, in ms. */
   readonly readyAtMs: number
-  /** Number of the invocation that begins with this entry. */
-  readonly invocation?: number
+
+  constructor(account: Account, op: number, number: number, text = '', kind = 0, body = '', readyAtMs = performance.now()) {
+    this.account = account
+    this.op = op
+    this.number = number
+    this.text = text
+    this.kind = kind
+    this.body = body
+    this.readyAtMs = readyAtMs
+  }
+
+  /** Whether an invocation, that of its number, begins with it. */
+  get isFirst(): boolean {
+    return this.op === ENTRIES.invoke
+  }
+
   /** It is nobody's, but what comes after it must find it done. */
-  readonly isUrgent?: boolean
+  get isUrgent(): boolean {
+    return this.op === ENTRIES.cancel
+  }
 }
 
 /** A time in which a guest's isolate is entered: it ends when every entry of it has run and is measured. */
@@ -20,8 +40,6 @@ export class Stay {
   /** Whose the entries are, in the order in which they run. */
   readonly accounts: readonly Account[]
   readonly beganAtMs: number
-  /** When what was used was last looked at. */
-  lookedAtMs: number
   /** CPU time that each entry has used so far, as far as it is known, in ns. */
   readonly usedNs: number[]
   /** What of it was charged before the end, because an answer could not wait for it. */
@@ -29,7 +47,7 @@ export class Stay {
   /** How far it has climbed the kill ladder. */
   rung: Rung = 'running'
   /** When the guest was ended for it, or lost its isolate in it, on the monotonic clock, in ms: that was dealt with. */
-  endedAtMs: number | undefined
+  endedAtMs: number | undefined = undefined
   /** What the clock of entries had when its isolate was disposed, in ns. */
   atEndNs = 0
   /** The server was told that it has run for a while. */
@@ -43,9 +61,8 @@ export class Stay {
   constructor(accounts: readonly Account[], nowMs: number) {
     this.accounts = accounts
     this.beganAtMs = nowMs
-    this.lookedAtMs = nowMs
-    this.usedNs = accounts.map(() => 0)
-    this.#chargedNs = accounts.map(() => 0)
+    this.usedNs = zeros(accounts.length)
+    this.#chargedNs = zeros(accounts.length)
   }
 
   /** Its isolate is gone, so nothing more is to be done about its calls. */
@@ -53,27 +70,17 @@ export class Stay {
     return this.endedAtMs !== undefined
   }
 
-  /** The clock of entries has said what each has used so far; the last of them runs. */
-  measured(spansNs: readonly number[]): void {
-    if (spansNs.length === 0) return
-    const last = Math.min(spansNs.length, this.accounts.length) - 1
+  /**
+   * The clock of entries has said what each has used so far; the last of them runs. @param count of the entries that have begun
+   */
+  measured(spansNs: ArrayLike<number>, count = spansNs.length): void {
+    if (count === 0) return
+    const last = Math.min(count, this.accounts.length) - 1
     for (let index = 0; index <= last; index++) this.usedNs[index] = Math.round(spansNs[index] ?? 0)
     this.#turn = last
   }
 
-  /** Without such a clock: the entry whose turn it is has probably used so much more. */
-  estimated(ns: number): void {
-    this.usedNs[this.#turn]! += Math.round(ns)
-  }
-
-  /** Without such a clock: a sign of life of an entry of this account, so all entries before it have run, as far as one can tell. */
-  reached(account: Account): void {
-    const index = this.accounts.indexOf(account, this.#turn)
-    // The sign may have come from what another's entry set free; one that has had its turn tells nothing.
-    if (index >= 0) this.#turn = index
-  }
-
-  /** Whose entry is running: for certain with a clock of entries, else the last that has given a sign of life. */
+  /** Whose entry is running. */
   get current(): Account {
     return this.accounts[this.#turn]!
   }
@@ -85,13 +92,17 @@ export class Stay {
 
   /** CPU time of all entries so far, in ns. */
   get totalNs(): number {
-    return this.usedNs.reduce((sum, ns) => sum + ns, 0)
+    let sum = 0
+    for (let index = 0; index < this.usedNs.length; index++) sum += this.usedNs[index]!
+    return sum
   }
 
   /** What of an account's use in this stay it was not charged for yet, in ns. */
   unchargedNs(account: Account): number {
     let ns = 0
-    for (const [index, one] of this.accounts.entries()) if (one === account) ns += this.usedNs[index]! - this.#chargedNs[index]!
+    for (let index = 0; index < this.accounts.length; index++) {
+      if (this.accounts[index] === account) ns += this.usedNs[index]! - this.#chargedNs[index]!
+    }
     return ns
   }
 
@@ -104,23 +115,18 @@ export class Stay {
     this.usedNs[this.#turn] = Math.min(this.turnNs, ofEntry ? Math.max(roomNs, chargedNs) : most)
   }
 
-  /** The end, without a clock of entries: what was charged besides what was charged before. */
-  settled(partsNs: readonly number[]): void {
-    for (const index of this.usedNs.keys()) {
-      this.#chargedNs[index]! += partsNs[index] ?? 0
-      this.usedNs[index] = this.#chargedNs[index]!
-    }
-  }
-
-  /** Charges every account for what is known so far. @returns how much, in ns */
-  charge(): number {
-    let sum = 0
-    for (const [index, account] of this.accounts.entries()) {
+  /** Charges every account for what is known so far. */
+  charge(): void {
+    for (let index = 0; index < this.accounts.length; index++) {
       const ns = Math.max(0, this.usedNs[index]! - this.#chargedNs[index]!)
-      account.charge(ns)
+      this.accounts[index]!.charge(ns)
       this.#chargedNs[index]! += ns
-      sum += ns
     }
-    return sum
   }
+}
+
+function zeros(count: number): number[] {
+  const list: number[] = []
+  for (let index = 0; index < count; index++) list.push(0)
+  return list
 }

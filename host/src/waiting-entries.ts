@@ -53,12 +53,12 @@ export class WaitingEntries {
 
   /** Whose first entries have not gone in yet. */
   get unbegun(): Set<Account> {
-    return new Set(this.#awaited.filter(isFirst).map(({ account }) => account))
+    return new Set(this.#awaited.filter(({ isFirst }) => isFirst).map(({ account }) => account))
   }
 
   /** Whose entries wait to go on with what has begun. */
   get resumed(): Set<Account> {
-    return new Set(this.#awaited.filter((entry) => !isFirst(entry)).map(({ account }) => account))
+    return new Set(this.#awaited.filter(({ isFirst }) => !isFirst).map(({ account }) => account))
   }
 
   /** Since when the entry waits that came first of those that somebody waits for, on the monotonic clock, in ms; undefined if none does. */
@@ -68,18 +68,14 @@ export class WaitingEntries {
 
   /** Takes the first entry of an invocation out again. @returns whether it had not gone in yet */
   drop(invocation: number): boolean {
-    const index = this.#awaited.findIndex((entry) => entry.invocation === invocation)
+    const index = this.#awaited.findIndex(({ isFirst, number }) => isFirst && number === invocation)
     if (index >= 0) this.#awaited.splice(index, 1)
     return index >= 0
   }
 
   #isUnawaited({ account, isUrgent }: Entry): boolean {
-    return isUrgent !== true && this.#background !== undefined && account.open === this.#background
+    return !isUrgent && this.#background !== undefined && account.open === this.#background
   }
-}
-
-function isFirst({ invocation }: Entry): boolean {
-  return invocation !== undefined
 }
 
 function split(entries: Entry[], max: number): [Entry[], Entry[]] {

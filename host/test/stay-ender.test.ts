@@ -10,12 +10,9 @@ import { Remains } from '../src/remains.ts'
 import type { Stay } from '../src/stay.ts'
 import { StayEnder } from '../src/stay-ender.ts'
 
-/** The least of a runtime: it runs a module scope, and has it measured. */
-const BOOT = new Bootstrap(`(function boot(names, ...given) {
-  const { begin, end } = Object.fromEntries(names.split(',').map((name, index) => [name, given[index]]))
-  const none = () => {}
-  const entries = { invoke: none, cancel: none, fireTimer: none, settleFetch: none }
-  return { ...entries, load: (options, factory) => factory(), spans: end, measure: begin }
+/** The least of a runtime: it runs a module scope. */
+const BOOT = new Bootstrap(`(function boot() {
+  return { load: (options, factory) => factory(), dispatch() {} }
 })`)
 
 const REVISION = 'r'
@@ -71,8 +68,8 @@ async function made(t: Test): Promise<Rig> {
 
 /** The stay of a guest once it has used more CPU time than its thread may use to come out. */
 async function longStay({ guest }: Rig): Promise<Stay> {
-  const isLong = (): boolean => guest.spans.reduce((sum, ns) => sum + ns, 0) / 1e6 > KILL_POLICY.disposeGraceMs
-  while (guest.stay === undefined || (guest.hasEntryClock && !isLong())) await new Promise((resolve) => setImmediate(resolve))
+  const isLong = (): boolean => guest.usedNs / 1e6 > KILL_POLICY.disposeGraceMs
+  while (guest.stay === undefined || !isLong()) await new Promise((resolve) => setImmediate(resolve))
   return guest.stay
 }
 

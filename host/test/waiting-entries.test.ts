@@ -1,12 +1,14 @@
 import { Account } from '@carpool/metering'
+import { ENTRIES } from '@carpool/runtime/bridge'
 import t from 'tap'
-import type { Entry } from '../src/stay.ts'
+import { Entry } from '../src/stay.ts'
 import { WaitingEntries } from '../src/waiting-entries.ts'
 
 const background = new Account()
 
 function entry(name: string, account: Account, invocation?: number): Entry {
-  return { name, args: [], account, readyAtMs: 7, ...(invocation !== undefined && { invocation }) }
+  const op = invocation === undefined ? ENTRIES.fireTimer : ENTRIES.invoke
+  return new Entry(account, op, invocation ?? 0, name, 0, '', 7)
 }
 
 t.test('what somebody waits for goes first, each in the order in which it came', async (t) => {
@@ -15,11 +17,11 @@ t.test('what somebody waits for goes first, each in the order in which it came',
   closed.close(background)
   waiting.push(entry('timer of an invocation that has its answer', closed))
   waiting.push(entry('first', open, 1))
-  waiting.push(entry('cancel', background))
+  waiting.push(entry('timer', background))
   waiting.push(entry('second', open, 2))
   t.same(names(waiting.take(8)), ['first', 'second'])
   t.same(names(waiting.take(1)), ['timer of an invocation that has its answer'])
-  t.same(names(waiting.take(8)), ['cancel'])
+  t.same(names(waiting.take(8)), ['timer'])
   t.ok(waiting.isEmpty)
 })
 
@@ -52,7 +54,7 @@ t.test('in a busy guest what nobody waits for gets a fifth of the CPU time, what
 t.test("what others must find done goes in its turn, though it is nobody's", (t) => {
   const waiting = new WaitingEntries(background)
   const open = new Account()
-  waiting.push({ ...entry('cancel', background), isUrgent: true })
+  waiting.push(new Entry(background, ENTRIES.cancel, 5, 'cancel'))
   waiting.push(entry('settleFetch', open))
   t.same(names(waiting.take(8)), ['cancel', 'settleFetch'])
   t.end()
@@ -74,5 +76,5 @@ t.test('what waits tells whose it is, and since when; what nobody waits for is n
 })
 
 function names(entries: readonly Entry[]): string[] {
-  return entries.map(({ name }) => name)
+  return entries.map(({ text }) => text)
 }

@@ -1,52 +1,49 @@
-import type { CpuReading, Primitive } from '@carpool/isolate'
 import { Account } from '@carpool/metering'
-import type { EnteredIsolate, StayListener } from '../../src/entry-queue.ts'
-import type { Entry, Stay } from '../../src/stay.ts'
+import { ENTRIES } from '@carpool/runtime/bridge'
+import type { EntryGate } from '../../src/entry-gate.ts'
+import { EntryQueue, type EnteredIsolate, type StayListener } from '../../src/entry-queue.ts'
+import { Entry, type Stay } from '../../src/stay.ts'
 
 /** An isolate whose entries run when the test says so, on a clock that the test sets. */
 export interface FakeIsolate extends EnteredIsolate {
   disposed: boolean
-  /** Its clock, in ns, and whether it stands still. */
-  clock: CpuReading
-  /** Whether it has a clock of entries, and what that says while they run, in ns. */
-  hasEntryClock: boolean
-  spans: readonly number[]
-  /** Names of the entries that went in, in order, but for `spans`. */
+  /** What its clock of entries says, in ns. */
+  spansNs: readonly number[]
+  /** Texts of the entries that went in, in order. */
   readonly entered: string[]
-  /** What waits for the isolate to have run, oldest first. */
-  readonly running: PromiseWithResolvers<Primitive>[]
-  /** What waits for it to come to rest. */
-  readonly resting: PromiseWithResolvers<CpuReading>[]
+  /** Batches that are under way. */
+  running: number
+  /** Called when a batch has run. */
+  onLeft: () => void
 }
 
-/** Made at `startNs`: what it took to make it. Without a clock of entries unless the test gives it one. */
-export function fakeIsolate(startNs = 0, hasEntryClock = false): FakeIsolate {
+export function fakeIsolate(): FakeIsolate {
+  let pushed: string[] = []
   const isolate: FakeIsolate = {
     disposed: false,
-    clock: { ns: startNs, isExact: true },
-    hasEntryClock,
-    spans: [],
-    forgetSpans: () => {},
+    spansNs: [],
+    readSpans: () => isolate.spansNs.length,
+    forgetSpans: () => {
+      isolate.spansNs = []
+    },
     entered: [],
-    running: [],
-    resting: [],
-    get cpu() {
-      return isolate.clock
+    running: 0,
+    onLeft: () => {},
+    push: (_op, _number, text) => void pushed.push(text),
+    enter: () => {
+      isolate.entered.push(...pushed)
+      pushed = []
+      isolate.running++
     },
-    atRest: () => later(isolate.resting),
-    enter: (name) => void isolate.entered.push(name),
-    run: (name) => {
-      if (name !== 'spans') isolate.entered.push(name)
-      return later(isolate.running)
-    },
+    measure: (task) => task(),
   }
   return isolate
 }
 
-function later<T>(queue: PromiseWithResolvers<T>[]): Promise<T> {
-  const deferred = Promise.withResolvers<T>()
-  queue.push(deferred)
-  return deferred.promise
+export function queueOf(isolate: FakeIsolate, told: StayListener, gate: EntryGate): EntryQueue {
+  const queue = new EntryQueue(isolate, told, gate)
+  isolate.onLeft = () => queue.left()
+  return queue
 }
 
 /** Lets everything happen that waits for nothing but its turn. */
@@ -54,25 +51,27 @@ export function turn(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve))
 }
 
-/** What runs ends: the clock goes on by so much and stands, and the last entry or `spans` returns `told`. */
-export async function settle(isolate: FakeIsolate, cpuNs: number, told?: Primitive): Promise<void> {
-  isolate.clock = { ns: isolate.clock.ns + cpuNs, isExact: true }
-  isolate.running.shift()?.resolve(told)
-  await turn()
+/** What runs ends, and each entry took so much. */
+export function settle(isolate: FakeIsolate, ...spansNs: readonly number[]): void {
+  isolate.spansNs = spansNs
+  isolate.running--
+  isolate.onLeft()
 }
 
-export function entry(name: string, account = new Account()): Entry {
-  return { name, args: [], account, readyAtMs: performance.now() }
+export function entry(text: string, account = new Account(), readyAtMs = performance.now()): Entry {
+  return new Entry(account, ENTRIES.settleFetch, 0, text, 0, '', readyAtMs)
 }
 
 export function firstEntry(invocation: number, account: Account): Entry {
-  return { ...entry('invoke', account), invocation }
+  return new Entry(account, ENTRIES.invoke, invocation, 'invoke')
 }
 
 export interface Told extends StayListener {
   readonly began: Stay[]
   readonly ended: Stay[]
   readonly lost: Stay[]
+  /** How many stays had ended at each time that what was said was to be heard. */
+  readonly heardAfter: number[]
   /** By how much entries began late, in ms. */
   readonly delaysMs: number[]
   /** Invocations whose first entry has run. */
@@ -84,9 +83,11 @@ export function listener(): Told {
     began: [],
     ended: [],
     lost: [],
+    heardAfter: [],
     delaysMs: [],
     ran: [],
     stayBegan: (stay) => void told.began.push(stay),
+    stayLeaves: () => void told.heardAfter.push(told.ended.length + told.lost.length),
     stayEnded: (stay) => void told.ended.push(stay),
     stayLost: (stay) => void told.lost.push(stay),
     entryDelayed: (delayMs) => void told.delaysMs.push(delayMs),

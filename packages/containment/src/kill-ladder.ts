@@ -77,7 +77,7 @@ export interface Step {
 export interface KillPolicy {
   /** Share of a limit of CPU or memory from which an isolate gets no new calls. */
   readonly softShare: number
-  /** What is known of a running entry may be this much too high where there is no clock of entries, in ms of CPU. */
+  /** An entry is this far beyond its limit before it is ended, in ms of CPU. */
   readonly cpuSlackMs: number
   /** An entry may go on for this long past the wall limit, in ms: most come to an end by themselves. */
   readonly wallGraceMs: number

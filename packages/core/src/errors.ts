@@ -45,6 +45,7 @@ export const ERRORS = {
   'draining': entry(503, 'The server is shutting down', 'carpool', true),
   'unreachable': entry(503, 'The server does not answer', 'carpool', true),
   'sandbox-unavailable': entry(500, 'A layer of the sandbox is not available', 'carpool'),
+  'platform-unsupported': entry(500, 'Carpool does not run on this platform', 'carpool'),
   'data-unusable': entry(500, 'Stored data cannot be used', 'carpool'),
   'internal': entry(500, 'Carpool failed', 'carpool'),
 } as const satisfies Record<string, ErrorEntry>

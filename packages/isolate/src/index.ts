@@ -2,10 +2,11 @@ export {
   Bootstrap,
   compileToCache,
   GuestIsolate,
-  type CpuReading,
   type Measured,
   type GuestCallback,
   type GuestCode,
   type GuestIsolateOptions,
+  type IsolateListener,
   type Primitive,
+  type Said,
 } from './guest-isolate.ts'

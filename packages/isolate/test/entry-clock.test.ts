@@ -1,158 +1,121 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
-import t, { type Test } from 'tap'
-import { entryClock } from '../src/entry-clock.ts'
-import { Bootstrap, GuestIsolate } from '../src/index.ts'
+import t from 'tap'
+import { isolateWith, type Rig } from './support/isolate.ts'
 
-/** Long enough for the isolate's thread to get a core on any machine that is not stuck, in ms. */
-const PATIENCE_MS = 30_000
+const LOOP_FOR_EVER = 'tell("begun"); for (;;);'
 
-const BOOT = new Bootstrap(`(function boot(names, begun, begin, end) {
-  return {
-    loop(count) { begin?.(); for (let i = 0; i < count; i++); },
-    loopForEver() { begin(); begun(); for (;;); },
-    hoard() { begin(); const kept = []; for (;;) kept.push({}) },
-    spans: () => end(),
-    names: () => names,
-  }
-})`)
-
-async function made(t: Test): Promise<{ isolate: GuestIsolate; begun: Promise<void> }> {
-  const { promise: begun, resolve } = Promise.withResolvers<void>()
-  const isolate = await GuestIsolate.create({
-    bootstrap: BOOT,
-    entryNames: ['loop', 'loopForEver', 'hoard', 'spans', 'names'],
-    callbacks: {
-      begun: {
-        blocking: false,
-        call: () => {
-          resolve()
-          return undefined
-        },
-      },
-    },
-    memoryLimitMb: 32,
-    onCatastrophe: (reason) => t.fail(reason),
-  })
-  t.teardown(() => isolate.dispose())
-  return { isolate, begun }
+function loop(count: number): string {
+  return `for (let i = 0; i < ${count}; i++); 0`
 }
 
-async function spans(isolate: GuestIsolate): Promise<number[]> {
-  return String(await isolate.run('spans', []))
-    .split(',')
-    .map(Number)
+function spans({ isolate }: Rig): number[] {
+  return [...isolate.spansNs.subarray(0, isolate.readSpans())]
 }
 
-const skip = entryClock === undefined ? 'the entry clock is not built for this platform and version of Node.js' : false
-
-t.test('every isolate has the entry clock where it is built, and its guest is given begin and end', async (t) => {
-  const { isolate } = await made(t)
-  t.equal(isolate.hasEntryClock, entryClock !== undefined)
-  t.equal(await isolate.run('names', []), entryClock === undefined ? 'begun' : 'begun,begin,end')
-  t.same(isolate.spans, [])
+t.test('the guest is given what it needs, and no more', async (t) => {
+  const rig = await isolateWith(t)
+  t.same(spans(rig), [])
+  t.equal(await rig.run('names'), 'tell,question,say')
 })
 
-t.test('the guest is told what each entry took, once', { skip }, async (t) => {
-  const { isolate } = await made(t)
-  for (const count of [0, 20_000_000, 0]) isolate.enter('loop', [count])
-  const told = await spans(isolate)
+t.test('it is known what each entry took, until the next batch begins', async (t) => {
+  const rig = await isolateWith(t)
+  await rig.batch(loop(0), loop(20_000_000), loop(0))
+  const told = spans(rig)
   t.equal(told.length, 3)
   t.ok(told.every((ns) => Number.isInteger(ns) && ns >= 0))
   t.ok(told[1]! > told[0]! && told[1]! > told[2]!, told.join())
-  t.equal(await isolate.run('spans', []), '')
-  t.same(isolate.spans, told, 'whoever looks before the answer is here sees the same')
-  isolate.forgetSpans()
-  t.same(isolate.spans, [])
+  t.same(spans(rig), told)
+  rig.isolate.forgetSpans()
+  t.same(spans(rig), [])
+  await rig.batch(loop(0))
+  t.equal(spans(rig).length, 1)
 })
 
-t.test('the host sees what a running entry has taken so far', { skip }, async (t) => {
-  const { isolate, begun } = await made(t)
-  isolate.enter('loop', [1000])
-  isolate.enter('loopForEver', [])
-  await begun
-  const first = isolate.spans
+t.test('the host sees what a running entry has taken so far', async (t) => {
+  const rig = await isolateWith(t)
+  const left = rig.batch(loop(1000), LOOP_FOR_EVER)
+  await rig.told()
+  const first = spans(rig)
   t.equal(first.length, 2)
-  let next = isolate.spans
+  let next = spans(rig)
   while (next[1] === first[1]) {
     await new Promise((resolve) => setImmediate(resolve))
-    next = isolate.spans
+    next = spans(rig)
   }
   t.equal(next[0], first[0])
   t.ok(next[1]! > first[1]!)
-  isolate.dispose()
+  rig.isolate.dispose()
+  await left
 })
 
-t.test('isolates do not see the entries of each other', { skip }, async (t) => {
-  const [one, other] = [await made(t), await made(t)]
-  one.isolate.enter('loopForEver', [])
-  await one.begun
-  t.same(other.isolate.spans, [])
-  await other.isolate.run('loop', [10])
-  t.same((await spans(other.isolate)).length, 1)
-  t.equal(one.isolate.spans.length, 1)
+t.test('isolates do not see the entries of each other', async (t) => {
+  const [one, other] = [await isolateWith(t), await isolateWith(t)]
+  const left = one.batch(LOOP_FOR_EVER)
+  await one.told()
+  t.same(spans(other), [])
+  await other.batch(loop(10))
+  t.equal(spans(other).length, 1)
+  t.equal(spans(one).length, 1)
+  one.isolate.dispose()
+  await left
 })
 
-t.test(
-  'what other isolates did between two entries of a stay, on the thread of either, counts to neither',
-  { skip },
-  async (t) => {
-    const rigs = await Promise.all(Array.from({ length: 8 }, () => made(t)))
-    const isolates = rigs.map(({ isolate }) => isolate)
-    const wrong: string[] = []
-    for (const isolate of [...isolates, ...isolates]) {
-      isolate.enter('loop', [100])
-      // As when the host's thread loses its core between the two: the isolate's thread leaves.
-      const rest = await isolate.atRest(PATIENCE_MS)
-      t.ok(rest.isExact)
-      const others = isolates.filter((other) => other !== isolate)
-      const othersNs = await Promise.all(
-        others.map(async (other) => {
-          other.enter('loop', [3_000_000])
-          return (await spans(other))[0] ?? 0
-        }),
-      )
-      isolate.enter('loop', [100])
-      const told = await spans(isolate)
-      if (Math.max(...told) >= Math.min(...othersNs))
-        wrong.push(`told ${told.join()} ns of loops of 100, and loops of 3000000 took ${othersNs.join()} ns`)
+t.test('what other isolates did on its thread, before the end of a stay was seen, does not count', async (t) => {
+  const rigs = await Promise.all(Array.from({ length: 8 }, () => isolateWith(t)))
+  const wrong: string[] = []
+  for (const rig of [...rigs, ...rigs]) {
+    const others = rigs.filter((other) => other !== rig)
+    const left: Promise<void>[] = []
+    // As when the host's thread loses its core in the middle: the isolate's thread leaves, and turns to others.
+    await rig.isolate.measure(async () => {
+      for (const other of others) left.push(other.batch(loop(3_000_000)))
+      const waited = new Set(others)
+      while (waited.size > 0) for (const other of waited) if (other.hear().length > 0) waited.delete(other)
+    })
+    const [toldNs] = spans(rig)
+    await Promise.all(left)
+    const othersNs = others.map((other) => spans(other)[0] ?? 0)
+    if (toldNs === undefined || toldNs >= Math.min(...othersNs)) {
+      wrong.push(`told ${toldNs} ns of nothing, and loops of 3000000 took ${othersNs.join()} ns`)
     }
-    // Collecting garbage or compiling takes a loop of 100 as long now and then; counted to the wrong entry, every second one is.
-    t.ok(wrong.length <= 3, `${wrong.length} of 16 are too long: ${wrong.join('; ')}`)
-  },
-)
+  }
+  // Collecting garbage or compiling takes as long now and then; counted to the wrong entry, every second one is.
+  t.ok(wrong.length <= 3, `${wrong.length} of 16 are too long: ${wrong.join('; ')}`)
+})
 
-t.test('what is held uses no CPU until it is resumed, and its end need not wait for that', { skip }, async (t) => {
-  const { isolate, begun } = await made(t)
-  isolate.enter('loopForEver', [])
-  await begun
+t.test('what is held uses no CPU until it is resumed, and its end need not wait for that', async (t) => {
+  const rig = await isolateWith(t)
+  const { isolate } = rig
+  const left = rig.batch(LOOP_FOR_EVER)
+  await rig.told()
   const untilStill = async (): Promise<number> => {
     for (;;) {
-      const [before] = isolate.spans
+      const [before] = spans(rig)
       await new Promise((resolve) => setTimeout(resolve, 20))
-      const [after] = isolate.spans
+      const [after] = spans(rig)
       if (before !== undefined && before === after) return after
     }
   }
   t.ok(isolate.hold())
   const held = await untilStill()
   isolate.resume()
-  while (isolate.spans[0] === held) await new Promise((resolve) => setImmediate(resolve))
+  while (spans(rig)[0] === held) await new Promise((resolve) => setImmediate(resolve))
   t.ok(isolate.hold(), 'again')
   await untilStill()
-  const gone = t.rejects(isolate.run('names', []))
   isolate.dispose()
-  await gone
+  await left
   t.notOk(isolate.hold(), 'nothing is left to hold')
   isolate.resume()
 })
 
-t.test('an isolate that was held with nothing in it runs what comes after it is resumed', { skip }, async (t) => {
-  const { isolate } = await made(t)
+t.test('an isolate that was held with nothing in it runs what comes after it is resumed', async (t) => {
+  const { isolate, run } = await isolateWith(t)
   t.ok(isolate.hold())
-  const ran = isolate.run('names', [])
+  const ran = run('6 * 7')
   isolate.resume()
-  t.equal(await ran, 'begun,begin,end')
+  t.equal(await ran, '42')
 })
 
 /** Cores that each thread of this process may use, as the system lists them. */
@@ -162,32 +125,33 @@ function coresOfThreads(): string[] {
   )
 }
 
-t.test('isolates that come and go while they are held leave nothing behind', { skip }, async (t) => {
+t.test('isolates that come and go while they are held leave nothing behind', async (t) => {
   const threads = readdirSync('/proc/self/task').length
   for (let round = 0; round < 20; round++) {
-    const { isolate, begun } = await made(t)
-    isolate.enter('loopForEver', [])
-    await begun
+    const { isolate, batch, told } = await isolateWith(t)
+    const left = batch(LOOP_FOR_EVER)
+    await told()
     t.ok(isolate.hold())
     isolate.dispose()
+    await left
   }
   t.ok(readdirSync('/proc/self/task').length <= threads + 8, 'threads of the pool are used again')
 })
 
-t.test('V8 may end an isolate at any moment: then there is nothing to hold', { skip }, async (t) => {
-  const { isolate } = await made(t)
-  await t.rejects(isolate.run('hoard', []))
+t.test('V8 may end an isolate at any moment: then there is nothing to hold', async (t) => {
+  const { isolate, batch } = await isolateWith(t)
+  await batch('const kept = []; for (;;) kept.push({})')
   t.ok(isolate.disposed)
   while (isolate.hold()) await new Promise((resolve) => setImmediate(resolve))
   isolate.resume()
 })
 
-const oneCore = availableParallelism() === 1 ? 'it takes more than one core' : skip
+const skip = availableParallelism() === 1 ? 'it takes more than one core' : false
 
-t.test('what is confined is kept to a few cores until it is not', { skip: oneCore }, async (t) => {
-  const { isolate, begun } = await made(t)
-  isolate.enter('loopForEver', [])
-  await begun
+t.test('what is confined is kept to a few cores until it is not', { skip }, async (t) => {
+  const { isolate, batch, told } = await isolateWith(t)
+  const left = batch(LOOP_FOR_EVER)
+  await told()
   const free = new Set(coresOfThreads()).size
   isolate.confine()
   isolate.confine()
@@ -196,4 +160,5 @@ t.test('what is confined is kept to a few cores until it is not', { skip: oneCor
   isolate.unconfine()
   isolate.unconfine()
   t.equal(new Set(coresOfThreads()).size, free)
+  await left
 })

@@ -6,10 +6,10 @@ import t from 'tap'
 const native = join(import.meta.dirname, '../native')
 const prebuilt = join(native, 'prebuilt')
 
-t.test('every addon that is committed was built from the source beside it', async (t) => {
-  const source = createHash('sha256')
-    .update(readFileSync(join(native, 'entry-clock.cc')))
-    .digest('hex')
+t.test('every addon that is committed was built from the sources beside it', async (t) => {
+  const hash = createHash('sha256')
+  for (const file of readdirSync(native).toSorted()) if (/\.(?:cc|h)$/.test(file)) hash.update(readFileSync(join(native, file)))
+  const source = hash.digest('hex')
   const files = readdirSync(prebuilt)
   const addons = files.filter((file) => file.endsWith('.node'))
   t.not(addons.length, 0)

@@ -1,7 +1,4 @@
 export { Account } from './account.ts'
-export { estimateRunning, type RunningStay } from './estimate-running.ts'
 export { InstanceTime } from './instance-time.ts'
-export { IsolateMeter } from './isolate-meter.ts'
-export { splitCpu } from './split-cpu.ts'
 export { StaySize } from './stay-size.ts'
 export { Meter, type FunctionCounts, type MeterOptions } from './meter.ts'

@@ -1,4 +1,4 @@
-/** CPU time that the entries of one stay may take together, in ns; without a CPU clock of entries it is also what a record can be wrong by. */
+/** CPU time that the entries of one stay may take together, in ns. */
 const TARGET_NS = 1_000_000
 /** More entries than this gain nothing: a stay of 16 costs as much per entry as one of 64. */
 const MAX_ENTRIES = 64

@@ -18,8 +18,8 @@ export interface GuestOptions {
   readonly limits: FunctionLimits
   readonly env: Readonly<Record<string, string>>
   /**
-   * `frozen`: within an entry the clock stands at the time at which the entry began, whatever its code reads it with; `running`: it goes on.
-   * Default: frozen.
+   * `frozen`: within an entry the clock stands at the time at which the entry began, whatever its code reads it with;
+   * `running`: it goes on. Default: frozen.
    */
   readonly clock?: 'frozen' | 'running'
   /** Whether there is WebAssembly. Default: false. */
@@ -48,52 +48,77 @@ export interface GuestFailure {
   readonly stack: string
 }
 
-/** Calls into the guest. Each is one entry of the isolate; `invocation` is the host's number for the invocation. */
+/** What `boot` returns: the ways into the guest. */
 export interface GuestEntries {
   /**
-   * `factory` is what the bundle's script evaluates to: called without arguments it runs the module scope and returns the exports, or a
-   * promise of them if the module scope awaits.
+   * `factory` is what the bundle's script evaluates to: called without arguments it runs the module scope and returns the
+   * exports, or a promise of them if the module scope awaits.
    */
   load(options: string, factory: () => unknown): void
-  invoke(invocation: number, head: string, bodyKind: BodyKind, body: string): void
-  /** The client left or the time is up: aborts the invocation's `request.signal`; its answer no longer counts. */
-  cancel(invocation: number): void
-  fireTimer(timer: number): void
-  settleFetch(fetch: number, result: string, bodyKind: BodyKind, body: string): void
-  /**
-   * How long each of the last `count` entries took, in ns, between commas; what is left over of one counts to it until the next begins.
-   * Empty if that was not measured. In CPU time if the host gives a clock of it; else in time, but for the first time that it is asked.
-   */
-  spans(count: number): string
-  /** Does nothing, but counts as an entry for `spans`. */
-  measure(): void
+  /** One entry: `op` is one of {@link ENTRIES}, `kind` an index of {@link BODY_KINDS}. With 0 alone it does nothing. */
+  dispatch(op: number, number?: number, text?: string, kind?: number, body?: string): void
 }
 
-/** Calls out of the guest. All return at once and give nothing back, but for `entropy` and `drain`. */
-export interface GuestBridge {
-  loaded(report: string): void
-  answer(invocation: number, head: string, bodyKind: BodyKind, body: string): void
-  fail(invocation: number, failure: string): void
-  /** Confirms a `cancel`, whether or not the invocation is still known: the isolate gets round to its entries. */
-  canceled(invocation: number): void
-  startTimer(invocation: number, timer: number, delayMs: number): void
-  stopTimer(timer: number): void
-  /** `invocation` is {@link NO_INVOCATION} for what the module scope does. */
-  startFetch(invocation: number, fetch: number, head: string, bodyKind: BodyKind, body: string): void
-  stopFetch(fetch: number): void
-  log(invocation: number, level: LogLevel, text: string): void
-  /** Blocks until the host has answered with {@link ENTROPY_BYTES} random bytes, as a `bytes` string. */
-  entropy(): string
+/** Operations of entries, and what comes with them. */
+export const ENTRIES = {
+  /** The number of the invocation, an {@link InvokeHead} and a body. */
+  invoke: 1,
   /**
-   * Blocks until the host has worked off the calls before it, so that they never pile up. Returns for how many ms the guest must leave the
-   * host alone: not 0 when several guests together keep the host from its other work.
+   * The client left or the time is up: aborts the `request.signal` of the invocation of that number; its answer no longer
+   * counts.
    */
-  drain(): number
-  /** An entry begins: a function of the CPU clock, which is no call of the host; absent where there is none. */
-  readonly begin?: () => void
-  /** All entries have run. @returns what each took, in ns of CPU, between commas; empty if that is not known */
-  readonly end?: () => string
+  cancel: 2,
+  /** The number of the timer. */
+  fireTimer: 3,
+  /** The number of the fetch, a FetchResult and a body. */
+  settleFetch: 4,
+} as const
+
+/**
+ * What the guest says, and what comes with it: up to three numbers and two texts. What it says waits for the host, and gives
+ * nothing back.
+ */
+export const SAYS = {
+  /** A {@link LoadReport}. */
+  loaded: 1,
+  /** The number of the invocation, the kind of the body; the head and the body. */
+  answer: 2,
+  /** The number of the invocation; a {@link GuestFailure}. */
+  fail: 3,
+  /**
+   * The number of the invocation. Confirms a `cancel`, whether or not it is still known: the isolate gets round to its entries.
+   */
+  canceled: 4,
+  /** The numbers of the invocation and of the timer, and the delay in ms. */
+  startTimer: 5,
+  /** The number of the timer. */
+  stopTimer: 6,
+  /**
+   * The numbers of the invocation, or {@link NO_INVOCATION} for what the module scope does, and of the fetch, the kind of the
+   * body; the head and the body.
+   */
+  startFetch: 7,
+  /** The number of the fetch. */
+  stopFetch: 8,
+  /** The number of the invocation, and an index of {@link LOG_LEVELS}; the line. */
+  log: 9,
+} as const
+
+/** Functions that the guest gets to be booted. User code reaches none of them. */
+export interface GuestBridge {
+  /** Says one of {@link SAYS}. */
+  readonly say: (op: number, a: number, b: number, c: number, text: string, body: string) => void
+  /** Blocks until the host has answered with {@link ENTROPY_BYTES} random bytes, as a `bytes` string. */
+  readonly entropy: () => string
+  /**
+   * Blocks until the host has heard what was said before, so that it never piles up. Returns for how many ms the guest must
+   * leave the host alone: not 0 when several guests together keep the host from its other work.
+   */
+  readonly drain: () => number
 }
+
+export const BODY_KINDS = ['none', 'text', 'bytes'] as const satisfies readonly BodyKind[]
+export const LOG_LEVELS = ['debug', 'info', 'warn', 'error'] as const satisfies readonly LogLevel[]
 
 export const NO_INVOCATION = 0
 export const ENTROPY_BYTES = 4096

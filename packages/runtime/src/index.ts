@@ -1,6 +1,10 @@
 export {
+  BODY_KINDS,
+  ENTRIES,
   ENTROPY_BYTES,
+  LOG_LEVELS,
   NO_INVOCATION,
+  SAYS,
   type BodyKind,
   type GuestBridge,
   type GuestEntries,

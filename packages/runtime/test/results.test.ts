@@ -1,5 +1,5 @@
 import ivm from 'isolated-vm'
-import { bundleRuntime } from '@carpool/runtime'
+import { bundleRuntime, ENTRIES, SAYS } from '@carpool/runtime'
 import { RESPONSE_HEADER_LIMITS } from '@carpool/core'
 import t from 'tap'
 import { Guest, guestOf, run } from './support/guest.ts'
@@ -231,14 +231,12 @@ t.test('Code that loops in what it gives does so in its entry, which can be ende
     const context = await isolate.createContext()
     const boot = await (await isolate.compileScript(runtime)).run(context, { reference: true })
     const begun = Promise.withResolvers<string>()
-    const log = new ivm.Callback((_invocation: number, _level: string, text: string) => text === 'begun' && begun.resolve(text), {
-      ignored: true,
-    })
+    const heard = (op: number, ...[, , , text]: [number, number, number, string]): void => {
+      if (op === SAYS.log && text === 'begun') begun.resolve(text)
+    }
+    const say = new ivm.Callback(heard, { ignored: true })
     const entropy = new ivm.Callback(() => '\0'.repeat(4096))
-    const ignored = ['loaded', 'answer', 'fail'].map(() => new ivm.Callback(() => {}, { ignored: true }))
-    const entries = await boot.apply(undefined, ['log,entropy,loaded,answer,fail', log, entropy, ...ignored], {
-      result: { reference: true },
-    })
+    const entries = await boot.apply(undefined, ['say,entropy', say, entropy], { result: { reference: true } })
     const enter = async (name: string, ...args: unknown[]): Promise<unknown> => {
       const entry: ivm.Reference = await entries.get(name as never, { reference: true })
       return entry.apply(undefined, args as never[])
@@ -252,7 +250,7 @@ t.test('Code that loops in what it gives does so in its entry, which can be ende
       env: {},
     }
     await enter('load', JSON.stringify(options), factory.derefInto())
-    const invoked = enter('invoke', 1, '{}', 'none', '').then(
+    const invoked = enter('dispatch', ENTRIES.invoke, 1, '{}', 0, '').then(
       () => 'returned',
       (error: unknown) => (error as Error).message,
     )

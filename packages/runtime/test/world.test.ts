@@ -2,7 +2,7 @@ import { build } from 'esbuild'
 import { join } from 'node:path'
 import ivm from 'isolated-vm'
 import t from 'tap'
-import { bundleRuntime } from '@carpool/runtime'
+import { BODY_KINDS, bundleRuntime, ENTRIES, SAYS } from '@carpool/runtime'
 import { Guest, run } from './support/guest.ts'
 import { app } from './support/hono-app.ts'
 
@@ -121,22 +121,20 @@ t.test('Entries work as the host uses them: asynchronous and ignored', async (t)
   const context = await isolate.createContext()
   const boot = await (await isolate.compileScript(await bundleRuntime())).run(context, { reference: true })
   const answered = Promise.withResolvers<unknown[]>()
-  const callbacks = [
-    new ivm.Callback((...args: unknown[]) => answered.resolve(args), { ignored: true }),
-    new ivm.Callback(() => '\0'.repeat(4096)),
-    new ivm.Callback(() => {}, { ignored: true }),
-  ]
-  const entries = await boot.apply(undefined, ['answer,entropy,loaded', ...callbacks], {
-    result: { reference: true },
-  })
+  const heard = (op: number, ...said: unknown[]): void => {
+    if (op === SAYS.answer) answered.resolve(said)
+  }
+  const callbacks = [new ivm.Callback(heard, { ignored: true }), new ivm.Callback(() => '\0'.repeat(4096))]
+  const entries = await boot.apply(undefined, ['say,entropy', ...callbacks], { result: { reference: true } })
   const factory = await (await isolate.compileScript(`() => ({ default: async () => new Response('hi') })`)).run(context, {
     reference: true,
   })
   const options = { functionName: 'f', revision: 'r', limits: { memoryMb: 64, wallMs: 1000, concurrency: 1 }, env: {} }
-  const entry = async (name: 'load' | 'invoke'): Promise<ivm.Reference> => await entries.get(name as never, { reference: true })
+  const entry = async (name: 'load' | 'dispatch'): Promise<ivm.Reference> => await entries.get(name as never, { reference: true })
   ;(await entry('load')).applyIgnored(undefined, [JSON.stringify(options), factory.derefInto()] as never[])
-  ;(await entry('invoke')).applyIgnored(undefined, [7, '{}', 'none', ''] as never[])
-  t.same(await answered.promise, [7, '{"status":200,"headers":[["content-type","text/plain;charset=UTF-8"]]}', 'text', 'hi'])
+  ;(await entry('dispatch')).applyIgnored(undefined, [ENTRIES.invoke, 7, '{}', 0, ''] as never[])
+  const head = '{"status":200,"headers":[["content-type","text/plain;charset=UTF-8"]]}'
+  t.same(await answered.promise, [7, 0, BODY_KINDS.indexOf('text'), head, 'hi'])
 })
 
 t.test('A Hono app answers as it does in Node.js', async (t) => {

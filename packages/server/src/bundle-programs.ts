@@ -38,7 +38,7 @@ async function bundleHost(): Promise<string> {
     platform: 'node',
     target: `node${process.versions.node}`,
     plugins: [isolatedVm],
-    // Where the entry clock looks for its addon.
+    // Where the package of isolates looks for its addon.
     define: { 'import.meta.dirname': JSON.stringify(ISOLATE_SOURCES) },
     logLevel: 'silent',
     tsconfigRaw: {},

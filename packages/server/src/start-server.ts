@@ -27,6 +27,7 @@ import { Invocations } from './invoke.ts'
 import { KnownRevisions } from './known-revisions.ts'
 import { closeWithin, listen, urlOf } from './listening.ts'
 import { openData } from './open-data.ts'
+import { requireAddon } from './required-addon.ts'
 import { ServerStatus } from './server-status.ts'
 import type { ServerSettings } from './settings.ts'
 import { SourceMapper } from './source-mapper.ts'
@@ -55,7 +56,7 @@ const VERSION = (JSON.parse(readFileSync(new URL('../package.json', import.meta.
 
 /**
  * Starts the trusted process: builds its parts, joins them, and listens. Hosts start while it does.
- * @throws CarpoolError of a setting that cannot be met, or of data that cannot be used
+ * @throws CarpoolError of a platform that Carpool does not run on, of a setting that cannot be met, or of data that cannot be used
  */
 export async function startServer(settings: ServerSettings): Promise<RunningServer> {
   const destination = pino.destination({ dest: 2, sync: true })
@@ -63,6 +64,7 @@ export async function startServer(settings: ServerSettings): Promise<RunningServ
   destination.on('error', () => {})
   const log = pino({ level: settings.logLevel }, destination)
   const onFault = (error: CarpoolError): void => log.error({ err: error.cause ?? error }, 'fault')
+  requireAddon()
   // What only reads settings comes first: nothing has to be undone when one of them is wrong.
   const egress = egressOf(settings, log)
   const machine = new Machine()

@@ -4,7 +4,8 @@ import { createServer, type AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
-import { checkDataFolder, checkEntryClock, checkNode, checkPort } from '../src/doctor/checks.ts'
+import { checkAddon, checkDataFolder, checkNode, checkPort } from '../src/doctor/checks.ts'
+import { requireAddon } from '../src/required-addon.ts'
 import { resolveSettings } from '../src/settings.ts'
 
 t.test('Node.js must be new enough', async (t) => {
@@ -13,9 +14,14 @@ t.test('Node.js must be new enough', async (t) => {
   t.match(checkNode('24.1.0'), { state: 'failed', detail: 'Node.js 26 or newer is needed, this is 24.1.0.' })
 })
 
-t.test('where the entry clock is not built, CPU times are estimates', async (t) => {
-  t.match(checkEntryClock('linux', 'x64', process.versions.modules), { state: 'ok' })
-  t.match(checkEntryClock('sunos', 'sparc', '1'), { state: 'warning', detail: /estimates/ })
+t.test('without an addon for the platform no server starts, and it is said in a line what to do', async (t) => {
+  t.match(checkAddon('linux', 'x64', process.versions.modules), { state: 'ok' })
+  const line =
+    /^The addon of host processes is not built for sunos-sparc and Node\.js with ABI 1: `npm run build:clock` builds it, with a C\+\+ compiler.*$/
+  t.match(checkAddon('sunos', 'sparc', '1'), { state: 'failed', detail: line })
+  requireAddon()
+  const elsewhere = { ...process, platform: 'sunos', arch: 'sparc', versions: { ...process.versions, modules: '1' } }
+  t.throws(() => requireAddon(elsewhere as unknown as NodeJS.Process), { code: 'platform-unsupported', message: line })
 })
 
 t.test('the data folder is there, or can be made, or cannot be used', async (t) => {

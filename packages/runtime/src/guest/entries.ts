@@ -1,5 +1,12 @@
-import { type BodyKind, type GuestEntries, type GuestOptions, type LoadReport, NO_INVOCATION } from '../bridge.ts'
-import { beginEntry } from './begin-entry.ts'
+import {
+  BODY_KINDS,
+  type BodyKind,
+  ENTRIES,
+  type GuestEntries,
+  type GuestOptions,
+  type LoadReport,
+  NO_INVOCATION,
+} from '../bridge.ts'
 import { enter } from './current.ts'
 import { describeError } from './errors/describe-error.ts'
 import { settleFetch } from './fetch/fetch.ts'
@@ -8,7 +15,6 @@ import { findHandler, type Handler } from './handlers/find-handler.ts'
 import { cancelInvocation, Invocation, limitBodies } from './invocation.ts'
 import { bridge } from './port.ts'
 import { apply, isInstance, jsonParse, jsonStringify, SafePromise } from './primordials.ts'
-import { markEntry, spans } from './spans.ts'
 import { letClockRun, markClock } from './time/clock.ts'
 import { fireTimer } from './timers.ts'
 
@@ -65,16 +71,29 @@ function reportJson(report: LoadReport): string {
 }
 
 function invoke(invocation: number, head: string, bodyKind: BodyKind, body: string): void {
-  beginEntry()
   enter(invocation)
   handler(new Invocation(invocation, head, bodyKind, body))
 }
 
 function cancel(invocation: number): void {
-  beginEntry()
   enter(invocation)
   cancelInvocation(invocation)
   bridge.canceled(invocation)
 }
 
-export const entries: GuestEntries = { load, invoke, cancel, fireTimer, settleFetch, spans, measure: markEntry }
+function dispatch(op: number, number = 0, text = '', kind = 0, body = ''): void {
+  if (op === 0) return
+  markClock()
+  switch (op) {
+    case ENTRIES.invoke:
+      return invoke(number, text, BODY_KINDS[kind]!, body)
+    case ENTRIES.cancel:
+      return cancel(number)
+    case ENTRIES.fireTimer:
+      return fireTimer(number)
+    case ENTRIES.settleFetch:
+      return settleFetch(number, text, BODY_KINDS[kind]!, body)
+  }
+}
+
+export const entries: GuestEntries = { load, dispatch }

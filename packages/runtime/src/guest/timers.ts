@@ -1,4 +1,3 @@
-import { beginEntry } from './begin-entry.ts'
 import { current, enter } from './current.ts'
 import { reportUncaught } from './errors/report-uncaught.ts'
 import { bridge } from './port.ts'
@@ -42,7 +41,6 @@ function stop(id: unknown): void {
 
 /** Entry: the time of a timer has come. It runs on behalf of the invocation that started it. */
 export function fireTimer(id: number): void {
-  beginEntry()
   const timer = timers.get(id)
   if (timer === undefined) return
   enter(timer.invocation)

@@ -1,20 +1,8 @@
-import type { GuestBridge, GuestOptions, InvokeHead } from '@carpool/runtime'
-import { bundleRuntime } from '@carpool/runtime'
+import type { BodyKind, GuestBridge, GuestOptions, InvokeHead } from '@carpool/runtime'
+import { BODY_KINDS, bundleRuntime, ENTRIES, LOG_LEVELS, SAYS } from '@carpool/runtime'
 import ivm from 'isolated-vm'
 
-const NAMES = [
-  'loaded',
-  'answer',
-  'fail',
-  'canceled',
-  'startTimer',
-  'stopTimer',
-  'startFetch',
-  'stopFetch',
-  'log',
-  'entropy',
-  'drain',
-] as const
+const NAMES = ['say', 'entropy', 'drain'] as const satisfies ReadonlyArray<keyof GuestBridge>
 const ENTROPY = String.fromCharCode(...Array.from({ length: 4096 }, (_, index) => (index * 131 + (index >> 5)) & 0xff))
 
 const runtime = await bundleRuntime()
@@ -43,8 +31,6 @@ interface Request extends Partial<InvokeHead> {
   readonly bodyKind?: 'none' | 'text' | 'bytes'
   readonly body?: string
 }
-
-type Entry = 'load' | 'invoke' | 'cancel' | 'fireTimer' | 'settleFetch'
 
 /**
  * The real runtime in a real isolate. Entries run synchronously and callbacks come in at once, so whatever an entry does has
@@ -91,7 +77,7 @@ export class Guest {
       env: {},
       ...options,
     }
-    this.#enter('load', JSON.stringify(given), factory.derefInto())
+    this.#call('load', JSON.stringify(given), factory.derefInto())
     return this
   }
 
@@ -107,7 +93,7 @@ export class Guest {
       clientIp: '127.0.0.1',
       ...rest,
     }
-    this.#enter('invoke', number, JSON.stringify(head), bodyKind, body)
+    this.#enter(ENTRIES.invoke, number, JSON.stringify(head), bodyKind, body)
     return number
   }
 
@@ -129,22 +115,16 @@ export class Guest {
   }
 
   cancel(invocation: number): void {
-    this.#enter('cancel', invocation)
+    this.#enter(ENTRIES.cancel, invocation)
   }
 
   fireTimer(timer: number): void {
     this.timers.delete(timer)
-    this.#enter('fireTimer', timer)
+    this.#enter(ENTRIES.fireTimer, timer)
   }
 
-  settleFetch(fetch: number, result: object, kind = 'none', body = ''): void {
-    this.#enter('settleFetch', fetch, JSON.stringify(result), kind, body)
-  }
-
-  /** How long the last entries took, in ns; nothing the first time. */
-  spans(count: number): number[] {
-    const told = this.#entries.getSync('spans', { reference: true }).applySync(undefined, [count]) as string
-    return told === '' ? [] : told.split(',').map(Number)
+  settleFetch(fetch: number, result: object, kind: BodyKind = 'none', body = ''): void {
+    this.#enter(ENTRIES.settleFetch, fetch, JSON.stringify(result), kind, body)
   }
 
   /** Lines of the log as `level: text`. */
@@ -152,48 +132,22 @@ export class Guest {
     return this.logs.map(({ level, text }) => `${level}: ${text}`)
   }
 
-  #enter(entry: Entry, ...args: unknown[]): void {
-    const reference = this.#entries.getSync(entry, { reference: true })
+  #enter(op: number, number: number, text = '', kind: BodyKind = 'none', body = ''): void {
+    this.#call('dispatch', op, number, text, BODY_KINDS.indexOf(kind), body)
+  }
+
+  #call(name: string, ...args: unknown[]): void {
+    const reference = this.#entries.getSync(name, { reference: true })
     try {
       reference.applySync(undefined, args)
     } catch {
-      // isolated-vm throws what was rejected and not handled; the host's entries ignore it.
+      // isolated-vm throws what was rejected and not handled; the host ignores it.
     }
   }
 
   #callbacks(): ivm.Callback[] {
-    const methods: Record<Exclude<keyof GuestBridge, 'begin' | 'end'>, (...args: never[]) => unknown> = {
-      loaded: (report: string) => {
-        this.loaded = JSON.parse(report) as Record<string, unknown>
-      },
-      answer: (invocation: number, head: string, kind: string, body: string) => {
-        if (this.answers.has(invocation) || this.failures.has(invocation)) throw new Error('answered twice')
-        this.answers.set(invocation, { ...(JSON.parse(head) as Pick<Answer, 'status' | 'headers'>), kind, body })
-      },
-      fail: (invocation: number, failure: string) => {
-        if (this.answers.has(invocation) || this.failures.has(invocation)) throw new Error('answered twice')
-        this.failures.set(invocation, JSON.parse(failure) as Failure)
-      },
-      canceled: (invocation: number) => {
-        this.canceled.push(invocation)
-      },
-      startTimer: (_invocation: number, timer: number, delayMs: number) => {
-        this.timers.set(timer, delayMs)
-      },
-      stopTimer: (timer: number) => {
-        this.timers.delete(timer)
-        this.stoppedTimers.push(timer)
-      },
-      startFetch: (invocation: number, fetch: number, head: string, kind: string, body: string) => {
-        this.fetches.set(fetch, { invocation, head: JSON.parse(head) as Fetch['head'], kind, body })
-      },
-      stopFetch: (fetch: number) => {
-        this.stoppedFetches.push(fetch)
-      },
-      log: (invocation: number, level: string, text: string) => {
-        this.logs.push({ invocation, level, text })
-        this.onLog(text)
-      },
+    const methods: GuestBridge = {
+      say: (op, a, b, c, text, body) => this.#said(op, a, b, c, text, body),
       entropy: () => {
         this.entropyCalls++
         return ENTROPY
@@ -204,6 +158,44 @@ export class Guest {
       },
     }
     return NAMES.map((name) => new ivm.Callback(methods[name]))
+  }
+
+  #said(op: number, a: number, b: number, c: number, text: string, body: string): void {
+    switch (op) {
+      case SAYS.loaded:
+        this.loaded = JSON.parse(text) as Record<string, unknown>
+        return
+      case SAYS.answer:
+        if (this.answers.has(a) || this.failures.has(a)) throw new Error('answered twice')
+        this.answers.set(a, { ...(JSON.parse(text) as Pick<Answer, 'status' | 'headers'>), kind: BODY_KINDS[c]!, body })
+        return
+      case SAYS.fail:
+        if (this.answers.has(a) || this.failures.has(a)) throw new Error('answered twice')
+        this.failures.set(a, JSON.parse(text) as Failure)
+        return
+      case SAYS.canceled:
+        this.canceled.push(a)
+        return
+      case SAYS.startTimer:
+        this.timers.set(b, c)
+        return
+      case SAYS.stopTimer:
+        this.timers.delete(a)
+        this.stoppedTimers.push(a)
+        return
+      case SAYS.startFetch:
+        this.fetches.set(b, { invocation: a, head: JSON.parse(text) as Fetch['head'], kind: BODY_KINDS[c]!, body })
+        return
+      case SAYS.stopFetch:
+        this.stoppedFetches.push(a)
+        return
+      case SAYS.log:
+        this.logs.push({ invocation: a, level: LOG_LEVELS[c]!, text })
+        this.onLog(text)
+        return
+      default:
+        throw new Error(`The guest says ${op}.`)
+    }
   }
 }
 

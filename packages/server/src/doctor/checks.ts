@@ -1,7 +1,7 @@
 import { accessSync, constants, existsSync, statSync } from 'node:fs'
 import { createServer } from 'node:net'
-import { dirname, join, resolve } from 'node:path'
-import { PREBUILT_CLOCKS } from '../host-program.ts'
+import { dirname, resolve } from 'node:path'
+import { addonProblem } from '../required-addon.ts'
 import { SETTINGS, flagOf, type ServerSettings } from '../settings.ts'
 
 /** One thing that a server needs. `warning`: it runs without, but not as it should. */
@@ -21,12 +21,13 @@ export function checkNode(version: string): Check {
     : { name: 'node', state: 'failed', detail: `Node.js ${NEEDED_MAJOR} or newer is needed, this is ${version}.` }
 }
 
-/** Whether CPU time of entries is read from the clock of their thread: there is a small addon for it, built for some platforms. */
-export function checkEntryClock(platform: string, arch: string, abi: string): Check {
-  const isThere = existsSync(join(PREBUILT_CLOCKS, `${platform}-${arch}-${abi}.node`))
-  return isThere
-    ? { name: 'entry clock', state: 'ok', detail: 'CPU time is measured by the clock of the thread that runs an entry.' }
-    : { name: 'entry clock', state: 'warning', detail: `There is none for ${platform}-${arch}, so CPU times are estimates.` }
+/** Whether the addon is there that ties isolates to their host; it is built for some platforms. */
+export function checkAddon(platform: string, arch: string, abi: string): Check {
+  const name = 'addon'
+  const problem = addonProblem(platform, arch, abi)
+  return problem === undefined
+    ? { name, state: 'ok', detail: `There is one for ${platform}-${arch}.` }
+    : { name, state: 'failed', detail: problem }
 }
 
 /** Whether the data folder can be used, or made. Makes nothing. */

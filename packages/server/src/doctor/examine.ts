@@ -4,7 +4,7 @@ import { bundlePrograms } from '../bundle-programs.ts'
 import { hostProgram } from '../host-program.ts'
 import { openSandbox, requiredLayers } from '../host-sandbox.ts'
 import type { ServerSettings } from '../settings.ts'
-import { checkDataFolder, checkEntryClock, checkNode, checkPort, type Check } from './checks.ts'
+import { checkAddon, checkDataFolder, checkNode, checkPort, type Check } from './checks.ts'
 import { tryHost } from './try-host.ts'
 
 /** What a server would find on this machine, with these settings. */
@@ -20,7 +20,7 @@ export async function examine(settings: ServerSettings): Promise<Examination> {
   const sandbox = await openSandbox(settings, undefined, true)
   const checks = [
     checkNode(version.slice(1)),
-    checkEntryClock(platform, arch, versions.modules),
+    checkAddon(platform, arch, versions.modules),
     await checkHost(settings, sandbox),
     checkSandbox(settings, sandbox),
     checkDataFolder(settings.data),

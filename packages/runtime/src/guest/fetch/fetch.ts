@@ -1,7 +1,6 @@
 import type { FetchResult } from '@carpool/core'
 import type { BodyKind } from '../../bridge.ts'
 import { current, enter } from '../current.ts'
-import { beginEntry } from '../begin-entry.ts'
 import { followSignal, isAborted, reasonOf } from '../events/abort-signal.ts'
 import { bridge } from '../port.ts'
 import { jsonParse, SafeMap, SafePromise, SafeTypeError } from '../primordials.ts'
@@ -48,7 +47,6 @@ export function fetch(input: unknown, init?: RequestInit | null): Promise<Respon
 
 /** Entry: a fetch has ended. */
 export function settleFetch(id: number, resultText: string, bodyKind: BodyKind, body: string): void {
-  beginEntry()
   const waiting = pending.get(id)
   if (waiting === undefined) return
   pending.delete(id)

@@ -1,0 +1,105 @@
+import { once, EventEmitter } from 'node:events'
+import { resolveLimits, type FunctionLimits } from '@carpool/core'
+import { bundleRuntime } from '@carpool/runtime'
+import { NO_BODY, unpackUsage, type ToServer } from '@carpool/wire'
+import t from 'tap'
+import { Host } from '../../src/host.ts'
+
+/** A message that the host sent. */
+export interface Sent {
+  readonly message: ToServer
+  readonly text: string
+  readonly body: string
+  /** On the monotonic clock, in ms. */
+  readonly atMs: number
+}
+
+/** A host in this process, and what it sends. */
+export class InProcessHost {
+  readonly sent: Sent[] = []
+  readonly host: Host
+  readonly #events = new EventEmitter()
+  #last = 0
+
+  constructor(runtime: string) {
+    this.host = new Host({
+      setup: {
+        type: 'setup',
+        prewarm: 0,
+        maxIsolates: 100,
+        maxBodyBytes: 8 * 1024 * 1024,
+        enteredIsolates: 2,
+        entrySliceMs: 10,
+        longEntries: 2,
+        memoryBudgetBytes: 0,
+        guestClock: 'frozen',
+        webAssembly: false,
+      },
+      runtime,
+      send: (message, text = '', body = NO_BODY) => {
+        this.sent.push({ message, text, body: Buffer.from(body).toString(), atMs: performance.now() })
+        this.#events.emit('sent')
+      },
+      backlogBytes: () => 0,
+      onProblem: (problem) => t.comment(problem),
+      onCatastrophe: (reason) => t.fail(reason),
+    })
+  }
+
+  /** Gives it a function, whose handler is this function body with `request`. */
+  load(revision: string, handler: string, limits: Partial<FunctionLimits> = {}): void {
+    const source = `(() => { let calls = 0; return { default: { async fetch(request) { ${handler} } } } })`
+    const message = { type: 'load', revision, functionName: revision, limits: resolveLimits(limits), env: {} } as const
+    this.host.receive(message, source, NO_BODY)
+  }
+
+  /** @returns the number of the invocation */
+  invoke(revision: string, path = '/', body = ''): number {
+    const invocation = ++this.#last
+    const head = JSON.stringify({
+      invocationId: `id-${invocation}`,
+      method: body === '' ? 'GET' : 'POST',
+      url: `http://localhost${path}`,
+      headers: [],
+      clientIp: '127.0.0.1',
+    })
+    const message = { type: 'invoke', invocation, id: `id-${invocation}`, revision } as const
+    this.host.receive(message, head, Buffer.from(body))
+    return invocation
+  }
+
+  /** How an invocation ended, once it has. */
+  async endOf(invocation: number): Promise<Sent & { readonly message: { readonly type: 'answer' | 'failed' } }> {
+    for (;;) {
+      const end = this.sent.find(
+        ({ message }) => (message.type === 'answer' || message.type === 'failed') && message.invocation === invocation,
+      )
+      if (end !== undefined) return end as never
+      await once(this.#events, 'sent')
+    }
+  }
+
+  /** The body of an answer. */
+  async answerOf(invocation: number): Promise<string> {
+    const { message, body } = await this.endOf(invocation)
+    return message.type === 'answer' ? body : JSON.stringify(message)
+  }
+
+  async cpuUsOf(invocation: number): Promise<number> {
+    const { message } = await this.endOf(invocation)
+    return unpackUsage((message as unknown as { usage: unknown }).usage).cpuUs
+  }
+
+  /** Calls so often that many short entries share a stay from then on. */
+  async warmUp(revision: string, path = '/'): Promise<void> {
+    for (const count of [1, 2, 4, 8, 16, 32]) {
+      await Promise.all(Array.from({ length: count }, () => this.endOf(this.invoke(revision, path))))
+    }
+  }
+}
+
+let runtime: Promise<string> | undefined
+
+export async function inProcessHost(): Promise<InProcessHost> {
+  return new InProcessHost(await (runtime ??= bundleRuntime()))
+}

@@ -1,0 +1,66 @@
+import { Bootstrap, GuestIsolate } from '@carpool/isolate'
+import { Account } from '@carpool/metering'
+import { ENTRIES } from '@carpool/runtime/bridge'
+import t from 'tap'
+import { EntryGate } from '../../src/entry-gate.ts'
+import { EntryQueue } from '../../src/entry-queue.ts'
+import { Entry } from '../../src/stay.ts'
+import { listener, type Told } from './fake-isolate.ts'
+
+/** A guest that can only loop; to ask for ever, it says that it has begun. */
+const BOOT = new Bootstrap(`(function boot(names, ...functions) {
+  const { begun } = Object.fromEntries(names.split(',').map((name, i) => [name, functions[i]]))
+  return {
+    load() {},
+    dispatch(op, count, text) {
+      if (op === 0) return
+      if (text === 'for ever') begun()
+      let sum = 0
+      for (let i = 0; text === 'for ever' || i < count; i++) sum += i % 7
+      if (text === 'fail') throw new Error('thrown')
+    },
+  }
+})`)
+
+export interface Looping {
+  readonly isolate: GuestIsolate
+  readonly queue: EntryQueue
+  readonly told: Told
+  /** Resolves when a loop without end has begun. */
+  readonly begun: Promise<void>
+}
+
+export async function loopingIsolate(): Promise<Looping> {
+  const { promise: begun, resolve } = Promise.withResolvers<void>()
+  const isolate = await GuestIsolate.create({
+    bootstrap: BOOT,
+    callbacks: {
+      begun: () => {
+        resolve()
+        return undefined
+      },
+    },
+    memoryLimitMb: 32,
+    onCatastrophe: (reason) => t.fail(reason),
+  })
+  t.teardown(() => isolate.dispose())
+  const told = listener()
+  const queue = new EntryQueue(isolate, told, new EntryGate(1))
+  isolate.listen({ left: () => queue.left(), said: () => {} })
+  return { isolate, queue, told, begun }
+}
+
+export type Loop = 'loop' | 'fail' | 'for ever'
+
+export function loop(account: Account, count: number, how: Loop = 'loop'): Entry {
+  return new Entry(account, ENTRIES.settleFetch, count, how)
+}
+
+/** Resolves when what runs is charged. */
+export function charged(queue: EntryQueue): Promise<void> {
+  return new Promise((resolve) => queue.whenCharged({ charged: resolve }))
+}
+
+export async function drained(queue: EntryQueue): Promise<void> {
+  while (queue.stay !== undefined) await charged(queue)
+}

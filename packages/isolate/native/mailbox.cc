@@ -1,0 +1,324 @@
+// What goes into an isolate goes in as one batch, and what comes of it comes out as one.
+//
+// isolated-vm enters an isolate for one call, and copies each argument of it by itself, which takes longer than most functions
+// run. So the host puts entries into an inbox, one call of `run` takes them all, and what the guest says waits in an outbox for
+// the host, which can come for it at any time. Both are bytes: records with their texts behind them.
+#include <string.h>
+
+#include "slot.h"
+
+namespace {
+
+struct Record {
+	double numbers[3];
+	uint32_t lengths[2];
+	uint8_t op;
+	bool is_wide[2];
+};
+
+// In multiples of this, so that everything can be read where it is.
+constexpr size_t kAlignment = 8;
+
+size_t Padded(size_t bytes) { return (bytes + kAlignment - 1) & ~(kAlignment - 1); }
+
+size_t SizeOf(uint32_t length, bool is_wide) { return Padded(static_cast<size_t>(length) << is_wide); }
+
+double NumberOf(v8::Local<v8::Value> value) { return value->IsNumber() ? value.As<v8::Number>()->Value() : 0; }
+
+// Larger memory with what is in the buffer, which stays as it is; null if there is none.
+char* MoreOf(const Buffer& buffer, size_t size, size_t* capacity) {
+	*capacity = buffer.capacity == 0 ? 1024 : buffer.capacity * 2;
+	while (*capacity - buffer.length < size) *capacity *= 2;
+	char* bytes = static_cast<char*>(malloc(*capacity));
+	if (bytes != nullptr && buffer.length > 0) memcpy(bytes, buffer.bytes, buffer.length);
+	return bytes;
+}
+
+Record RecordOf(uint8_t op, const v8::Local<v8::Value> (&texts)[2]) {
+	Record record = {};
+	record.op = op;
+	for (int index = 0; index < 2; index++) {
+		if (!texts[index]->IsString()) continue;
+		v8::Local<v8::String> text = texts[index].As<v8::String>();
+		record.lengths[index] = static_cast<uint32_t>(text->Length());
+		record.is_wide[index] = !text->IsOneByte();
+	}
+	return record;
+}
+
+size_t SizeOf(const Record& record) {
+	return Padded(sizeof(Record)) + SizeOf(record.lengths[0], record.is_wide[0]) + SizeOf(record.lengths[1], record.is_wide[1]);
+}
+
+void Write(v8::Isolate* isolate, char* bytes, const Record& record, const v8::Local<v8::Value> (&texts)[2]) {
+	memcpy(bytes, &record, sizeof(record));
+	bytes += Padded(sizeof(record));
+	for (int index = 0; index < 2; index++) {
+		uint32_t length = record.lengths[index];
+		if (length == 0) continue;
+		v8::Local<v8::String> text = texts[index].As<v8::String>();
+		if (record.is_wide[index]) {
+			text->WriteV2(isolate, 0, length, reinterpret_cast<uint16_t*>(bytes));
+		} else {
+			text->WriteOneByteV2(isolate, 0, length, reinterpret_cast<uint8_t*>(bytes));
+		}
+		bytes += SizeOf(length, record.is_wide[index]);
+	}
+}
+
+// Makes the texts of a record. Returns where it ends.
+const char* ReadTexts(v8::Isolate* isolate, const char* bytes, v8::Local<v8::Value> (&texts)[2]) {
+	const Record* record = reinterpret_cast<const Record*>(bytes);
+	bytes += Padded(sizeof(Record));
+	for (int index = 0; index < 2; index++) {
+		uint32_t length = record->lengths[index];
+		v8::Local<v8::String> text = v8::String::Empty(isolate);
+		// What was a string once is never too long for one.
+		if (length > 0 && record->is_wide[index]) {
+			const uint16_t* units = reinterpret_cast<const uint16_t*>(bytes);
+			text = v8::String::NewFromTwoByte(isolate, units, v8::NewStringType::kNormal, static_cast<int>(length)).ToLocalChecked();
+		} else if (length > 0) {
+			const uint8_t* units = reinterpret_cast<const uint8_t*>(bytes);
+			text = v8::String::NewFromOneByte(isolate, units, v8::NewStringType::kNormal, static_cast<int>(length)).ToLocalChecked();
+		}
+		texts[index] = text;
+		bytes += SizeOf(length, record->is_wide[index]);
+	}
+	return bytes;
+}
+
+// push(slot, op, number, text, kind, body): an entry that goes in next time.
+void Push(const v8::FunctionCallbackInfo<v8::Value>& info) {
+	Slot* slot = SlotOf(info[0]);
+	if (slot == nullptr) return;
+	v8::Local<v8::Value> texts[2] = {info[3], info[5]};
+	Record record = RecordOf(static_cast<uint8_t>(NumberOf(info[1])), texts);
+	record.numbers[0] = NumberOf(info[2]);
+	record.numbers[1] = NumberOf(info[4]);
+	Buffer& pushed = slot->pushed;
+	size_t size = SizeOf(record), capacity;
+	if (pushed.capacity - pushed.length < size) {
+		char* bytes = MoreOf(pushed, size, &capacity);
+		if (bytes == nullptr) return;
+		free(pushed.bytes);
+		pushed.bytes = bytes;
+		pushed.capacity = capacity;
+	}
+	Write(info.GetIsolate(), pushed.bytes + pushed.length, record, texts);
+	pushed.length += size;
+}
+
+// enter(slot): what was pushed is there for the guest's `run`, and a stay is about to begin. No thread is in the isolate.
+void Enter(const v8::FunctionCallbackInfo<v8::Value>& info) {
+	Slot* slot = SlotOf(info[0]);
+	if (slot == nullptr) return;
+	ForgetEntries(slot);
+	Buffer before;
+	{
+		Locked locked(slot->mail_lock);
+		before = slot->inbox;
+		slot->inbox = slot->pushed;
+	}
+	free(before.bytes);
+	slot->pushed = {nullptr, 0, 0};
+}
+
+// Takes what the guest has said.
+Buffer TakeOutbox(Slot* slot, size_t* from) {
+	Locked locked(slot->mail_lock);
+	Buffer whole = slot->outbox;
+	*from = slot->taken;
+	if (!slot->is_writing) {
+		slot->outbox = {nullptr, 0, 0};
+		slot->taken = 0;
+		return whole;
+	}
+	// Few messages take so long to write that the host comes for what is before them.
+	size_t length = whole.length - *from;
+	Buffer copied = {length == 0 ? nullptr : static_cast<char*>(malloc(length)), length, length};
+	if (copied.bytes == nullptr) return {nullptr, 0, 0};
+	memcpy(copied.bytes, whole.bytes + *from, length);
+	slot->taken = whole.length;
+	*from = 0;
+	return copied;
+}
+
+constexpr size_t kParts = 6;
+
+// take(slot): what the guest has said since it was taken last, in order, as parts of one array: of each, op, three numbers and
+// two texts.
+void Take(const v8::FunctionCallbackInfo<v8::Value>& info) {
+	Slot* slot = SlotOf(info[0]);
+	if (slot == nullptr) return;
+	size_t from;
+	Buffer outbox = TakeOutbox(slot, &from);
+	const char* end = outbox.bytes + outbox.length;
+	size_t count = 0;
+	for (const char* bytes = outbox.bytes + from; bytes < end; count++) bytes += SizeOf(*reinterpret_cast<const Record*>(bytes));
+	v8::Local<v8::Value>* parts = static_cast<v8::Local<v8::Value>*>(malloc(count * kParts * sizeof(v8::Local<v8::Value>)));
+	if (count > 0 && parts != nullptr) {
+		v8::Isolate* isolate = info.GetIsolate();
+		v8::Local<v8::Value>* part = parts;
+		for (const char* bytes = outbox.bytes + from; bytes < end;) {
+			const Record* record = reinterpret_cast<const Record*>(bytes);
+			*part++ = v8::Integer::NewFromUnsigned(isolate, record->op);
+			for (double number : record->numbers) *part++ = v8::Number::New(isolate, number);
+			v8::Local<v8::Value> texts[2];
+			bytes = ReadTexts(isolate, bytes, texts);
+			*part++ = texts[0];
+			*part++ = texts[1];
+		}
+		info.GetReturnValue().Set(v8::Array::New(isolate, parts, count * kParts));
+	}
+	free(parts);
+	free(outbox.bytes);
+}
+
+// say(op, number, number, number, text, text), in the guest.
+void Say(const v8::FunctionCallbackInfo<v8::Value>& info) {
+	Slot* slot = SlotOf(info.Data());
+	v8::Local<v8::Value> texts[2] = {info[4], info[5]};
+	Record record = RecordOf(static_cast<uint8_t>(NumberOf(info[0])), texts);
+	for (int index = 0; index < 3; index++) record.numbers[index] = NumberOf(info[index + 1]);
+	size_t size = SizeOf(record), capacity;
+	Buffer& outbox = slot->outbox;
+	{
+		Locked locked(slot->mail_lock);
+		// From here on the host leaves the buffer where it is, and what it holds: to write a text can take V8 long.
+		slot->is_writing = true;
+	}
+	char* more = nullptr;
+	bool has_room = outbox.capacity - outbox.length >= size || (more = MoreOf(outbox, size, &capacity)) != nullptr;
+	if (has_room) Write(info.GetIsolate(), (more == nullptr ? outbox.bytes : more) + outbox.length, record, texts);
+	char* before = nullptr;
+	{
+		Locked locked(slot->mail_lock);
+		if (more != nullptr) {
+			before = outbox.bytes;
+			outbox.bytes = more;
+			outbox.capacity = capacity;
+		}
+		if (has_room) outbox.length += size;
+		slot->is_writing = false;
+	}
+	free(before);
+	if (!slot->is_running) Signal(slot, kSaid);
+}
+
+// Calls the guest's one function, and runs all microtasks that come of it. What it throws is lost. Returns false if the isolate
+// is being ended.
+bool Dispatch(v8::Isolate* isolate, v8::Local<v8::Context> context, v8::Local<v8::Function> dispatch, int count,
+	v8::Local<v8::Value>* values) {
+	v8::TryCatch caught(isolate);
+	caught.SetCaptureMessage(false);
+	bool has_run = !dispatch->Call(context, v8::Undefined(isolate), count, values).IsEmpty();
+	if (!has_run && caught.HasTerminated()) return false;
+	isolate->PerformMicrotaskCheckpoint();
+	return !caught.HasTerminated() && !isolate->IsExecutionTerminating();
+}
+
+// isolated-vm looks at the memory when V8 next runs an interrupt, which it does when a function begins, and so it does when the
+// isolate is to end for that. It has reason to only if garbage was collected. What comes of it is on the bill of the entry that
+// has just run, and in its name.
+bool Settle(v8::Isolate* isolate, v8::Local<v8::Context> context, v8::Local<v8::Function> dispatch, Slot* slot) {
+	v8::Local<v8::Value> nothing = v8::Integer::New(isolate, 0);
+	for (int times = 0; times < 2; times++) {
+		if (!Dispatch(isolate, context, dispatch, 1, &nothing)) return false;
+	}
+	slot->has_collected = false;
+	return true;
+}
+
+void RunBatch(v8::Isolate* isolate, v8::Local<v8::Function> dispatch, Slot* slot, const Buffer& batch) {
+	v8::Local<v8::Context> context = isolate->GetCurrentContext();
+	const char* end = batch.bytes + batch.length;
+	for (const char* bytes = batch.bytes; bytes < end;) {
+		v8::HandleScope scope(isolate);
+		BeginEntry(slot);
+		const Record* record = reinterpret_cast<const Record*>(bytes);
+		v8::Local<v8::Value> texts[2];
+		bytes = ReadTexts(isolate, bytes, texts);
+		v8::Local<v8::Value> values[] = {
+			v8::Integer::NewFromUnsigned(isolate, record->op),
+			v8::Number::New(isolate, record->numbers[0]),
+			texts[0],
+			v8::Number::New(isolate, record->numbers[1]),
+			texts[1],
+		};
+		if (!Dispatch(isolate, context, dispatch, 5, values)) return;
+		if (slot->has_collected && !Settle(isolate, context, dispatch, slot)) return;
+	}
+}
+
+// run(), in the guest: runs every entry of the inbox, one after the other.
+void Run(const v8::FunctionCallbackInfo<v8::Value>& info) {
+	v8::Isolate* isolate = info.GetIsolate();
+	v8::Local<v8::Object> data = info.Data().As<v8::Object>();
+	Slot* slot = SlotOf(data->GetInternalField(0).As<v8::Value>());
+	v8::Local<v8::Function> dispatch = data->GetInternalField(1).As<v8::Value>().As<v8::Function>();
+	// Else isolated-vm would look at what user code has rejected a promise with when the task is over, when nobody's time is
+	// measured.
+	if (!slot->drops_rejections) {
+		isolate->SetPromiseRejectCallback(nullptr);
+		slot->drops_rejections = true;
+	}
+	Buffer batch;
+	{
+		Locked locked(slot->mail_lock);
+		batch = slot->inbox;
+		slot->inbox = {nullptr, 0, 0};
+	}
+	slot->is_running = true;
+	RunBatch(isolate, dispatch, slot, batch);
+	slot->is_running = false;
+	free(batch.bytes);
+	EndEntries(slot);
+	Signal(slot, kLeft);
+}
+
+// connect(dispatch), in the guest, for the host alone: makes the `run` that calls this function with each entry: `dispatch(op,
+// number, text, kind, body)`.
+void Connect(const v8::FunctionCallbackInfo<v8::Value>& info) {
+	v8::Isolate* isolate = info.GetIsolate();
+	v8::Local<v8::Context> context = isolate->GetCurrentContext();
+	if (!info[0]->IsFunction()) return;
+	v8::Local<v8::ObjectTemplate> shape = v8::ObjectTemplate::New(isolate);
+	shape->SetInternalFieldCount(2);
+	v8::Local<v8::Object> data;
+	if (!shape->NewInstance(context).ToLocal(&data)) return;
+	data->SetInternalField(0, info.Data());
+	data->SetInternalField(1, info[0]);
+	info.GetReturnValue().Set(MakeFunction(context, Run, data));
+}
+
+// begin(), for the host alone: an entry begins that is not one of a batch.
+void Begin(const v8::FunctionCallbackInfo<v8::Value>& info) { BeginEntry(SlotOf(info.Data())); }
+
+// end(), for the host alone: all entries have run.
+void End(const v8::FunctionCallbackInfo<v8::Value>& info) { EndEntries(SlotOf(info.Data())); }
+
+}  // namespace
+
+void EmptyMailbox(Slot* slot) {
+	Locked locked(slot->mail_lock);
+	for (Buffer* buffer : {&slot->pushed, &slot->inbox, &slot->outbox}) {
+		free(buffer->bytes);
+		*buffer = {nullptr, 0, 0};
+	}
+	slot->taken = 0;
+	slot->is_writing = slot->is_running = slot->drops_rejections = slot->has_collected = false;
+}
+
+void AddMailboxOfGuest(
+	v8::Isolate* isolate, v8::Local<v8::Context> context, v8::Local<v8::Object> guest, v8::Local<v8::Value> number) {
+	Set(isolate, context, guest, "begin", MakeFunction(context, Begin, number));
+	Set(isolate, context, guest, "end", MakeFunction(context, End, number));
+	Set(isolate, context, guest, "say", MakeFunction(context, Say, number));
+	Set(isolate, context, guest, "connect", MakeFunction(context, Connect, number));
+}
+
+void AddMailboxOfHost(v8::Isolate* isolate, v8::Local<v8::Context> context, v8::Local<v8::Object> host) {
+	Set(isolate, context, host, "push", MakeFunction(context, Push));
+	Set(isolate, context, host, "enter", MakeFunction(context, Enter));
+	Set(isolate, context, host, "take", MakeFunction(context, Take));
+}
