@@ -1,12 +1,15 @@
 import { copyFileSync, mkdtempSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
+import type { DatabaseSync } from 'node:sqlite'
 import type { Worker } from 'node:worker_threads'
 import fc from 'fast-check'
 import t from 'tap'
-import { USAGE_GROUPS, type BackgroundUsage } from '@carpool/core'
-import type { Ledger } from '../src/index.ts'
+import { USAGE_GROUPS, type BackgroundUsage, type UsageGroup, type UsageRow } from '@carpool/core'
+import { openForWriting } from '../src/database.ts'
+import { Importer } from '../src/importer.ts'
+import { readUsage } from '../src/usage-query.ts'
 import { background, GROUPS, namesOf, totalsOf, written, type Written } from './fixtures/oracle.ts'
-import { idsIn, open, record, save } from './fixtures/records.ts'
+import { fileOf, idsIn, journalIn, open, record, save } from './fixtures/records.ts'
 
 type Step =
   | { readonly kind: 'write'; readonly records: readonly Written[]; readonly usages: readonly BackgroundUsage[] }
@@ -31,20 +34,24 @@ process.on('worker', (thread: Worker) => {
   thread.once('exit', () => threads.delete(thread))
 })
 
-async function totalsMatch(ledger: Ledger, records: readonly Written[], usages: readonly BackgroundUsage[]): Promise<void> {
-  for (const by of USAGE_GROUPS) t.strictSame(await ledger.usage({ by }), totalsOf(GROUPS[by], records, usages), `by ${by}`)
+async function totalsMatch(
+  usageBy: (by: UsageGroup) => UsageRow[] | Promise<UsageRow[]>,
+  records: readonly Written[],
+  usages: readonly BackgroundUsage[],
+): Promise<void> {
+  for (const by of USAGE_GROUPS) t.strictSame(await usageBy(by), totalsOf(GROUPS[by], records, usages), `by ${by}`)
 }
 
 /** Opens a copy of the files as they are at this moment, as after the end of a process that was killed. */
-async function lookAtCopy(folder: string, look: (ledger: Ledger) => Promise<void>): Promise<void> {
+async function lookAtCopy(folder: string, look: (database: DatabaseSync) => Promise<void>): Promise<void> {
   const copy = mkdtempSync(join(folder, 'copy-'))
   // What goes from one file to the other meanwhile is in both rather than in none: the journal first, and the log after the file.
   const names = readdirSync(folder).filter((name) => /^ledger-journal-\d+$/.test(name))
   for (const name of [...names, 'ledger.sqlite', 'ledger.sqlite-wal']) copyIfThere(join(folder, name), join(copy, name))
-  const { ledger, problems } = await open(copy)
-  await look(ledger)
-  t.strictSame(problems, [])
-  await ledger.close()
+  const { database } = openForWriting(fileOf(copy))
+  new Importer(database, { folder: copy, afterSequence: 0, onProblem: (problem) => t.fail(problem) }).bringIn()
+  await look(database)
+  database.close()
 }
 
 function copyIfThere(from: string, to: string): void {
@@ -88,8 +95,8 @@ t.test('each record is there once and the totals are their sums, whatever happen
           const marker = { record: record(namesOf(0)), instanceUs: 1 }
           records.push(marker)
           await save(ledger, marker.record, marker.instanceUs)
-          if (step.kind === 'look') await totalsMatch(ledger, records, usages)
-          else await lookAtCopy(folder, (copy) => totalsMatch(copy, records, usages))
+          if (step.kind === 'look') await totalsMatch((by) => ledger.usage({ by }), records, usages)
+          else await lookAtCopy(folder, (copy) => totalsMatch((by) => readUsage(copy, { by }), records, usages))
         }
       }
       await Promise.all([...writes, ledger.close()])
@@ -97,9 +104,8 @@ t.test('each record is there once and the totals are their sums, whatever happen
         idsIn(folder),
         records.map(({ record }) => record.id),
       )
-      ;({ ledger } = await open(folder))
-      await totalsMatch(ledger, records, usages)
-      await ledger.close()
+      t.strictSame(journalIn(folder), [])
+      await lookAtCopy(folder, (copy) => totalsMatch((by) => readUsage(copy, { by }), records, usages))
     }),
     { numRuns: 40 },
   )
