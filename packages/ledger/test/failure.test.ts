@@ -49,7 +49,9 @@ t.test('threads that die while they bring records in leave out none, and bring i
   const { ledger, problems } = await open(folder)
   const ids: string[] = []
   const through = (): number => Number(ask(folder, 'SELECT sequence FROM totals_through')[0]?.['sequence'])
-  for (let round = 0; round < 3; round += 1) {
+  // Whether one dies in the middle is chance: it may have brought in all just before.
+  let [rounds, halfway] = [0, 0]
+  for (; halfway < 2 && rounds < 10; rounds += 1) {
     const records = Array.from({ length: 30_000 }, () => record())
     await Promise.all(records.map((record) => save(ledger, record, 0)))
     const before = ids.length
@@ -57,15 +59,16 @@ t.test('threads that die while they bring records in leave out none, and bring i
     ledger.usage({ by: 'hour' }).catch(() => {})
     await until(() => through() > before)
     await newestThread?.terminate()
-    t.ok(through() < ids.length, `it died after ${through() - before} of 30,000`)
+    if (through() < ids.length) halfway += 1
     await save(ledger, record({ outcome: 'refused', error: 'saturated' }), 0)
     t.equal(ledger.unavailable, undefined)
     ids.push((await ledger.invocations({ limit: 1 }))[0]?.id ?? '')
   }
   t.strictSame(idsIn(folder), ids)
-  t.match(await ledger.usage({ by: 'function' }), [{ invocations: 90_000, refused: 3 }])
+  t.ok(halfway > 0, `${halfway} of ${rounds} died halfway`)
+  t.match(await ledger.usage({ by: 'function' }), [{ invocations: rounds * 30_000, refused: rounds }])
   t.match(problems.slice(0, 2), [{ message: /it is started again/, cause: Error }, { message: 'The ledger is written again.' }])
-  t.equal(problems.length, 6)
+  t.equal(problems.length, 2 * rounds)
   await ledger.close()
 })
 
