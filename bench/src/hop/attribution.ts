@@ -22,13 +22,14 @@ const GARBAGE = '(garbage collector)'
 /**
  * Divides the self-times of a profile among the stages.
  *
- * The profiler calls a thread idle whenever no JavaScript is on its stack in the poll phase: also while libuv reads sockets and while the parser
- * looks at a request. The loop knows how long it really waited; what is idle beyond that is its own work.
+ * The profiler calls a thread idle whenever no JavaScript is on its stack in the poll phase: also while libuv reads sockets and
+ * while the parser looks at a request. What CPU time the thread had beyond what the samples show is the loop's own work. (What
+ * libuv says of its idle time is of no use here: the signals of the profiler interrupt its waits.)
  *
  * @throws Error if the thread did nothing
  */
 export function attribute(
-  { profile, loopIdleMs }: TakenProfile,
+  { profile, cpuUs }: TakenProfile,
   table: StageTable,
   fileOf: (frame: CallFrame) => string,
 ): Attribution {
@@ -37,14 +38,12 @@ export function attribute(
   const stageUs = new Map(table.stages.map((stage) => [stage, 0]))
   const add = (stage: string, us: number): void => void stageUs.set(stage, (stageUs.get(stage) ?? 0) + us)
   const functions = new Map<string, FunctionShare & { us: number }>()
-  let idleUs = 0
+  let shownUs = 0
   for (const node of profile.nodes) {
     const us = selfUs.get(node.id) ?? 0
     const { functionName } = node.callFrame
-    if (functionName === IDLE) {
-      idleUs += us
-      continue
-    }
+    if (functionName === IDLE) continue
+    shownUs += us
     const stage = stageOf(node)
     if (stage === undefined) continue
     add(stage, us)
@@ -52,7 +51,7 @@ export function attribute(
     const key = `${stage} ${functionName} ${file}`
     functions.set(key, { functionName, file, stage, share: 0, us: (functions.get(key)?.us ?? 0) + us })
   }
-  add(table.loop, Math.max(0, idleUs - loopIdleMs * 1000))
+  add(table.loop, Math.max(0, cpuUs - shownUs))
   const totalUs = [...stageUs.values()].reduce((sum, us) => sum + us, 0)
   if (!(totalUs > 0)) throw new Error('The profile shows no work.')
   return {
@@ -63,14 +62,22 @@ export function attribute(
   }
 }
 
+/** Longest time that a sample stands for: one that comes later was held up, for somebody else had the core. */
+const MAX_SAMPLE_US = 1000
+
 /** Time on top of the stack, in µs, by node. */
 function selfTimes({ samples, timeDeltas }: CpuProfile): Map<number, number> {
   const selfUs = new Map<number, number>()
-  for (const [index, id] of samples.entries()) selfUs.set(id, (selfUs.get(id) ?? 0) + (timeDeltas[index] ?? 0))
+  for (const [index, id] of samples.entries()) {
+    selfUs.set(id, (selfUs.get(id) ?? 0) + Math.min(timeDeltas[index] ?? 0, MAX_SAMPLE_US))
+  }
   return selfUs
 }
 
-/** Finds the stage of a node: that of the nearest frame of ours, itself included; else of the nearest foreign one that has any. The profiler has none. */
+/**
+ * Finds the stage of a node: that of the nearest frame of ours, itself included; else of the nearest foreign one that has any.
+ * The profiler has none.
+ */
 function stageFinder(
   nodes: readonly ProfileNode[],
   { own, foreign, garbage, rest }: StageTable,

@@ -76,7 +76,9 @@ publish(
   options,
 )
 
-/** Loads the checkouts in turns, each with a server that stays; who is first alternates. Of each round, what each checkout used. */
+/**
+ * Loads the checkouts in turns, each with a server that stays; who is first alternates. Of each round, what each checkout used.
+ */
 async function measureRounds(): Promise<HopRound[][]> {
   await using stack = new AsyncDisposableStack()
   const servers: HopServer[] = []

@@ -53,8 +53,8 @@ export async function startHopServer(checkout: string, warmUp: LoadShape): Promi
 }
 
 /**
- * Profiles the main thread of a server under load, and then that of its host, each with a core to itself. The sandbox is off: the host needs one more
- * descriptor, and the inspector.
+ * Profiles the main thread of a server under load, and then that of its host, each with a core to itself. The sandbox is off: the
+ * host needs one more descriptor, and the inspector.
  */
 export async function takeProfiles(
   checkout: string,

@@ -1,4 +1,6 @@
-/** Loaded into a host process before its program: profiles its main thread when the server's part (profile-server.mjs) says so. */
+/**
+ * Loaded into a host process before its program: profiles its main thread when the server's part (profile-server.mjs) says so.
+ */
 import { Socket } from 'node:net'
 import { SelfProfile } from './self-profile.mjs'
 

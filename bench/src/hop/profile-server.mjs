@@ -1,7 +1,7 @@
 /**
- * Loaded into the server before its program, so that an earlier commit can be profiled as it is. At SIGUSR2 the server and its hosts begin to
- * profile their main threads, at the next they stop. A host cannot be told by a signal or over a port, for it takes neither: it gets one more
- * descriptor when it is started.
+ * Loaded into the server before its program, so that an earlier commit can be profiled as it is. At SIGUSR2 the server and its
+ * hosts begin to profile their main threads, at the next they stop. A host cannot be told by a signal or over a port, for it
+ * takes neither: it gets one more descriptor when it is started.
  */
 import childProcess from 'node:child_process'
 import { renameSync, writeFileSync } from 'node:fs'

@@ -1,8 +1,8 @@
 /** What a process tells of its main thread (self-profile.mjs). */
 export interface TakenProfile {
   readonly profile: CpuProfile
-  /** How long the event loop waited for something to happen, in ms, by its own account. */
-  readonly loopIdleMs: number
+  /** CPU time of the thread meanwhile, by the system. */
+  readonly cpuUs: number
   /** Code that has no file of its own, by script id. */
   readonly sources: Readonly<Record<string, string>>
 }

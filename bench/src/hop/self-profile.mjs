@@ -1,6 +1,8 @@
-/** A CPU profile of the thread that makes it, taken from within, so that no port has to be open. Runs in processes without type stripping. */
+/**
+ * A CPU profile of the thread that makes it, taken from within, so that no port has to be open. Runs in processes without type
+ * stripping.
+ */
 import { Session } from 'node:inspector/promises'
-import { performance } from 'node:perf_hooks'
 
 /** In µs. */
 const SAMPLING_INTERVAL_US = 250
@@ -9,7 +11,7 @@ const WITHOUT_FILE = /\[(?:eval|stdin)\d*\]$/
 
 export class SelfProfile {
   #session
-  #before
+  #cpuBefore
 
   async start() {
     this.#session = new Session()
@@ -17,16 +19,16 @@ export class SelfProfile {
     await this.#session.post('Profiler.enable')
     await this.#session.post('Profiler.setSamplingInterval', { interval: SAMPLING_INTERVAL_US })
     await this.#session.post('Profiler.start')
-    this.#before = performance.eventLoopUtilization()
+    this.#cpuBefore = process.threadCpuUsage()
   }
 
   async stop() {
     const session = this.#session
-    const { idle: loopIdleMs } = performance.eventLoopUtilization(this.#before)
+    const { user, system } = process.threadCpuUsage(this.#cpuBefore)
     const { profile } = await session.post('Profiler.stop')
     const sources = await this.#sourcesIn(profile)
     session.disconnect()
-    return { profile, loopIdleMs, sources }
+    return { profile, cpuUs: user + system, sources }
   }
 
   async #sourcesIn({ nodes }) {

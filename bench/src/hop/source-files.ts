@@ -8,7 +8,10 @@ const BUNDLED_FILE = /^\/\/ (\S+\.[cm]?[jt]s)$/
 /** The host's program is bundled from this folder, and names files from there. */
 const BUNDLE_FOLDER = 'host/src'
 
-/** Names the file of a function by its path from the root of the checkout; what Node.js brings along as `node:…`, what is built in not at all. */
+/**
+ * Names the file of a function by its path from the root of the checkout; what Node.js brings along as `node:…`, what is built in
+ * not at all.
+ */
 export class SourceFiles {
   readonly #root: string
   readonly #bundles = new Map<string, readonly BundledFile[]>()

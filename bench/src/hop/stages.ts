@@ -1,8 +1,8 @@
 import { isV8Helper, type ThreadReading } from '../lib/thread-table.ts'
 
 /**
- * What the CPU time of a call is divided into. Both tables below are to be changed with the code: a file that no rule names counts to whoever called
- * it, and what nobody of ours called counts to the rest.
+ * What the CPU time of a call is divided into. Both tables below are to be changed with the code: a file that no rule names
+ * counts to whoever called it, and what nobody of ours called counts to the rest.
  */
 
 export type ProcessName = 'server' | 'host'
@@ -21,7 +21,10 @@ export interface StageTable {
   /** What Node.js and dependencies do where none of our files is on the stack. */
   readonly foreign: readonly StageRule[]
   readonly garbage: string
-  /** What C++ does in the event loop without JavaScript on the stack: polling, reading sockets, parsing HTTP, handing results over between threads. */
+  /**
+   * What C++ does in the event loop without JavaScript on the stack: polling, reading sockets, parsing HTTP, handing results over
+   * between threads.
+   */
   readonly loop: string
   /** Everything else, such as timers, microtasks and ends of writes. */
   readonly rest: string
@@ -30,7 +33,9 @@ export interface StageTable {
 }
 
 const NODE_HTTP = /^node:(?:_http_|internal\/http)/
-/** The server reads no other stream in JavaScript: connections of clients go straight to the parser. A host reads only its socket. */
+/**
+ * The server reads no other stream in JavaScript: connections of clients go straight to the parser. A host reads only its socket.
+ */
 const READ_SOCKET = { file: /^node:internal\/stream_base_commons$/, functions: /^onStreamRead$/ }
 
 export const STAGES: Readonly<Record<ProcessName, StageTable>> = {
@@ -45,7 +50,7 @@ export const STAGES: Readonly<Record<ProcessName, StageTable>> = {
       { file: /^packages\/wire\//, stage: 'wire' },
       { file: /^packages\/fleet\/src\/(?:host-connection|host-process|pending-replies|response-head)\.ts$/, stage: 'wire' },
       { file: /^packages\/(?:admission|fleet|containment)\//, stage: 'placement' },
-      { file: /^packages\/server\/src\/(?:invoke|run-in-host|fleet-policy)\.ts$/, stage: 'placement' },
+      { file: /^packages\/server\/src\/(?:invoke|fleet-policy)\.ts$/, stage: 'placement' },
       { file: /^packages\/(?:metering|ledger|metrics|billing|sqlite)\//, stage: 'record' },
       { file: /^packages\/server\/src\/(?:usage-journal|function-journal|known-revisions)\.ts$/, stage: 'record' },
     ],

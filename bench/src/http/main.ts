@@ -58,14 +58,15 @@ const [first, ...others] = results
 publish(
   {
     bench: workloadName === 'hello' ? 'http' : `http-${workloadName}`,
-    title: `${workloadName} over HTTP, ${connectionCounts.join(', ')} at a time: ${roundCount} rounds of ${durationMs / 1000} s each`,
+    title: `${workloadName} over HTTP, ${connectionCounts.join(', ')} at a time: ${roundCount} rounds of ${durationMs / 1000} s`,
     environment,
     blocks: [
       ...results.map(
         ({ connections, runs }) =>
-          `Requests per second over ${connections} connections, round by round\n${renderTable(rateColumns(roundCount), rateRows(runs), style)}`,
+          `Requests per second over ${connections} connections, round by round\n` +
+          renderTable(rateColumns(roundCount), rateRows(runs), style),
       ),
-      `Carpool's rate against the others', medians of the ratios within the rounds\n${renderTable(ratioColumns(results), results, style)}`,
+      `Carpool's rate against the others', medians within the rounds\n${renderTable(ratioColumns(results), results, style)}`,
       `CPU and memory of each process, over all rounds\n${renderTable(processColumns, processRows(runs), style)}`,
       ...generatorWarning(),
       ...(checkout === undefined ? [] : [`carpool-before is commit ${commitOf(checkout)}.`]),
@@ -95,6 +96,7 @@ function generatorWarning(): string[] {
   const limited = [...new Set(runs.filter(({ generatorCores }) => generatorCores > GENERATOR_LIMIT).map(({ server }) => server))]
   if (limited.length === 0) return []
   return [
-    `The load generator had no CPU left with ${limited.join(', ')}: that is more than ${limited.length === 1 ? 'it' : 'they'} showed.`,
+    `The load generator had no CPU left with ${limited.join(', ')}, ` +
+      `which could have been faster than ${limited.length === 1 ? 'it' : 'they'} showed.`,
   ]
 }

@@ -54,8 +54,8 @@ export function ratesOf(runs: readonly Rated[], server: ServerName): number[] {
 }
 
 /**
- * The median of the ratios within the rounds. What slows the machine down for some seconds slows both servers of a round down, and so falls
- * out of their ratio. Undefined if there was no such server.
+ * The median of the ratios within the rounds. What slows the machine down for some seconds slows both servers of a round down,
+ * and so falls out of their ratio. Undefined if there was no such server.
  */
 export function pairedRatio(runs: readonly Rated[], server: ServerName, other: ServerName): number | undefined {
   return medianRatio(ratesOf(runs, server), ratesOf(runs, other))

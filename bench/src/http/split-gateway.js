@@ -1,6 +1,7 @@
 /**
- * The smallest thing with Carpool's processes: a server with node:http, one socket to a host process, one isolate in it, and nothing else. No limits,
- * metering, ledger, routing or sandbox: it is what the architecture costs by itself, and what it could reach.
+ * The smallest thing with Carpool's processes: a server with node:http, one socket to a host process, one isolate in it, and
+ * nothing else. No limits, metering, ledger, routing or sandbox: it is what the architecture costs by itself, and what it could
+ * reach.
  */
 import { spawn } from 'node:child_process'
 import { createServer } from 'node:http'

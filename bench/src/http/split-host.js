@@ -1,4 +1,6 @@
-/** The host process of split-gateway.js: an isolate that is entered on a thread of isolated-vm, with all that waits in one entry. */
+/**
+ * The host process of split-gateway.js: an isolate that is entered on a thread of isolated-vm, with all that waits in one entry.
+ */
 import { Socket } from 'node:net'
 import ivm from 'isolated-vm'
 
