@@ -64,6 +64,11 @@ export class EntryQueue {
   /** Those of the stay. */
   #entries = NO_ENTRIES
   #isAtGate = false
+  #isNextDue = false
+  readonly #nextOfTurn = (): void => {
+    this.#isNextDue = false
+    this.#next()
+  }
   #askedAtMs = 0
   #pass: Pass | undefined
   #afterCharge: Charged[] = []
@@ -85,6 +90,14 @@ export class EntryQueue {
   push(entry: Entry): void {
     this.#waiting.push(entry)
     this.#next()
+  }
+
+  /** The same at the end of what runs now in the event loop: what comes in the same frame goes in as one batch. */
+  pushSoon(entry: Entry): void {
+    this.#waiting.push(entry)
+    if (this.#isNextDue || this.#stay !== undefined) return
+    this.#isNextDue = true
+    queueMicrotask(this.#nextOfTurn)
   }
 
   /** Whose first entries have not gone in yet. */

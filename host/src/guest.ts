@@ -82,7 +82,7 @@ export class Guest implements Pooled {
     this.#relay = relay
     this.#listener = listener
     this.#said = saidBy(this, relay, listener)
-    this.#timers = new TimerTable((timer, account) => this.#queue.push(new Entry(account, ENTRIES.fireTimer, timer)))
+    this.#timers = new TimerTable((timer, account) => this.#queue.pushSoon(new Entry(account, ENTRIES.fireTimer, timer)))
     const stays: StayListener = {
       stayBegan: (stay) => listener.stayBegan(this, stay),
       stayLeaves: () => this.hear(),
@@ -262,7 +262,7 @@ export class Guest implements Pooled {
 
   invoke(account: Account, invocation: number, head: string, kind: BodyKind, body: string): void {
     this.invocations++
-    this.#queue.push(new Entry(account, ENTRIES.invoke, invocation, head, BODY_KINDS.indexOf(kind), body))
+    this.#queue.pushSoon(new Entry(account, ENTRIES.invoke, invocation, head, BODY_KINDS.indexOf(kind), body))
   }
 
   /** The invocation has ended, so what its end brings about is nobody's. What had not gone in yet does not go in at all. */
@@ -273,7 +273,7 @@ export class Guest implements Pooled {
   }
 
   settleFetch(account: Account, fetch: number, result: string, kind: BodyKind, body: string): void {
-    this.#queue.push(new Entry(account, ENTRIES.settleFetch, fetch, result, BODY_KINDS.indexOf(kind), body))
+    this.#queue.pushSoon(new Entry(account, ENTRIES.settleFetch, fetch, result, BODY_KINDS.indexOf(kind), body))
   }
 
   /** Has what runs in it sleep until {@link resume}. @returns false if that cannot be done */

@@ -1,4 +1,4 @@
-import type { FailedOutcome, FunctionLimits } from '@carpool/core'
+import { NumberedTable, type FailedOutcome, type FunctionLimits } from '@carpool/core'
 import type { IsolateLease } from '@carpool/isolate-pool'
 import { Account } from '@carpool/metering'
 import type { BodyKind } from '@carpool/runtime/bridge'
@@ -78,10 +78,9 @@ interface InvocationName {
   readonly revision: string
 }
 
-/** The invocations in this host, by their number on the connection and by the guest they run in. */
+/** The invocations in this host, by their number on the connection. */
 export class InvocationTable {
-  readonly #active = new Map<number, ActiveInvocation>()
-  readonly #byGuest = new WeakMap<Guest, Set<ActiveInvocation>>()
+  readonly #active = new NumberedTable<ActiveInvocation>()
   readonly #wallLimits: WallLimits<ActiveInvocation>
 
   /** @param onTimeOut called for those that have not ended by their wall limit */
@@ -106,21 +105,11 @@ export class InvocationTable {
     return this.#active.get(invocation.number) === invocation
   }
 
-  /** The invocation has its isolate now. */
-  bind(invocation: ActiveInvocation, lease: IsolateLease<Guest>): void {
-    invocation.lease = lease
-    const others = this.#byGuest.get(lease.isolate)
-    if (others === undefined) this.#byGuest.set(lease.isolate, new Set([invocation]))
-    else others.add(invocation)
-  }
-
   /** The isolate is gone, and the invocation is to be begun again. */
   unbind(invocation: ActiveInvocation): void {
     const { lease } = invocation
-    if (lease === undefined) return
     invocation.lease = undefined
-    this.#forget(invocation, lease.isolate)
-    lease.release()
+    lease?.release()
   }
 
   get(number: number): ActiveInvocation | undefined {
@@ -133,21 +122,18 @@ export class InvocationTable {
     return invocation?.lease?.isolate === guest ? invocation : undefined
   }
 
+  /** Those that run in that guest. Looks at all: it is asked when an isolate is lost, or somebody has passed a limit. */
   in(guest: Guest): ActiveInvocation[] {
-    return [...(this.#byGuest.get(guest) ?? [])]
+    return [...this.#active.values()].filter(({ lease }) => lease?.isolate === guest)
   }
 
   /**
    * Ends an invocation: true for the first caller, who then tells its outcome and gives back its lease; false if it had ended.
    */
   end(invocation: ActiveInvocation): boolean {
-    if (!this.#active.delete(invocation.number)) return false
+    if (!this.has(invocation)) return false
+    this.#active.delete(invocation.number)
     this.#wallLimits.remove(invocation)
-    if (invocation.lease !== undefined) this.#forget(invocation, invocation.lease.isolate)
     return true
-  }
-
-  #forget(invocation: ActiveInvocation, guest: Guest): void {
-    this.#byGuest.get(guest)?.delete(invocation)
   }
 }

@@ -174,7 +174,7 @@ export class Invocations {
       return lease.release()
     }
     invocation.attempts++
-    this.#table.bind(invocation, lease)
+    invocation.lease = lease
     if (call.body.length > MAX_KEPT_BODY) invocation.call = undefined
     lease.isolate.invoke(invocation.account, invocation.number, call.head, call.kind, call.body)
   }
