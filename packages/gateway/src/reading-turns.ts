@@ -7,16 +7,25 @@ const MAX_REQUESTS = 64
 /** How long connections may be opened for reading again in one turn, in ms: some twenty. */
 const RESUME_MS = 0.05
 
+/** What a connection called last. */
+interface Caller {
+  target: string
+  /** Undefined before its first request. */
+  functionName: string | undefined
+}
+
 /**
  * Decides when connections are read. The event loop reads all that have something before it looks at anything else, so a call that comes
  * behind those of ten thousand connections waits for all of them to be read. When there are so many in one turn, reading stops on every connection,
- * and begins again on some in each turn: of those that called the same function last, one in turn.
+ * and begins again on some in each turn: of those that called the same function last, one in turn. Where all call one function, nobody is held up but
+ * its own callers, and nothing stops.
  */
 export class ReadingTurns {
   readonly #turnstile = new Turnstile({ turnMs: RESUME_MS, clock: monotonicClock, nextTurn: setImmediate })
   readonly #functionOf: (target: string) => string
-  /** Connections, and the target of the last request of each. */
-  readonly #targets = new Map<Socket, string>()
+  readonly #callers = new Map<Socket, Caller>()
+  /** How many connections called each function last. */
+  readonly #callersOf = new Map<string, number>()
   readonly #paused = new Set<Socket>()
   #requests = 0
 
@@ -31,19 +40,22 @@ export class ReadingTurns {
   }
 
   opened(socket: Socket): void {
-    this.#targets.set(socket, '')
+    this.#callers.set(socket, { target: '', functionName: undefined })
     socket.once('close', () => {
-      this.#targets.delete(socket)
+      const functionName = this.#callers.get(socket)?.functionName
+      if (functionName !== undefined) this.#count(functionName, -1)
+      this.#callers.delete(socket)
       this.#paused.delete(socket)
     })
   }
 
   /** A request was read. */
   read(socket: Socket, target: string): void {
-    if (this.#targets.has(socket)) this.#targets.set(socket, target)
+    const caller = this.#callers.get(socket)
+    if (caller !== undefined && caller.target !== target) this.#calls(caller, target)
     if (this.#requests++ === 0) setImmediate(() => (this.#requests = 0))
-    if (this.#requests !== MAX_REQUESTS || this.#targets.size <= MAX_REQUESTS) return
-    for (const one of this.#targets.keys()) this.pause(one)
+    if (this.#requests !== MAX_REQUESTS || this.#callers.size <= MAX_REQUESTS || this.#callersOf.size <= 1) return
+    for (const one of this.#callers.keys()) this.pause(one)
   }
 
   /** Reads no more of a connection until it is its turn. */
@@ -51,8 +63,23 @@ export class ReadingTurns {
     if (socket.destroyed || this.#paused.has(socket)) return
     this.#paused.add(socket)
     socket.pause()
-    this.#turnstile.enter(this.#functionOf(this.#targets.get(socket) ?? ''), () => {
+    this.#turnstile.enter(this.#callers.get(socket)?.functionName ?? '', () => {
       if (this.#paused.delete(socket)) socket.resume()
     })
+  }
+
+  #calls(caller: Caller, target: string): void {
+    caller.target = target
+    const functionName = this.#functionOf(target)
+    if (functionName === caller.functionName) return
+    if (caller.functionName !== undefined) this.#count(caller.functionName, -1)
+    this.#count(functionName, 1)
+    caller.functionName = functionName
+  }
+
+  #count(functionName: string, change: 1 | -1): void {
+    const count = (this.#callersOf.get(functionName) ?? 0) + change
+    if (count === 0) this.#callersOf.delete(functionName)
+    else this.#callersOf.set(functionName, count)
   }
 }

@@ -6,6 +6,7 @@ import { LIMITS } from './support/gateway.ts'
 
 const CONNECTIONS = 300
 const GET = 'GET /flood/ HTTP/1.1\r\nhost: x\r\n\r\n'
+const QUIET = 'GET /quiet/ HTTP/1.1\r\nhost: x\r\n\r\n'
 const POST = 'POST /flood/ HTTP/1.1\r\nhost: x\r\ncontent-length: 5\r\n\r\nhello'
 
 /** A server that answers each request with its body, and counts its connections. */
@@ -51,8 +52,17 @@ async function open(t: Test, port: number): Promise<{ socket: Socket; untilAnswe
   return { socket, untilAnswers }
 }
 
+/** A client of another function: without one, nobody has to wait for a turn. */
+async function openQuiet(t: Test, port: number): Promise<Awaited<ReturnType<typeof open>>> {
+  const quiet = await open(t, port)
+  quiet.socket.write(QUIET)
+  await quiet.untilAnswers(1)
+  return quiet
+}
+
 t.test('connections that are read in turn are all answered, again and again', async (t) => {
   const { port } = await listen(t)
+  await openQuiet(t, port)
   const clients = await Promise.all(Array.from({ length: CONNECTIONS }, () => open(t, port)))
   for (let round = 1; round <= 4; round++) {
     for (const { socket } of clients) socket.write(round % 2 === 0 ? POST : GET)
@@ -66,14 +76,10 @@ t.test('connections that are read in turn are all answered, again and again', as
 t.test('a call of another function does not come last', async (t) => {
   const { port, order } = await listen(t)
   const clients = await Promise.all(Array.from({ length: CONNECTIONS }, () => open(t, port)))
-  const quiet = await open(t, port)
-  const get = 'GET /quiet/ HTTP/1.1\r\nhost: x\r\n\r\n'
-  // So that it is known which function it calls.
-  quiet.socket.write(get)
-  await quiet.untilAnswers(1)
+  const quiet = await openQuiet(t, port)
   order.length = 0
   for (const { socket } of clients) socket.write(GET)
-  quiet.socket.write(get)
+  quiet.socket.write(QUIET)
   await Promise.all([quiet.untilAnswers(2), ...clients.map(({ untilAnswers }) => untilAnswers(1))])
   t.equal(order.length, CONNECTIONS + 1)
   t.ok(order.indexOf('/quiet/') < CONNECTIONS)
@@ -81,9 +87,10 @@ t.test('a call of another function does not come last', async (t) => {
 
 t.test('clients that leave while they wait for their turn are gone', async (t) => {
   const { port, untilNoneIsOpen } = await listen(t)
+  const quiet = await openQuiet(t, port)
   const clients = await Promise.all(Array.from({ length: CONNECTIONS }, () => open(t, port)))
   for (const { socket } of clients) socket.write(GET)
-  for (const { socket } of clients) socket.destroy()
+  for (const { socket } of [...clients, quiet]) socket.destroy()
   await untilNoneIsOpen()
   t.pass()
 })
