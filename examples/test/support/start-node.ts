@@ -11,7 +11,12 @@ export type NodeProcess = ChildProcessByStdio<null, Readable, Readable>
 export function startNode(t: Test, args: readonly string[], env: Record<string, string>): NodeProcess {
   const variables = Object.entries({ PATH: process.env['PATH'] ?? '', ...env }).map(([name, value]) => `${name}=${value}`)
   const child = spawn('env', ['-i', ...variables, process.execPath, ...args], { stdio: ['ignore', 'pipe', 'pipe'] })
-  t.teardown(() => child.kill('SIGKILL'))
+  const ended = new Promise((resolve) => child.once('close', resolve))
+  t.teardown(async () => {
+    child.kill('SIGKILL')
+    // Until then it may write into a folder that goes with the test.
+    await ended
+  })
   return child
 }
 
