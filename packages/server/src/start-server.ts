@@ -12,7 +12,6 @@ import { Meter } from '@carpool/metering'
 import { ServerMetrics } from '@carpool/metrics'
 import { sandboxInfo, sandboxSentences } from '@carpool/sandbox'
 import { pino } from 'pino'
-import { bundlePrograms } from './bundle-programs.ts'
 import { createControlPlane } from './control-plane/control-plane.ts'
 import { Deployer } from './deploy.ts'
 import { egressOf } from './egress-of.ts'
@@ -22,6 +21,7 @@ import { createHostListener } from './host-listener.ts'
 import { fleetPolicy } from './fleet-policy.ts'
 import { Hops } from './hops.ts'
 import { hostProgram } from './host-program.ts'
+import { hostPrograms } from './host-programs.ts'
 import { openRequiredSandbox } from './host-sandbox.ts'
 import { Invocations } from './invoke.ts'
 import { KnownRevisions } from './known-revisions.ts'
@@ -69,7 +69,7 @@ export async function startServer(settings: ServerSettings): Promise<RunningServ
   const egress = egressOf(settings, log)
   const machine = new Machine()
   const policy = fleetPolicy(settings)
-  const [programs, sandbox] = await Promise.all([bundlePrograms(), openRequiredSandbox(settings, (problem) => log.warn(problem))])
+  const [programs, sandbox] = await Promise.all([hostPrograms(), openRequiredSandbox(settings, (problem) => log.warn(problem))])
   const program = hostProgram(settings, programs, sandbox.cage)
   const layers = Object.fromEntries(
     sandbox.layers.map(({ name, state, why }) => [name, state === 'on' ? state : `${state}: ${why}`]),
