@@ -30,7 +30,7 @@ const LAYERS: ReadonlyArray<readonly string[]> = [
   ],
   ['packages/fleet'],
   ['packages/server', 'host'],
-  ['packages/cli'],
+  ['packages/cli', 'packages/embed'],
   ['examples', 'bench', 'test'],
 ]
 
