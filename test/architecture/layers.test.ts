@@ -31,7 +31,7 @@ const LAYERS: ReadonlyArray<readonly string[]> = [
   ['packages/fleet'],
   ['packages/server', 'host'],
   ['packages/cli', 'packages/embed'],
-  ['examples', 'bench', 'test'],
+  ['examples', 'bench', 'test', 'pack'],
 ]
 
 const root = join(import.meta.dirname, '../..')
