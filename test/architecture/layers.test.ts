@@ -30,8 +30,8 @@ const LAYERS: ReadonlyArray<readonly string[]> = [
   ],
   ['packages/fleet'],
   ['packages/server', 'host'],
-  ['packages/cli'],
-  ['examples', 'bench', 'test'],
+  ['packages/cli', 'packages/embed'],
+  ['examples', 'bench', 'test', 'pack'],
 ]
 
 const root = join(import.meta.dirname, '../..')

@@ -16,7 +16,8 @@ import { temporaryFolder } from './server.ts'
 /** Far more than it takes, for a machine that has much else to do. */
 const DEADLINE_MS = 60_000
 const LOOK_INTERVAL_MS = 20
-const HOST_PROGRAM = 'host/src/process.ts'
+/** In the checkout, and packed. */
+const HOST_PROGRAM = /host\/(?:src\/process\.ts|process\.js)/
 
 /** The path of a user: what npm and tap put before it for their own scripts is not there. */
 export const USERS_PATH = (process.env['PATH'] ?? '')
@@ -174,7 +175,7 @@ export class Started {
       return response.ok ? true : undefined
     })
     const tree = this.look()
-    if (!tree.some(({ pid }) => commandOf(pid).includes(HOST_PROGRAM))) throw new Error('There is no host below the command.')
+    if (!tree.some(({ pid }) => HOST_PROGRAM.test(commandOf(pid)))) throw new Error('There is no host below the command.')
     return new Serving(address, readLine(address.pid, this.pid))
   }
 }

@@ -2,16 +2,7 @@ import { LIMIT_RANGES } from '@carpool/core'
 import type { Command } from 'commander'
 import { variables, wholeNumber } from './option-parsers.ts'
 
-/** What the command line says about a deployment; it wins over the function's own configuration. */
-export interface DeploymentOptions {
-  readonly name?: string
-  readonly handler?: string
-  readonly env?: Readonly<Record<string, string>>
-  readonly memoryMb?: number
-  readonly cpuMs?: number
-  readonly timeoutMs?: number
-}
-
+/** Adds the options of a deployment: those of `DeploymentOptions` in packages/bundler. */
 export function addDeploymentOptions(command: Command): void {
   const { memoryMb, cpuMs, wallMs } = LIMIT_RANGES
   command

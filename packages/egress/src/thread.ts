@@ -1,3 +1,4 @@
+import { extname } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import type { FromThread, ThreadStart, ToThread } from './messages.ts'
 
@@ -18,11 +19,13 @@ export type StartThread = (start: ThreadStart, events: ThreadEvents) => Thread
 
 /** A thread that leaks ends by itself before the process does; bodies are not in its heap. */
 const MAX_HEAP_MB = 512
+/** Its program: the source, or what was packed of it. */
+const PROGRAM = new URL(`./egress-thread${extname(import.meta.filename)}`, import.meta.url)
 
 /** Starts the thread that makes connections. It does not keep the process alive. */
 export const startThread: StartThread = (start, { onMessage, onEnd }) => {
   let failure: unknown
-  const worker = new Worker(new URL('./egress-thread.ts', import.meta.url), {
+  const worker = new Worker(PROGRAM, {
     workerData: start,
     name: 'carpool-egress',
     // No flags of this process: a test runner's hooks have no business in it. And nothing of its environment, as no proxy may come from there.

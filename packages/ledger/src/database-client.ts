@@ -117,7 +117,7 @@ export class DatabaseClient {
       upTo: this.#options.position(),
       afterSequence: this.#through,
     }
-    this.#thread = startThread<ToThread, FromThread>('./database-thread.ts', workerData, {
+    this.#thread = startThread<ToThread, FromThread>('database', workerData, {
       onMessage: (message) => this.#receive(message),
       onEnd: (cause) => this.#ended(cause),
     })

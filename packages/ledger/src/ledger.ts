@@ -132,7 +132,7 @@ class OpenLedger implements Ledger {
 
   /** Has a large file read on a thread of its own while the server serves. */
   #check(path: string, { onProblem }: LedgerOptions): void {
-    this.#checker = startThread<never, string>('./check-thread.ts', path, {
+    this.#checker = startThread<never, string>('check', path, {
       onMessage: (message) => {
         this.#damage = message
         onProblem({ message })

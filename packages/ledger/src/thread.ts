@@ -1,3 +1,4 @@
+import { extname } from 'node:path'
 import { Worker } from 'node:worker_threads'
 
 export interface ThreadEvents<Message> {
@@ -12,11 +13,16 @@ export interface Thread<Message> {
   terminate(): Promise<void>
 }
 
-/** Starts a thread of this package that runs the named file. */
-export function startThread<To, From>(file: string, workerData: unknown, { onMessage, onEnd }: ThreadEvents<From>): Thread<To> {
+/** Starts a thread of this package that runs `<name>-thread`: the source, or what was packed of it. */
+export function startThread<To, From>(
+  name: 'database' | 'check',
+  workerData: unknown,
+  { onMessage, onEnd }: ThreadEvents<From>,
+): Thread<To> {
   let failure: unknown
+  const program = new URL(`./${name}-thread${extname(import.meta.filename)}`, import.meta.url)
   // No flags of this process: a test runner's hooks have no business in it.
-  const worker = new Worker(new URL(file, import.meta.url), { workerData, execArgv: [], name: 'carpool-ledger' })
+  const worker = new Worker(program, { workerData, execArgv: [], name: 'carpool-ledger' })
   worker.on('message', onMessage)
   worker.on('error', (cause) => (failure = cause))
   worker.on('exit', (code) => onEnd(failure ?? (code === 0 ? undefined : new Error(`The thread ended with code ${code}.`))))

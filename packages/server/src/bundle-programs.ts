@@ -1,21 +1,16 @@
 import { dirname } from 'node:path'
-import { pathToFileURL } from 'node:url'
 import { bundleRuntime } from '@carpool/runtime'
 import { build, stop, type Plugin } from 'esbuild'
-import { HOST_MAIN, ISOLATED_VM, ISOLATE_SOURCES } from './host-program.ts'
+import { HOST_FILES } from './host-files.ts'
+import { ISOLATE_FOLDER_MARK, ISOLATED_VM_MARK, type HostPrograms } from './host-programs.ts'
 
-/** What a host process runs. */
-export interface HostPrograms {
-  /** The program of the process, as one module for Node.js. */
-  readonly host: string
-  /** What stands beside user code in each isolate, as one script. */
-  readonly runtime: string
-}
-
-/** Bundles both once for all hosts that a server starts. */
-export async function bundlePrograms(): Promise<HostPrograms> {
+/**
+ * Bundles what hosts run from its sources. In the program of the process, marks stand for what is somewhere else on each machine.
+ * @param target the Node.js that will run it, as esbuild names it
+ */
+export async function bundlePrograms(target: string): Promise<HostPrograms> {
   try {
-    const [host, runtime] = await Promise.all([bundleHost(), bundleRuntime()])
+    const [host, runtime] = await Promise.all([bundleHost(target), bundleRuntime()])
     return { host, runtime }
   } finally {
     // Else esbuild's service process would stay for the whole life of the server.
@@ -27,19 +22,19 @@ export async function bundlePrograms(): Promise<HostPrograms> {
  * A host that loads its own sources takes the types out of each, which needs 40 MB and a quarter of a second of CPU, every time one starts; and
  * it must be allowed to read them.
  */
-async function bundleHost(): Promise<string> {
+async function bundleHost(target: string): Promise<string> {
   const result = await build({
-    entryPoints: [HOST_MAIN],
+    entryPoints: [HOST_FILES.main],
     // Else esbuild would look for a Yarn manifest from the folder up that the server was started in, and take packages from where it says.
-    absWorkingDir: dirname(HOST_MAIN),
+    absWorkingDir: dirname(HOST_FILES.main),
     bundle: true,
     write: false,
     format: 'esm',
     platform: 'node',
-    target: `node${process.versions.node}`,
+    target,
     plugins: [isolatedVm],
     // Where the package of isolates looks for its addon.
-    define: { 'import.meta.dirname': JSON.stringify(ISOLATE_SOURCES) },
+    define: { 'import.meta.dirname': JSON.stringify(ISOLATE_FOLDER_MARK) },
     logLevel: 'silent',
     tsconfigRaw: {},
   })
@@ -50,6 +45,6 @@ async function bundleHost(): Promise<string> {
 const isolatedVm: Plugin = {
   name: 'isolated-vm',
   setup(bundle) {
-    bundle.onResolve({ filter: /^isolated-vm$/ }, () => ({ path: pathToFileURL(ISOLATED_VM).href, external: true }))
+    bundle.onResolve({ filter: /^isolated-vm$/ }, () => ({ path: ISOLATED_VM_MARK, external: true }))
   },
 }

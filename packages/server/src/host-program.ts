@@ -1,24 +1,17 @@
-import { createRequire } from 'node:module'
 import { totalmem } from 'node:os'
 import { dirname, join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { Machine, type HostProgram } from '@carpool/fleet'
-import type { HostPrograms } from './bundle-programs.ts'
+import { HOST_FILES } from './host-files.ts'
+import type { HostPrograms } from './host-programs.ts'
 import { packageFolders } from './program-folders.ts'
 import type { ServerSettings } from './settings.ts'
 
-/** The source of a host's program. */
-export const HOST_MAIN = fileURLToPath(import.meta.resolve('@carpool/host/process'))
-/** The sources of the package that has the addons. */
-export const ISOLATE_SOURCES = dirname(createRequire(HOST_MAIN).resolve('@carpool/isolate'))
-/** The package of isolates, which Node.js loads from where it is. */
-export const ISOLATED_VM = createRequire(join(ISOLATE_SOURCES, 'index.ts')).resolve('isolated-vm')
 /** Our own addon, for each platform that it is built for. */
-export const PREBUILT_CLOCKS = join(ISOLATE_SOURCES, '../native/prebuilt')
+export const PREBUILT_CLOCKS = join(HOST_FILES.isolateFolder, '../native/prebuilt')
 
 /** All that a host process reads: its program comes to it through a pipe. */
 export function hostFolders(): readonly string[] {
-  return [PREBUILT_CLOCKS, ...packageFolders(dirname(ISOLATED_VM))]
+  return [PREBUILT_CLOCKS, ...packageFolders(dirname(HOST_FILES.isolatedVm))]
 }
 
 /**
@@ -48,7 +41,13 @@ export function hostProgram(
   return {
     nodePath: process.execPath,
     // Named last for those who look at the list of processes: the program is what comes in.
-    nodeArguments: [...HOST_FLAGS, ...readable.map((path) => `--allow-fs-read=${path}`), '--input-type=module', '-', HOST_MAIN],
+    nodeArguments: [
+      ...HOST_FLAGS,
+      ...readable.map((path) => `--allow-fs-read=${path}`),
+      '--input-type=module',
+      '-',
+      HOST_FILES.main,
+    ],
     input: host,
     cage,
     setup: {

@@ -1,6 +1,7 @@
 export type { Check } from './doctor/checks.ts'
 export { examine, type Examination } from './doctor/examine.ts'
-export { startServer, type RunningServer } from './start-server.ts'
+export { closeControlPlane, listenForControl, urlOf } from './listening.ts'
+export { openServer, startServer, type OpenServer, type RunningServer, type ServerAddresses } from './start-server.ts'
 export {
   configSchema,
   CONFIG_VARIABLE,

@@ -2,18 +2,19 @@ import { readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { AuditLog } from '@carpool/access'
 import { Admission } from '@carpool/admission'
-import { monotonicClock, type Call, type CarpoolError, type SandboxInfo } from '@carpool/core'
+import { monotonicClock, type Call, type CarpoolError, type DeployRequest, type Revision, type SandboxInfo } from '@carpool/core'
 import { announceServer } from '@carpool/discovery'
 import { Fleet, Machine } from '@carpool/fleet'
 import { FunctionLogs } from '@carpool/function-logs'
-import { createGateway, drain, type GatewayPhase } from '@carpool/gateway'
+import { createGateway, drain, type GatewayPhase, type ServerGatewayOptions } from '@carpool/gateway'
 import { openLedger } from '@carpool/ledger'
 import { Meter } from '@carpool/metering'
 import { ServerMetrics } from '@carpool/metrics'
 import { sandboxInfo, sandboxSentences } from '@carpool/sandbox'
-import { pino } from 'pino'
-import { bundlePrograms } from './bundle-programs.ts'
+import type { FastifyInstance } from 'fastify'
+import { pino, type Logger } from 'pino'
 import { createControlPlane } from './control-plane/control-plane.ts'
+import type { ControlPlaneOptions } from './control-plane/control-plane-options.ts'
 import { Deployer } from './deploy.ts'
 import { egressOf } from './egress-of.ts'
 import { EgressRelay, type FetchingRevision } from './egress-relay.ts'
@@ -22,10 +23,11 @@ import { createHostListener } from './host-listener.ts'
 import { fleetPolicy } from './fleet-policy.ts'
 import { Hops } from './hops.ts'
 import { hostProgram } from './host-program.ts'
+import { hostPrograms } from './host-programs.ts'
 import { openRequiredSandbox } from './host-sandbox.ts'
 import { Invocations } from './invoke.ts'
 import { KnownRevisions } from './known-revisions.ts'
-import { closeWithin, listen, urlOf } from './listening.ts'
+import { closeControlPlane, listen, listenForControl, urlOf } from './listening.ts'
 import { openData } from './open-data.ts'
 import { requireAddon } from './required-addon.ts'
 import { ServerStatus } from './server-status.ts'
@@ -48,17 +50,44 @@ export interface RunningServer {
   close(): Promise<void>
 }
 
-/** The control plane is for this machine alone. */
-const ADMIN_HOST = '127.0.0.1'
-/** The control plane's requests are short. */
-const CONTROL_GRACE_MS = 5_000
 const VERSION = (JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as { version: string }).version
 
+/** Where what listens is reached, without a slash at the end. Asked for once it does. */
+export interface ServerAddresses {
+  readonly url: () => string
+  readonly adminUrl: () => string
+}
+
+/** The trusted process before it listens anywhere: its parts, joined. */
+export interface OpenServer {
+  readonly log: Logger
+  readonly dataDir: string
+  /** The control plane's bearer token. */
+  readonly token: string
+  /** What stands around its host processes. */
+  readonly sandbox: SandboxInfo
+  /** Resolves when the hosts are ready; until then calls wait in the queue. Rejects if the server is closed before. */
+  readonly ready: Promise<void>
+  /** What a data plane for it is made with. */
+  readonly gateway: ServerGatewayOptions
+  createControlPlane(addresses: ServerAddresses): FastifyInstance
+  /** As {@link Deployer.deploy}. */
+  deploy(functionName: string, owner: string, request: DeployRequest): Promise<Revision>
+  /** As {@link Deployer.remove}. */
+  remove(functionName: string, owner: string): Promise<void>
+  /** Calls that have no record yet. */
+  readonly underWay: () => number
+  /** From now on it drains, and its data planes do this with requests. */
+  end(phase: Exclude<GatewayPhase, 'open'>): void
+  /** Ends the host processes and closes what is on disk. Nothing may call it any more. */
+  close(): Promise<void>
+}
+
 /**
- * Starts the trusted process: builds its parts, joins them, and listens. Hosts start while it does.
+ * Builds the parts of the trusted process, and joins them. Hosts start meanwhile.
  * @throws CarpoolError of a platform that Carpool does not run on, of a setting that cannot be met, or of data that cannot be used
  */
-export async function startServer(settings: ServerSettings): Promise<RunningServer> {
+export async function openServer(settings: ServerSettings): Promise<OpenServer> {
   const destination = pino.destination({ dest: 2, sync: true })
   // A log that cannot be written, as on a full disk, ends nothing.
   destination.on('error', () => {})
@@ -69,7 +98,7 @@ export async function startServer(settings: ServerSettings): Promise<RunningServ
   const egress = egressOf(settings, log)
   const machine = new Machine()
   const policy = fleetPolicy(settings)
-  const [programs, sandbox] = await Promise.all([bundlePrograms(), openRequiredSandbox(settings, (problem) => log.warn(problem))])
+  const [programs, sandbox] = await Promise.all([hostPrograms(), openRequiredSandbox(settings, (problem) => log.warn(problem))])
   const program = hostProgram(settings, programs, sandbox.cage)
   const layers = Object.fromEntries(
     sandbox.layers.map(({ name, state, why }) => [name, state === 'on' ? state : `${state}: ${why}`]),
@@ -187,7 +216,7 @@ export async function startServer(settings: ServerSettings): Promise<RunningServ
   const invoke = (call: Call): void => invocations.invoke(call)
   const deployer = new Deployer({ registry, fleet, secrets, staged, eraseLog: (functionName) => logs.remove(functionName) })
   let gatewayPhase: GatewayPhase = 'open'
-  const gateway = createGateway({
+  const gateway: ServerGatewayOptions = {
     invoke,
     limits: settings,
     phase: () => gatewayPhase,
@@ -195,8 +224,8 @@ export async function startServer(settings: ServerSettings): Promise<RunningServ
     onRefused: (code) => metrics.shed(code),
     isFunction: (functionName) => registry.find(functionName) !== undefined,
     hopsOf: (header) => hops.fromHeader(header),
-  })
-  const controlPlane = createControlPlane({
+  }
+  const controlPlane = {
     version: VERSION,
     operatorToken: token,
     access,
@@ -225,34 +254,11 @@ export async function startServer(settings: ServerSettings): Promise<RunningServ
       fleet.absolve(functionName)
     },
     isQuarantined: (functionName) => fleet.isQuarantined(functionName),
-    serverInfo: () => ({
-      version: VERSION,
-      url: urlOf(gateway),
-      adminUrl: urlOf(controlPlane),
-      hosts: fleet.hosts,
-      sandbox: sandboxFacts,
-    }),
     status: () => status.read(),
-    dataUrl: () => urlOf(gateway),
     maxBodyBytes: settings.maxBodyBytes,
     maxBundleBytes: settings.maxBundleBytes,
     onFault,
-  })
-  const close = async (): Promise<void> => {
-    status.phase = 'draining'
-    gatewayPhase = 'closing'
-    await drain(gateway, { graceMs: settings.graceMs, onGraceOver: () => (gatewayPhase = 'closed') })
-    await closeWithin(CONTROL_GRACE_MS, controlPlane)
-    await fleet.close()
-    await egress.close()
-    unclaimed.close()
-    await journal.settled()
-    await logs.close()
-    await ledger.close()
-    await audit.flush()
-    access.close()
-    registry.close()
-  }
+  } satisfies Omit<ControlPlaneOptions, 'serverInfo' | 'dataUrl'>
 
   const ready = fleet.start().then(() => {
     if (status.phase === 'starting') status.phase = 'open'
@@ -261,9 +267,56 @@ export async function startServer(settings: ServerSettings): Promise<RunningServ
   })
   // Whoever does not wait for it must not be told by an unhandled rejection.
   ready.catch(() => {})
+  return {
+    log,
+    dataDir,
+    token,
+    sandbox: sandboxFacts,
+    ready,
+    gateway,
+    createControlPlane: ({ url, adminUrl }) => {
+      const serverInfo = () => ({ version: VERSION, url: url(), adminUrl: adminUrl(), hosts: fleet.hosts, sandbox: sandboxFacts })
+      return createControlPlane({ ...controlPlane, serverInfo, dataUrl: url })
+    },
+    deploy: controlPlane.deploy,
+    remove: controlPlane.remove,
+    underWay: () => meter.underWay,
+    end: (phase) => {
+      status.phase = 'draining'
+      gatewayPhase = phase
+    },
+    close: async () => {
+      await fleet.close()
+      await egress.close()
+      unclaimed.close()
+      await journal.settled()
+      await logs.close()
+      await ledger.close()
+      await audit.flush()
+      access.close()
+      registry.close()
+    },
+  }
+}
+
+/**
+ * Starts the trusted process, and listens for calls and for the control plane. Hosts start while it does.
+ * @throws CarpoolError of a platform that Carpool does not run on, of a setting that cannot be met, or of data that cannot be used
+ */
+export async function startServer(settings: ServerSettings): Promise<RunningServer> {
+  const server = await openServer(settings)
+  const { log, dataDir, token, sandbox, ready } = server
+  const gateway = createGateway(server.gateway)
+  const controlPlane = server.createControlPlane({ url: () => urlOf(gateway), adminUrl: () => urlOf(controlPlane) })
+  const close = async (): Promise<void> => {
+    server.end('closing')
+    await drain(gateway, { graceMs: settings.graceMs, onGraceOver: () => server.end('closed') })
+    await closeControlPlane(controlPlane)
+    await server.close()
+  }
   try {
     await listen(gateway, settings.host, settings.port, '--port')
-    await listen(controlPlane, ADMIN_HOST, settings.adminPort, '--admin-port')
+    await listenForControl(controlPlane, settings.adminPort, '--admin-port')
   } catch (cause) {
     await close()
     throw cause
@@ -276,7 +329,7 @@ export async function startServer(settings: ServerSettings): Promise<RunningServ
     url,
     adminUrl,
     token,
-    sandbox: sandboxFacts,
+    sandbox,
     ready,
     close: async () => {
       announcement.withdraw()

@@ -2,7 +2,8 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import t from 'tap'
-import { HOST_MAIN, hostFolders } from '../src/host-program.ts'
+import { HOST_FILES } from '../src/host-files.ts'
+import { hostFolders } from '../src/host-program.ts'
 import { groupLimits, requiredLayers } from '../src/host-sandbox.ts'
 import { resolveSettings } from '../src/settings.ts'
 
@@ -24,7 +25,7 @@ t.test('a host reads addons, and nothing else of the program or of what is insta
     t.notMatch(folder, /node_modules$/, 'not all that is installed')
   }
   const reads = (...path: string[]): boolean => folders.some((folder) => join(...path).startsWith(`${folder}/`))
-  const root = join(HOST_MAIN, '../../..')
+  const root = join(HOST_FILES.main, '../../..')
   t.ok(reads(root, 'node_modules/isolated-vm/package.json'))
   for (const path of [
     'host/src/process.ts',

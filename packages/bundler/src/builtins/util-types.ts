@@ -28,7 +28,8 @@ const isSet = brand(Set.prototype, 'size')
 const isWeakMap = brand(WeakMap.prototype, 'has', {})
 const isWeakSet = brand(WeakSet.prototype, 'has', {})
 const isArrayBuffer = brand(ArrayBuffer.prototype, 'byteLength')
-const isSharedArrayBuffer = brand(SharedArrayBuffer.prototype, 'byteLength')
+// Functions have none.
+const isSharedArrayBuffer = 'SharedArrayBuffer' in globalThis ? brand(SharedArrayBuffer.prototype, 'byteLength') : () => false
 const isAnyArrayBuffer = (value: unknown): boolean => isArrayBuffer(value) || isSharedArrayBuffer(value)
 const isDataView = brand(DataView.prototype, 'buffer')
 const isRegExp = (value: unknown): boolean =>

@@ -4,8 +4,9 @@ import ivm from 'isolated-vm'
 // the process, for their environment is gone by then. An exit by process.exit() has no such tear-down.
 process.once('beforeExit', () => setImmediate(() => process.exit()))
 
-/** Web globals in the least form in which the bundled modules ask for them. */
+/** Web globals in the least form in which the bundled modules ask for them, and without what functions do not have. */
 const GLOBALS = `
+  for (const name of ['Atomics', 'SharedArrayBuffer', 'FinalizationRegistry', 'WeakRef', 'WebAssembly']) delete globalThis[name]
   globalThis.TextEncoder = class { encode(text) { return Uint8Array.from(unescape(encodeURIComponent(text)), (c) => c.charCodeAt(0)) } }
   globalThis.TextDecoder = class { decode(bytes) { return decodeURIComponent(escape(String.fromCharCode(...bytes))) } }
   globalThis.crypto = {

@@ -1,6 +1,7 @@
+import { buildDeployment, type DeploymentOptions } from '@carpool/bundler'
 import { addConnectionOptions, connect, type ConnectionOptions } from '../connection.ts'
-import { addDeploymentOptions, type DeploymentOptions } from '../deployment-options.ts'
-import { buildDeployment, deployedText } from '../deployment.ts'
+import { deployedText } from '../deployed-text.ts'
+import { addDeploymentOptions } from '../deployment-options.ts'
 import { addOwnerOption, type OwnerOption } from '../owner-option.ts'
 import type { Verb } from '../verb.ts'
 

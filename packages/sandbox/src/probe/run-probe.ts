@@ -1,16 +1,12 @@
 import { readFileSync } from 'node:fs'
 import { createInterface } from 'node:readline'
 import type { Duplex } from 'node:stream'
-import { fileURLToPath } from 'node:url'
 import type { Cage, CagedProcess } from '../cage.ts'
+import { PROBE_MAIN } from '../probe-files.ts'
 import { killGroup } from '../process-tree.ts'
 import { said } from '../said.ts'
 import { CANARY_SIGNAL } from './attempts.ts'
 import type { ProbeAnswer, ProbeOrder } from './messages.ts'
-
-/** The program with a hole, and the folder that it must be able to read. */
-export const PROBE_MAIN = fileURLToPath(new URL('./process.ts', import.meta.url))
-export const PROBE_FOLDERS: readonly string[] = [fileURLToPath(new URL('../..', import.meta.url))]
 
 /** How long a probe may take, in ms. Programs that it starts may take a while on a machine that is busy. */
 const PROBE_MS = 20_000

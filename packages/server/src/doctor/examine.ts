@@ -1,7 +1,7 @@
 import { CarpoolError } from '@carpool/core'
 import { requireLayers, type LayerReport, type Sandbox } from '@carpool/sandbox'
-import { bundlePrograms } from '../bundle-programs.ts'
 import { hostProgram } from '../host-program.ts'
+import { hostPrograms } from '../host-programs.ts'
 import { openSandbox, requiredLayers } from '../host-sandbox.ts'
 import type { ServerSettings } from '../settings.ts'
 import { checkAddon, checkDataFolder, checkNode, checkPort, type Check } from './checks.ts'
@@ -31,7 +31,7 @@ export async function examine(settings: ServerSettings): Promise<Examination> {
 }
 
 async function checkHost(settings: ServerSettings, { cage }: Sandbox): Promise<Check> {
-  const program = hostProgram(settings, await bundlePrograms(), cage)
+  const program = hostProgram(settings, await hostPrograms(), cage)
   const problem = await tryHost({ ...program, cage })
   return problem === undefined
     ? { name: 'host process', state: 'ok', detail: 'One was started in the sandbox, and made an isolate.' }

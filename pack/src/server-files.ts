@@ -1,0 +1,85 @@
+import { bundlePrograms } from '@carpool/server/bundle-programs'
+import { build } from 'esbuild'
+import { cpSync, globSync, mkdirSync, readFileSync, realpathSync, writeFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { basename, dirname, join } from 'node:path'
+import { ROOT } from './workspaces.ts'
+
+/** Writes what a server reads from beside its code when it starts. @returns the third-party packages that this needs */
+export async function writeServerFiles(folder: string, target: string): Promise<Readonly<Record<string, string>>> {
+  await writeHostPrograms(folder, target)
+  await writeProbe(folder, target)
+  copyBuiltins(folder)
+  copyAddon(folder)
+  return copyIsolatedVm(folder)
+}
+
+/** What host processes run, so that no server has to bundle it (packages/server/src/host-files.ts). */
+async function writeHostPrograms(folder: string, target: string): Promise<void> {
+  const { host, runtime } = await bundlePrograms(target)
+  mkdirSync(join(folder, 'dist/host'), { recursive: true })
+  writeFileSync(join(folder, 'dist/host/process.js'), host)
+  writeFileSync(join(folder, 'dist/host/runtime.js'), runtime)
+}
+
+/** A program in one file, for it may read nothing else (packages/sandbox/src/probe-files.ts). */
+async function writeProbe(folder: string, target: string): Promise<void> {
+  await build({
+    entryPoints: [join(ROOT, 'packages/sandbox/src/probe/process.ts')],
+    outdir: join(folder, 'dist/probe'),
+    absWorkingDir: ROOT,
+    bundle: true,
+    format: 'esm',
+    platform: 'node',
+    target,
+    logLevel: 'error',
+    tsconfigRaw: {},
+  })
+}
+
+/** Modules that become part of functions (packages/bundler/src/builtin-modules.ts), as `tsc -b` wrote them. */
+function copyBuiltins(folder: string): void {
+  mkdirSync(join(folder, 'dist/builtins'), { recursive: true })
+  for (const file of globSync('packages/bundler/dist/builtins/*.js', { cwd: ROOT })) {
+    const text = readFileSync(join(ROOT, file), 'utf8').replace(/^\/\/# sourceMappingURL=.*\n?/m, '')
+    writeFileSync(join(folder, 'dist/builtins', basename(file)), text)
+  }
+}
+
+/** Our own addon, for each platform that it is built for. */
+function copyAddon(folder: string): void {
+  const place = join('native/prebuilt')
+  mkdirSync(join(folder, place), { recursive: true })
+  for (const file of globSync('*.node', { cwd: join(ROOT, 'packages/isolate', place) })) {
+    cpSync(join(ROOT, 'packages/isolate', place, file), join(folder, place, file))
+  }
+}
+
+/** Where Carpool runs. */
+const PLATFORMS = ['linux-x64', 'linux-arm64']
+
+/**
+ * Copies isolated-vm with the binaries that its authors made for the Node.js that servers run on. As a dependency, its install script would look for
+ * one for the Node.js that runs npm: on an older one it finds none, tries to compile one, and the whole installation fails.
+ */
+function copyIsolatedVm(folder: string): Readonly<Record<string, string>> {
+  const main = createRequire(join(ROOT, 'packages/isolate/package.json')).resolve('isolated-vm')
+  const source = realpathSync(dirname(main))
+  const { name, version, license } = JSON.parse(readFileSync(join(source, 'package.json'), 'utf8')) as Record<string, string>
+  const loader = createRequire(main)('node-gyp-build/package.json') as { readonly version: string }
+  const dependencies = { 'node-gyp-build': loader.version }
+  const place = join(folder, 'isolated-vm')
+  mkdirSync(place)
+  writeFileSync(
+    join(place, 'package.json'),
+    `${JSON.stringify({ name, version, license, private: true, main: basename(main), dependencies }, null, 2)}\n`,
+  )
+  const abi = `abi${process.versions.modules}`
+  const binaries = PLATFORMS.flatMap((platform) => {
+    const files = globSync(`prebuilds/${platform}/*.${abi}.*`, { cwd: source })
+    if (files.length === 0) throw new Error(`isolated-vm has no binary of ${abi} for ${platform}.`)
+    return files
+  })
+  for (const file of [basename(main), 'LICENSE', ...binaries]) cpSync(join(source, file), join(place, file))
+  return dependencies
+}

@@ -1,0 +1,6 @@
+export type { DeploymentOptions } from '@carpool/bundler'
+export { CarpoolError, type ErrorCode, type Revision } from '@carpool/core'
+export { carpoolGateway, type GatewayOptions } from '@carpool/gateway'
+export type { ServerSettings } from '@carpool/server'
+export type { CarpoolOptions } from './carpool-options.ts'
+export { startCarpool, type Carpool } from './start-carpool.ts'

@@ -1,0 +1,94 @@
+import { DEFAULT_OWNER } from '@carpool/access'
+import { buildDeployment, type DeploymentOptions } from '@carpool/bundler'
+import type { Revision } from '@carpool/core'
+import { announceServer } from '@carpool/discovery'
+import type { GatewayOptions } from '@carpool/gateway'
+import { closeControlPlane, listenForControl, openServer, urlOf, type OpenServer } from '@carpool/server'
+import { readOptions, type CarpoolOptions } from './carpool-options.ts'
+
+/** A function host in this process. Functions run in host processes of their own, as with `carpool serve`. */
+export interface Carpool {
+  /** Has functions answer in an app: `app.register(carpoolGateway, { prefix: '/functions', ...carpool.gateway })`. */
+  readonly gateway: GatewayOptions
+  /** Address of the control plane, without a slash at the end; undefined: there is none. */
+  readonly adminUrl: string | undefined
+  /**
+   * Bundles a function, tries it out, and makes it live: the next call is answered by it. If it fails, what was live goes on serving.
+   * @param path a source file, or a folder with an entry and maybe a `carpool.config.ts`; relative to the working folder
+   * @returns the live revision
+   * @throws CarpoolError `entry-not-found`, `bundle-failed`, `no-handler`, `load-failed`, `invalid-config`, `invalid-name`, `name-taken`,
+   * `bundle-too-large`, `bundle-empty`, `no-host`
+   */
+  deploy(path: string, options?: DeploymentOptions): Promise<Revision>
+  /** Takes a function out of service, with its revisions and secrets. @throws CarpoolError `not-found` */
+  remove(name: string): Promise<void>
+  /**
+   * Refuses new calls with `draining`, lets those under way end, for `graceMs` at most, and ends the host processes. Called again, it waits for
+   * the same end. Close the app first, so that all its clients are answered.
+   */
+  close(): Promise<void>
+}
+
+/** How often it is looked whether calls are still under way, in ms. */
+const IDLE_LOOK_MS = 20
+
+/**
+ * Starts a function host in this process, which must be Node.js 26. Resolves when its host processes are ready.
+ * @throws CarpoolError `platform-unsupported`, `invalid-setting` of an option, `data-unusable` of the data folder, `sandbox-unavailable` of a layer
+ * that is required
+ */
+export async function startCarpool(options: CarpoolOptions = {}): Promise<Carpool> {
+  const { settings, adminPort, url } = readOptions(options)
+  const server = await openServer(settings)
+  let control: ControlPlane | undefined
+  const end = async (): Promise<void> => {
+    server.end('closed')
+    await untilIdle(server, settings.graceMs)
+    await control?.close()
+    await server.close()
+  }
+  try {
+    if (adminPort !== undefined) control = await openControlPlane(server, adminPort, url)
+    await server.ready
+  } catch (cause) {
+    await end()
+    throw cause
+  }
+  let ended: Promise<void> | undefined
+  return {
+    gateway: server.gateway,
+    adminUrl: control?.url,
+    deploy: async (path, deployment) => {
+      const { name, request } = await buildDeployment(path, deployment)
+      return server.deploy(name, DEFAULT_OWNER, request)
+    },
+    remove: (name) => server.remove(name, DEFAULT_OWNER),
+    close: () => (ended ??= end()),
+  }
+}
+
+interface ControlPlane {
+  readonly url: string
+  close(): Promise<void>
+}
+
+/** Listens, and is found by the `carpool` command from then on. */
+async function openControlPlane(server: OpenServer, port: number, url: string): Promise<ControlPlane> {
+  const app = server.createControlPlane({ url: () => url, adminUrl: () => urlOf(app) })
+  await listenForControl(app, port, 'adminPort')
+  const adminUrl = urlOf(app)
+  const { token, dataDir } = server
+  const announcement = announceServer({ url, adminUrl, token, pid: process.pid, dataDir })
+  return {
+    url: adminUrl,
+    close: async () => {
+      announcement.withdraw()
+      await closeControlPlane(app)
+    },
+  }
+}
+
+async function untilIdle({ underWay }: OpenServer, limitMs: number): Promise<void> {
+  const endsMs = performance.now() + limitMs
+  while (underWay() > 0 && performance.now() < endsMs) await new Promise((resolve) => setTimeout(resolve, IDLE_LOOK_MS))
+}
