@@ -61,6 +61,7 @@ export class EntryQueue {
   readonly #alone: Array<() => Promise<void>> = []
   readonly #waiting: WaitingEntries
   #stay: Stay | undefined
+  #lastRun: Account | undefined
   /** Those of the stay. */
   #entries = NO_ENTRIES
   #isAtGate = false
@@ -85,6 +86,11 @@ export class EntryQueue {
   /** The stay that is under way. */
   get stay(): Stay | undefined {
     return this.#stay
+  }
+
+  /** Whose entry ran last in a batch that has ended. */
+  get lastRun(): Account | undefined {
+    return this.#lastRun
   }
 
   push(entry: Entry): void {
@@ -186,6 +192,7 @@ export class EntryQueue {
     if (stay === undefined) return
     const ranMs = performance.now() - stay.beganAtMs
     this.#leave(stay)
+    this.#lastRun = stay.current
     const { totalNs } = stay
     this.#size.took(totalNs, entries.length)
     this.#waiting.took(totalNs)

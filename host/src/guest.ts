@@ -36,6 +36,8 @@ export interface GuestListener {
   stayDelayed(delayMs: number): void
   /** The first entry of an invocation has run. */
   entryRan(invocation: number): void
+  /** V8 ended the isolate while nothing ran in it. */
+  lostAtRest(guest: Guest): void
   /** V8 gave up on the isolate, and parked its thread for good. */
   gaveUp(guest: Guest): void
   /** The same, before there was a guest in it: the process must end. */
@@ -101,7 +103,7 @@ export class Guest implements Pooled {
       entryRan: (invocation) => listener.entryRan(invocation),
     }
     this.#queue = new EntryQueue(isolate, stays, gate, this.background)
-    isolate.listen({ left: () => this.#queue.left(), said: () => this.hear() })
+    isolate.listen({ left: () => this.#queue.left(), said: () => this.#heard() })
   }
 
   /** Makes an isolate with the runtime booted in it. */
@@ -253,6 +255,11 @@ export class Guest implements Pooled {
 
   reachedMemoryLimit(): void {
     this.#memory.saw(this.#limits.memoryMb * 1024 * 1024, performance.now())
+  }
+
+  #heard(): void {
+    this.hear()
+    if (this.disposed && !this.#isDisposedByUs && this.stay === undefined) this.#listener.lostAtRest(this)
   }
 
   /** Gives up on a module scope that is still running, or has lost its isolate. */

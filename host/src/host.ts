@@ -269,6 +269,10 @@ export class Host implements GuestListener {
     if (underWay !== undefined) this.#slotReturns.add(underWay)
   }
 
+  lostAtRest(guest: Guest): void {
+    this.#stayEnder.lostAtRest(guest)
+  }
+
   gaveUp(guest: Guest): void {
     this.#stayEnder.gaveUp(guest)
   }

@@ -104,9 +104,19 @@ export class StayEnder {
     this.#loseToMemory(guest, stay)
   }
 
+  /** The same while nothing ran in it: V8 collects garbage also then, and finds what the entries before have left. */
+  lostAtRest(guest: Guest): void {
+    guest.reachedMemoryLimit()
+    guest.dispose()
+    const detail = memoryDetail(guest)
+    this.#parts.invocations.lost(guest, guest.queue.lastRun ?? guest.background, 'memory-exceeded', () => detail)
+  }
+
   #loseToMemory(guest: Guest, stay: Stay): void {
     guest.reachedMemoryLimit()
-    this.#lose(guest, stay, 'memory-exceeded', `The isolate passed its memory limit of ${guest.limits.memoryMb} MiB.`)
+    // To look at the memory takes none: it was there before.
+    const culprit = stay.current === guest.memoryAccount ? (guest.queue.lastRun ?? stay.current) : stay.current
+    this.#lose(guest, stay, 'memory-exceeded', memoryDetail(guest), culprit)
   }
 
   #lose(guest: Guest, stay: Stay, outcome: FailedOutcome, detail: string, culprit = stay.current): void {
@@ -147,6 +157,10 @@ export class StayEnder {
     this.#parts.remains.stuck(guest.revision, stay)
     this.#parts.onPoisoned(guest, reason === 'gave-up' ? reason : 'stuck')
   }
+}
+
+function memoryDetail({ limits }: Guest): string {
+  return `The isolate passed its memory limit of ${limits.memoryMb} MiB.`
 }
 
 /** What nobody waits for is limited entry by entry, for it has no end at which to begin again. */

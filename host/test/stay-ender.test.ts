@@ -57,6 +57,7 @@ async function made(t: Test): Promise<Rig> {
     entryDelayed: none,
     stayDelayed: none,
     entryRan: none,
+    lostAtRest: none,
     gaveUp: none,
     catastrophe: (reason) => t.fail(reason),
     memorySeen: none,

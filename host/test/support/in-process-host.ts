@@ -68,6 +68,11 @@ export class InProcessHost {
     return invocation
   }
 
+  /** Tells each message as it is sent. */
+  onSent(listener: (sent: Sent) => void): void {
+    this.#events.on('sent', () => listener(this.sent.at(-1)!))
+  }
+
   /** How an invocation ended, once it has. */
   async endOf(invocation: number): Promise<Sent & { readonly message: { readonly type: 'answer' | 'failed' } }> {
     for (;;) {
