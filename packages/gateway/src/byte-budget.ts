@@ -35,7 +35,8 @@ export class ByteBudget {
   /** For holdings alone. */
   changeBy(bytes: number): void {
     this.#heldBytes += bytes
-    if (this.#heldBytes <= this.#limitBytes) return
+    // What is released while others are cut makes room; it cuts nobody out of turn.
+    if (bytes <= 0 || this.#heldBytes <= this.#limitBytes) return
     for (const [holding, cut] of this.#slow) {
       if (this.#heldBytes <= this.#limitBytes) return
       holding.release()

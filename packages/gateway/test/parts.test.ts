@@ -40,25 +40,27 @@ t.test('a body above the limit is not kept', async () => {
   )
 })
 
+const open = (which: number) => ({ act: 'open', which, bytes: 0 }) as const
+
 t.test('never more is held than the limit, unless nobody can be cut; what is cut is what began first', async () => {
   const step = fc.record({ act: fc.constantFrom('open', 'add', 'settle', 'release'), which: fc.nat(), bytes: fc.nat(100) })
   fc.assert(
     fc.property(fc.array(step, { maxLength: 100 }), (steps) => {
       const limitBytes = 250
       const budget = new ByteBudget(limitBytes)
-      const open: Array<{ holding: Holding; held: number; isSettled: boolean }> = []
+      const opened: Array<{ holding: Holding; held: number; isSettled: boolean }> = []
       const wrong: string[] = []
       for (const { act, which, bytes } of steps) {
         if (act === 'open') {
           const holding = budget.open(() => {
-            const first = open.find(({ isSettled }) => !isSettled)
+            const first = opened.find(({ isSettled }) => !isSettled)
             if (first?.holding !== holding) wrong.push('another one began before')
-            open.splice(open.indexOf(first!), 1)
+            opened.splice(opened.indexOf(first!), 1)
           })
-          open.push({ holding, held: 0, isSettled: false })
+          opened.push({ holding, held: 0, isSettled: false })
           continue
         }
-        const one = open[which % Math.max(1, open.length)]
+        const one = opened[which % Math.max(1, opened.length)]
         if (one === undefined) continue
         if (act === 'add') {
           one.held += bytes
@@ -68,13 +70,27 @@ t.test('never more is held than the limit, unless nobody can be cut; what is cut
         } else {
           one.holding.release()
           one.holding.release()
-          open.splice(open.indexOf(one), 1)
+          opened.splice(opened.indexOf(one), 1)
         }
-        if (budget.heldBytes !== open.reduce((sum, { held }) => sum + held, 0)) wrong.push('the sum is wrong')
-        if (budget.heldBytes > limitBytes && open.some(({ isSettled }) => !isSettled)) wrong.push('too much is held')
+        if (budget.heldBytes !== opened.reduce((sum, { held }) => sum + held, 0)) wrong.push('the sum is wrong')
+        if (budget.heldBytes > limitBytes && opened.some(({ isSettled }) => !isSettled)) wrong.push('too much is held')
       }
       return wrong.length === 0
     }),
+    // One that holds nothing is cut first, and makes no room.
+    {
+      examples: [
+        [
+          [
+            open(0),
+            open(0),
+            { act: 'add', which: 1, bytes: 100 },
+            { act: 'add', which: 1, bytes: 100 },
+            { act: 'add', which: 1, bytes: 51 },
+          ],
+        ],
+      ],
+    },
   )
 })
 

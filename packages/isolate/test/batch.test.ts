@@ -33,7 +33,7 @@ t.test('all microtasks of an entry run before the next begins, and are on its bi
 })
 
 t.test('what an entry throws is lost, as is what it rejects, and those behind it run', async (t) => {
-  const { batch, hear, asked } = await isolateWith(t)
+  const { batch, hear } = await isolateWith(t)
   await batch(
     'throw new Error("thrown")',
     'Promise.reject(Object.defineProperty({}, "message", { get() { ask(1) } })); 1',
@@ -45,7 +45,6 @@ t.test('what an entry throws is lost, as is what it rejects, and those behind it
     hear().map(([, number]) => number),
     [1, 2, 4],
   )
-  t.same(asked, [], 'nobody looks at what was thrown')
 })
 
 t.test('with an entry that never ends, what the others have said is there, and what each used', async (t) => {
