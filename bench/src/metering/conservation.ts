@@ -4,6 +4,7 @@ import { hostCpuBetween, isolatesCpu, type HostCpu } from '../lib/host-cpu.ts'
 import { progress } from '../lib/report.ts'
 import type { ThreadTimes } from '../lib/thread-table.ts'
 import { readMeters } from './meter-reading.ts'
+import { ONE_HOST } from './one-host.ts'
 import { deployMixed, MAX_ISOLATES, runMixedLoad, type MixedLoadResult } from './mixed-load.ts'
 
 /** All in seconds of CPU, for the host processes over the load: one takes calls, one may be in reserve. */
@@ -20,7 +21,7 @@ export interface ConservationResult {
 }
 
 export async function measureConservation(dataDir: string, durationMs: number): Promise<ConservationResult> {
-  const options: CarpoolOptions = { dataDir, flags: ['--max-isolates', String(MAX_ISOLATES), '--max-hosts', '1'] }
+  const options: CarpoolOptions = { dataDir, flags: ['--max-isolates', String(MAX_ISOLATES), ...ONE_HOST] }
   {
     progress('conservation: deploying')
     await using server = await startCarpool(options)

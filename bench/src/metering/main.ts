@@ -11,6 +11,7 @@ import { measureAccuracy, measureSleepers } from './accuracy.ts'
 import { accuracyBlock, conservationBlock, neighbourBlock, throughputBlock } from './blocks.ts'
 import { checkAccuracy, checkConservation, checkNeighbour, checkThroughput } from './checks.ts'
 import { measureConservation } from './conservation.ts'
+import { ONE_HOST } from './one-host.ts'
 import { measureNeighbour } from './neighbour.ts'
 import { measureThroughput } from './throughput.ts'
 
@@ -41,8 +42,7 @@ interface Measured {
 
 const PARTS: Readonly<Record<string, (dataDir: string) => Promise<Measured>>> = {
   accuracy: async (dataDir) => {
-    // Readings of the system are of the one host that takes calls.
-    await using server = await startCarpool({ dataDir, flags: ['--max-hosts', '1'] })
+    await using server = await startCarpool({ dataDir, flags: ONE_HOST })
     using caller = new Caller()
     const loads = await measureAccuracy(server, caller)
     const sleepersUs = await measureSleepers(server, caller)
