@@ -38,7 +38,7 @@ export interface CallInit {
 
 /**
  * One invocation, from its first byte to its record: made once, with all fields, and handed from stage to stage. Each stage writes what it
- * finds out, and reads what those before it wrote. The stages are those of the picture in ARCHITECTURE.md.
+ * finds out, and reads what those before it wrote. The stages are those of the table in ARCHITECTURE.md.
  */
 export abstract class Call {
   // Receive.
@@ -70,8 +70,6 @@ export abstract class Call {
   lease: Lease | undefined = undefined
   /** When the first host took it, on the monotonic clock, in ms; -1 before that. */
   placedMs = -1
-  /** How often it was sent to a host. */
-  tries = 0
   /** Its number on the connection with its host. */
   number = 0
   /** When a host that keeps its limits has answered, on the monotonic clock, in ms. */
@@ -111,8 +109,8 @@ export abstract class Call {
   }
 
   /**
-   * Called exactly once, at the end: with nothing if there are {@link result} and {@link record}; else with why it was refused, or which fault of
-   * ours ended it.
+   * Called exactly once, at the end: with nothing if there are {@link result} and {@link record}; else with why it was refused,
+   * or which fault of ours ended it.
    */
   abstract end(error: CarpoolError | undefined): void
 }

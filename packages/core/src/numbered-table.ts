@@ -7,9 +7,9 @@ interface Page<T> {
 }
 
 /**
- * Entries by number, for numbers that only rise and entries that come and go quickly. A Map would do, but for this: V8 gives a Map whose entries come and
- * go a new table now and then, and the tables before keep what they held and lead to the ones after, so that once one of them has become old, whatever was
- * ever in the Map survives until the next full garbage collection.
+ * Entries by number, for numbers that only rise and entries that come and go quickly. A Map keeps them too long: V8 gives a Map
+ * whose entries come and go a new table now and then. The old table keeps what it held and leads to the new one, so once one of
+ * them is in V8's old space, all entries survive until the next full garbage collection.
  */
 export class NumberedTable<T> {
   readonly #pages = new Map<number, Page<T>>()

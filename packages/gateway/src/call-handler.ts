@@ -61,7 +61,7 @@ export class CallHandler {
   }
 
   /**
-   * Makes a call of a request (1 in the picture of ARCHITECTURE.md) and hands it on once its body is whole.
+   * Makes a call of a request (1 in the table of ARCHITECTURE.md) and hands it on once its body is whole.
    * @param target the request target as it came
    * @param prefix what stands before the function's name in it
    */

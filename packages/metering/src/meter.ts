@@ -7,6 +7,7 @@ import {
   type ErrorCode,
   type InvocationRecord,
   type InvocationResult,
+  type InvocationUsage,
   type Revision,
 } from '@carpool/core'
 import { InstanceTime } from './instance-time.ts'
@@ -68,33 +69,15 @@ export class Meter {
     const { usage } = result
     const isFirstEver = result.start === 'host-cold' && !this.#options.hasRun(call.revision?.id ?? '')
     const response = result.outcome === 'ok' ? result.response : undefined
-    const endedMs = this.#options.clock()
     this.#write(
       call,
-      {
-        id: call.id,
-        functionName: call.functionName,
-        revision: call.revision?.id ?? '',
-        owner: call.revision?.owner ?? '',
-        trigger: call.trigger,
-        startedAtMs: call.startedAtMs,
-        host: call.host,
-        queueUs: microseconds((call.placedMs < 0 ? endedMs : call.placedMs) - call.cameMs),
-        wallUs: microseconds(endedMs - call.cameMs),
-        memoryMb: call.revision?.limits.memoryMb ?? 0,
-        bytesIn: call.body.length,
-        cpuUs: usage.cpuUs,
-        initUs: usage.initUs,
-        initCpuUs: usage.initCpuUs,
-        memoryPeakKb: usage.memoryPeakKb,
-        egressBytesOut: usage.egressBytesOut,
-        egressBytesIn: usage.egressBytesIn,
-        attempts: usage.attempts,
+      recordOf(call, this.#options.clock(), {
+        usage,
         start: isFirstEver ? 'function-cold' : result.start,
         outcome: result.outcome,
         status: result.outcome === 'ok' ? result.response.status : OUTCOMES[result.outcome].status,
         bytesOut: response === undefined ? 0 : response.body.length,
-      },
+      }),
       written,
     )
   }
@@ -107,31 +90,10 @@ export class Meter {
       this.#options.onUnrecorded?.(code)
       return done()
     }
-    const endedMs = this.#options.clock()
-    const wallUs = microseconds(endedMs - call.cameMs)
-    this.#write(
-      call,
-      {
-        id: call.id,
-        functionName: call.functionName,
-        revision: call.revision?.id ?? '',
-        owner: call.revision?.owner ?? '',
-        trigger: call.trigger,
-        startedAtMs: call.startedAtMs,
-        host: call.host,
-        queueUs: wallUs,
-        wallUs,
-        memoryMb: call.revision?.limits.memoryMb ?? 0,
-        bytesIn: call.body.length,
-        ...NO_USAGE,
-        start: 'warm',
-        outcome: 'refused',
-        error: code,
-        status,
-        bytesOut: 0,
-      },
-      done,
-    )
+    const end = { usage: NO_USAGE, start: 'warm', outcome: 'refused', status, bytesOut: 0 } as const
+    const record = recordOf(call, this.#options.clock(), end)
+    // All of its time was waiting, also if a host was about to take it.
+    this.#write(call, { ...record, queueUs: record.wallUs, error: code }, done)
   }
 
   /** Counts of a function while this owner had it. */
@@ -159,6 +121,36 @@ export class Meter {
     if (counts === undefined) ofOwner.set(functionName, (counts = { invocations: 0, failures: 0 }))
     counts.invocations++
     if (outcome !== 'ok') counts.failures++
+  }
+}
+
+type End = Pick<InvocationRecord, 'start' | 'outcome' | 'status' | 'bytesOut'> & { readonly usage: InvocationUsage }
+
+function recordOf(call: Call, endedMs: number, { usage, start, outcome, status, bytesOut }: End): InvocationRecord {
+  const { revision, placedMs, cameMs } = call
+  return {
+    id: call.id,
+    functionName: call.functionName,
+    revision: revision?.id ?? '',
+    owner: revision?.owner ?? '',
+    trigger: call.trigger,
+    startedAtMs: call.startedAtMs,
+    host: call.host,
+    queueUs: microseconds((placedMs < 0 ? endedMs : placedMs) - cameMs),
+    wallUs: microseconds(endedMs - cameMs),
+    memoryMb: revision?.limits.memoryMb ?? 0,
+    bytesIn: call.body.length,
+    cpuUs: usage.cpuUs,
+    initUs: usage.initUs,
+    initCpuUs: usage.initCpuUs,
+    memoryPeakKb: usage.memoryPeakKb,
+    egressBytesOut: usage.egressBytesOut,
+    egressBytesIn: usage.egressBytesIn,
+    attempts: usage.attempts,
+    start,
+    outcome,
+    status,
+    bytesOut,
   }
 }
 

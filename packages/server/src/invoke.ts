@@ -19,9 +19,9 @@ export interface InvokeParts {
 const SAFE_METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD'])
 
 /**
- * The way of a call from its request to its answer, with the numbers of the picture in ARCHITECTURE.md. Where nothing has to be waited for, 2 to 5 are
- * one run from the request's event to the frame for the host, and 6 to 8 one from the host's frame to the client's socket. Each step may refuse the
- * call with an error whose code names the step; once a host has it, it has an outcome.
+ * The way of a call from its request to its answer, with the numbers of the table in ARCHITECTURE.md. Where nothing has to be
+ * waited for, 2 to 5 are one run from the request's event to the frame for the host, and 6 to 8 one from the host's frame to the
+ * client's socket. Each step may refuse the call with an error whose code names the step; once a host has it, it has an outcome.
  */
 export class Invocations implements CallListener {
   readonly #parts: InvokeParts
@@ -52,7 +52,6 @@ export class Invocations implements CallListener {
 
   /** A host takes the call (5). */
   placed(call: Call): void {
-    call.tries++
     this.#parts.meter.placed(call)
   }
 
@@ -88,8 +87,8 @@ export class Invocations implements CallListener {
 }
 
 /**
- * Whether it is tried once more, with its whole wall limit: if it never got into an isolate, as when its function has harmed that host; or in another
- * host if its method is safe and the host is lost with it, unless its own function brought the host down.
+ * Whether it is tried once more, with its whole wall limit: if it never got into an isolate, as when its function has harmed that
+ * host; or in another host if its method is safe and the host is lost with it, unless its own function brought the host down.
  */
 function mayBeginAgain(call: Call, result: InvocationResult): boolean {
   if (result.outcome !== 'host-lost' && !neverBegan(result)) return false
