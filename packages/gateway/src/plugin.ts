@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { monotonicClock, type CarpoolError, type ErrorCode, type Invoke } from '@carpool/core'
-import type { FastifyInstance, FastifyPluginCallback, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyPluginCallback, onRequestHookHandler } from 'fastify'
 import { BodyReader } from './body-reader.ts'
 import { ByteBudget } from './byte-budget.ts'
 import { CallHandler } from './call-handler.ts'
@@ -69,11 +69,11 @@ type Begin = (incoming: IncomingMessage, response: ServerResponse, target: strin
 
 /** A call is taken out of the framework's hands before that has looked at anything: what a body is, is the function's to say. */
 function addRoute(app: FastifyInstance, begin: Begin): void {
-  const onRequest = (request: FastifyRequest, reply: FastifyReply): void => {
+  const onRequest: onRequestHookHandler = (request, reply, _done) => {
     reply.hijack()
     begin(request.raw, reply.raw, request.originalUrl)
   }
-  app.all('/*', { onRequest: (request, reply, _done) => onRequest(request, reply) }, () => {})
+  app.all('/*', { onRequest }, () => {})
 }
 
 /** Begins calls on connections of which nothing is known yet. */
