@@ -1,5 +1,5 @@
 import t from 'tap'
-import { CPU_PARTS } from '@carpool/metrics'
+import { CPU_PARTS } from '@carpool/telemetry'
 import { hostCpuBetween, functionsCpu, isolatesCpu, parseHostCpu, type HostCpu } from '../src/lib/host-cpu.ts'
 import { readThreadTimes } from '../src/lib/thread-table.ts'
 import { countOutside, type AccuracyResult } from '../src/metering/accuracy.ts'

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { BackgroundBudget } from '../src/background-budget.ts'
+import { BackgroundBudget } from '../src/accounting/background-budget.ts'
 
 t.test('as much as one invocation at once, a tenth of a core in the long run', async (t) => {
   const budget = new BackgroundBudget()

@@ -1,5 +1,5 @@
 import { availableParallelism } from 'node:os'
-import { Account } from '@carpool/metering'
+import { Account } from '../src/accounting/account.ts'
 import t from 'tap'
 import { drained, loop, loopingIsolate, type Looping } from './support/looping-isolate.ts'
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { EntryGate, type Pass } from '../src/entry-gate.ts'
+import { EntryGate, type Pass } from '../src/scheduler/entry-gate.ts'
 
 t.test('no more than its places are taken, and all who ask come in the end, each in its own order', async () => {
   const guests = { a: {}, b: {}, c: {} }

@@ -1,7 +1,7 @@
-import { Account } from '@carpool/metering'
+import { Account } from '../src/accounting/account.ts'
 import fc from 'fast-check'
 import t from 'tap'
-import { EntryGate } from '../src/entry-gate.ts'
+import { EntryGate } from '../src/scheduler/entry-gate.ts'
 import { entry, fakeIsolate, listener, queueOf, settle } from './support/fake-isolate.ts'
 
 t.test('every entry is charged what the clock of entries says, one alone as well', async (t) => {

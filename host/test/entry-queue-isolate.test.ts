@@ -1,4 +1,4 @@
-import { Account } from '@carpool/metering'
+import { Account } from '../src/accounting/account.ts'
 import fc from 'fast-check'
 import t from 'tap'
 import { charged, drained, loop, loopingIsolate } from './support/looping-isolate.ts'

@@ -1,7 +1,7 @@
-import { Account } from '@carpool/metering'
+import { Account } from '../src/accounting/account.ts'
 import t from 'tap'
-import { EntryGate } from '../src/entry-gate.ts'
-import type { Charged } from '../src/entry-queue.ts'
+import { EntryGate } from '../src/scheduler/entry-gate.ts'
+import type { Charged } from '../src/scheduler/entry-queue.ts'
 import { entry, fakeIsolate, firstEntry, listener, queueOf, settle, turn } from './support/fake-isolate.ts'
 
 const SHORT_NS = 5_000

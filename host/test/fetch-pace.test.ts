@@ -1,5 +1,5 @@
 import t from 'tap'
-import { FetchPace } from '../src/fetch-pace.ts'
+import { FetchPace } from '../src/calls/fetch-pace.ts'
 
 t.test('a burst begins at once, the rest at a pace, in order, and each guest by itself', async (t) => {
   let nowMs = 0

@@ -1,7 +1,7 @@
-import { Account } from '@carpool/metering'
+import { Account } from '../src/accounting/account.ts'
 import fc from 'fast-check'
 import t from 'tap'
-import { FetchTable } from '../src/fetch-table.ts'
+import { FetchTable } from '../src/calls/fetch-table.ts'
 
 const guest = () => ({ disposed: false, openFetches: 0 })
 type FakeGuest = ReturnType<typeof guest>

@@ -1,7 +1,7 @@
 import t from 'tap'
-import { Account } from '@carpool/metering'
-import { Remains } from '../src/remains.ts'
-import { Stay } from '../src/stay.ts'
+import { Account } from '../src/accounting/account.ts'
+import { Remains } from '../src/isolates/remains.ts'
+import { Stay } from '../src/scheduler/stay.ts'
 
 const stay = (): Stay => new Stay([new Account()], 0)
 

@@ -1,14 +1,13 @@
-import { KILL_POLICY } from '@carpool/containment'
-import { resolveLimits } from '@carpool/core'
-import { Bootstrap } from '@carpool/isolate'
+import { KILL_POLICY, resolveLimits } from '@carpool/core'
+import { Bootstrap } from '../src/isolates/guest-isolate.ts'
 import t, { type Test } from 'tap'
-import { EntryGate } from '../src/entry-gate.ts'
-import { Guest, type GuestListener } from '../src/guest.ts'
-import { LoadFailure } from '../src/load-failure.ts'
-import { LogThrottle } from '../src/log-throttle.ts'
-import { Remains } from '../src/remains.ts'
-import type { Stay } from '../src/stay.ts'
-import { StayEnder } from '../src/stay-ender.ts'
+import { EntryGate } from '../src/scheduler/entry-gate.ts'
+import { Guest, type GuestListener } from '../src/isolates/guest.ts'
+import { LoadFailure } from '../src/isolates/load-failure.ts'
+import { LogThrottle } from '../src/calls/log-throttle.ts'
+import { Remains } from '../src/isolates/remains.ts'
+import type { Stay } from '../src/scheduler/stay.ts'
+import { StayEnder } from '../src/scheduler/stay-ender.ts'
 
 /** The least of a runtime: it runs a module scope. */
 const BOOT = new Bootstrap(`(function boot() {

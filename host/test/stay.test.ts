@@ -1,6 +1,6 @@
-import { Account } from '@carpool/metering'
+import { Account } from '../src/accounting/account.ts'
 import t from 'tap'
-import { Stay } from '../src/stay.ts'
+import { Stay } from '../src/scheduler/stay.ts'
 
 t.test('a clock of entries says what each has used and which runs, and nothing while none does', async (t) => {
   const [first, second, third] = [new Account(), new Account(), new Account()]

@@ -1,8 +1,8 @@
-import { Account } from '@carpool/metering'
+import { Account } from '../src/accounting/account.ts'
 import fc from 'fast-check'
 import t from 'tap'
-import { Stay } from '../src/stay.ts'
-import { TURN_MS, Turns, type Holdable } from '../src/turns.ts'
+import { Stay } from '../src/scheduler/stay.ts'
+import { TURN_MS, Turns, type Holdable } from '../src/scheduler/turns.ts'
 
 class Sleeper implements Holdable {
   isHeld = false

@@ -1,8 +1,8 @@
-import { Account } from '@carpool/metering'
+import { Account } from '../src/accounting/account.ts'
 import { ENTRIES } from '@carpool/runtime/bridge'
 import t from 'tap'
-import { Entry } from '../src/stay.ts'
-import { WaitingEntries } from '../src/waiting-entries.ts'
+import { Entry } from '../src/scheduler/stay.ts'
+import { WaitingEntries } from '../src/scheduler/waiting-entries.ts'
 
 const background = new Account()
 

@@ -50,8 +50,8 @@ function copyBuiltins(folder: string): void {
 function copyAddon(folder: string): void {
   const place = join('native/prebuilt')
   mkdirSync(join(folder, place), { recursive: true })
-  for (const file of globSync('*.node', { cwd: join(ROOT, 'packages/isolate', place) })) {
-    cpSync(join(ROOT, 'packages/isolate', place, file), join(folder, place, file))
+  for (const file of globSync('*.node', { cwd: join(ROOT, 'host', place) })) {
+    cpSync(join(ROOT, 'host', place, file), join(folder, place, file))
   }
 }
 
@@ -63,7 +63,7 @@ const PLATFORMS = ['linux-x64', 'linux-arm64']
  * one for the Node.js that runs npm: on an older one it finds none, tries to compile one, and the whole installation fails.
  */
 function copyIsolatedVm(folder: string): Readonly<Record<string, string>> {
-  const main = createRequire(join(ROOT, 'packages/isolate/package.json')).resolve('isolated-vm')
+  const main = createRequire(join(ROOT, 'host/package.json')).resolve('isolated-vm')
   const source = realpathSync(dirname(main))
   const { name, version, license } = JSON.parse(readFileSync(join(source, 'package.json'), 'utf8')) as Record<string, string>
   const loader = createRequire(main)('node-gyp-build/package.json') as { readonly version: string }

@@ -7,7 +7,7 @@ import { ROOT } from '../support/command.ts'
 import { startServer } from '../support/server.ts'
 
 t.test('the table of the docs and the view of the ledger have the same columns', async (t) => {
-  const text = readFileSync(join(ROOT, 'packages/metering/README.md'), 'utf8')
+  const text = readFileSync(join(ROOT, 'packages/ledger/README.md'), 'utf8')
   const explained = [...text.matchAll(/^\| (`.*?`) \|/gm)].flatMap(([, names = '']) =>
     [...names.matchAll(/`(\w+)`/g)].map(([, name]) => name),
   )

@@ -171,7 +171,7 @@ const CAGE = [
     attack: async ({ t, call }) => {
       const read = (path: string): Record<string, never> =>
         JSON.parse(readFileSync(join(ROOT, path), 'utf8')) as Record<string, never>
-      const { dependencies } = read('packages/isolate/package.json') as unknown as { dependencies: Record<string, string> }
+      const { dependencies } = read('host/package.json') as unknown as { dependencies: Record<string, string> }
       t.match(dependencies['isolated-vm'], /^\d+\.\d+\.\d+$/, 'one exact version of isolated-vm')
       const { packages } = read('package-lock.json') as unknown as {
         packages: Record<string, { version: string; integrity?: string }>

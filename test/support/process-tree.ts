@@ -1,4 +1,4 @@
-import { readProcess, type ProcessReading } from '@carpool/discovery'
+import { readProcess, type ProcessReading } from '@carpool/server/discovery'
 import { readdirSync, readFileSync } from 'node:fs'
 
 /** The process and all its descendants. */

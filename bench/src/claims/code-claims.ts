@@ -52,7 +52,7 @@ function fromConstant(name: string, path: string, constantName: string, write: (
   return { name, text: () => write(constant(path, constantName)) }
 }
 
-const KILL_LADDER = 'packages/containment/src/kill-ladder.ts'
+const KILL_LADDER = 'packages/core/src/kill-ladder.ts'
 const SCALING = 'packages/server/src/settings/scaling.ts'
 
 /** The default of a setting. */
@@ -81,15 +81,15 @@ export const CODE_CLAIMS: readonly CodeClaim[] = [
   fromConstant('silent-host', KILL_LADDER, 'silentMs', milliseconds),
   fromConstant('soft-share', KILL_LADDER, 'softShare', inPercent),
   fromConstant('wall-grace', KILL_LADDER, 'wallGraceMs', milliseconds),
-  fromConstant('most-poisoned', 'packages/fleet/src/host-supply.ts', 'MAX_POISONED', words),
-  fromConstant('overdue', 'packages/fleet/src/host-connection.ts', 'OVERDUE_GRACE_MS', milliseconds),
-  fromConstant('cold-place', 'packages/fleet/src/choose-host.ts', 'COLD_MS', milliseconds),
-  fromConstant('long-entry', 'host/src/long-entries.ts', 'LONG_ENTRY_MS', milliseconds),
+  fromConstant('most-poisoned', 'packages/fleet/src/pool/host-supply.ts', 'MAX_POISONED', words),
+  fromConstant('overdue', 'packages/fleet/src/pool/host-connection.ts', 'OVERDUE_GRACE_MS', milliseconds),
+  fromConstant('cold-place', 'packages/fleet/src/placement/choose-host.ts', 'COLD_MS', milliseconds),
+  fromConstant('long-entry', 'host/src/scheduler/long-entries.ts', 'LONG_ENTRY_MS', milliseconds),
   fromConstant('linger', 'host/src/host.ts', 'LINGER_MS', milliseconds),
-  fromConstant('entry-look', 'host/src/entered-watch.ts', 'LOOK_MS', milliseconds),
-  fromConstant('answer-hold', 'host/src/stay-ender.ts', 'HOLD_MS', milliseconds),
-  fromConstant('limit-step', 'packages/admission/src/host-limit.ts', 'STEP_MS', milliseconds),
-  fromConstant('scaling-look', 'packages/fleet/src/scaler.ts', 'LOOK_MS', milliseconds),
+  fromConstant('entry-look', 'host/src/scheduler/entered-watch.ts', 'LOOK_MS', milliseconds),
+  fromConstant('answer-hold', 'host/src/scheduler/stay-ender.ts', 'HOLD_MS', milliseconds),
+  fromConstant('limit-step', 'packages/fleet/src/scaling/host-limit.ts', 'STEP_MS', milliseconds),
+  fromConstant('scaling-look', 'packages/fleet/src/scaling/scaler.ts', 'LOOK_MS', milliseconds),
   setting('saturation', SCALING, 'saturationPercent', (value) => `${value} %`),
   setting('saturation-window', SCALING, 'saturationWindowMs', milliseconds),
   setting('panic', SCALING, 'panicPercent', (value) => `${value} %`),
@@ -112,8 +112,8 @@ export const CODE_CLAIMS: readonly CodeClaim[] = [
   fromConstant('around-body', 'packages/server/src/control-plane/invoke-routes.ts', 'AROUND_BODY_BYTES', bytes),
   fromConstant('other-body', 'packages/server/src/control-plane/control-plane.ts', 'BODY_LIMIT_BYTES', bytes),
   fromConstant('waiting-deploys', 'packages/server/src/deploy-turns.ts', 'MAX_WAITING', String),
-  fromConstant('billed-grace', 'host/src/stay-ender.ts', 'BILLED_GRACE_MS', milliseconds),
-  fromConstant('memory-look-cpu', 'host/src/memory-watch.ts', 'EVERY_CPU_NS', (value) => milliseconds(value / 1e6)),
+  fromConstant('billed-grace', 'host/src/scheduler/stay-ender.ts', 'BILLED_GRACE_MS', milliseconds),
+  fromConstant('memory-look-cpu', 'host/src/isolates/memory-watch.ts', 'EVERY_CPU_NS', (value) => milliseconds(value / 1e6)),
   fromConstant('memory-margin', 'packages/server/src/host-sandbox.ts', 'leastBytes', bytes),
   fromConstant('response-headers', 'packages/core/src/limits.ts', 'count', String),
   fromConstant('response-header-size', 'packages/core/src/limits.ts', 'bytes', bytes),
@@ -126,6 +126,6 @@ export const CODE_CLAIMS: readonly CodeClaim[] = [
   fromConstant('wasm-code', 'packages/runtime/src/guest/web-assembly/namespace.ts', 'CODE_FACTOR', words),
   {
     name: 'entry-clock-size',
-    text: () => `${Math.round(statSync(repositoryPath('packages/isolate/native/prebuilt/linux-x64-147.node')).size / 1024)} KB`,
+    text: () => `${Math.round(statSync(repositoryPath('host/native/prebuilt/linux-x64-147.node')).size / 1024)} KB`,
   },
 ]

@@ -1,4 +1,4 @@
-import { CPU_PARTS, type CpuPart } from '@carpool/metrics'
+import { CPU_PARTS, type CpuPart } from '@carpool/telemetry'
 
 /** Where the CPU time of all host processes of a server went since it started, by what it was for, in seconds. */
 export type HostCpu = Readonly<Record<CpuPart, number>>

@@ -1,8 +1,8 @@
-import { Account } from '@carpool/metering'
+import { Account } from '../../src/accounting/account.ts'
 import { ENTRIES } from '@carpool/runtime/bridge'
-import type { EntryGate } from '../../src/entry-gate.ts'
-import { EntryQueue, type EnteredIsolate, type StayListener } from '../../src/entry-queue.ts'
-import { Entry, type Stay } from '../../src/stay.ts'
+import type { EntryGate } from '../../src/scheduler/entry-gate.ts'
+import { EntryQueue, type EnteredIsolate, type StayListener } from '../../src/scheduler/entry-queue.ts'
+import { Entry, type Stay } from '../../src/scheduler/stay.ts'
 
 /** An isolate whose entries run when the test says so, on a clock that the test sets. */
 export interface FakeIsolate extends EnteredIsolate {

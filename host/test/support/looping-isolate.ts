@@ -1,10 +1,10 @@
-import { Bootstrap, GuestIsolate } from '@carpool/isolate'
-import { Account } from '@carpool/metering'
+import { Bootstrap, GuestIsolate } from '../../src/isolates/guest-isolate.ts'
+import { Account } from '../../src/accounting/account.ts'
 import { ENTRIES } from '@carpool/runtime/bridge'
 import t from 'tap'
-import { EntryGate } from '../../src/entry-gate.ts'
-import { EntryQueue } from '../../src/entry-queue.ts'
-import { Entry } from '../../src/stay.ts'
+import { EntryGate } from '../../src/scheduler/entry-gate.ts'
+import { EntryQueue } from '../../src/scheduler/entry-queue.ts'
+import { Entry } from '../../src/scheduler/stay.ts'
 import { listener, type Told } from './fake-isolate.ts'
 
 /** A guest that can only loop; to ask for ever, it says that it has begun. */

@@ -1,5 +1,5 @@
 import { jsonLine, type AuditEntry, type Clock } from '@carpool/core'
-import { readLastLines, RotatingFile } from '@carpool/ndjson'
+import { readLastLines, RotatingFile } from '@carpool/storage'
 
 export interface AuditLogOptions {
   /** Size of the file at which it becomes the first of the older ones, in bytes. Default: 8 MiB. */

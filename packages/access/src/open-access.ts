@@ -1,6 +1,6 @@
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { openForWriting, unusable } from '@carpool/sqlite'
+import { openForWriting, unusable } from '@carpool/storage'
 import { FunctionSecrets } from './function-secrets.ts'
 import { MIGRATIONS } from './schema.ts'
 import { TokenStore } from './token-store.ts'

@@ -1,5 +1,5 @@
 import type { DatabaseSync, SQLOutputValue } from 'node:sqlite'
-import { transact } from '@carpool/sqlite'
+import { transact } from '@carpool/storage'
 
 /** The function whose secrets they are. */
 export interface SecretHolder {

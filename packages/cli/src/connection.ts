@@ -1,5 +1,5 @@
 import { CarpoolError } from '@carpool/core'
-import { findServers, serverAt, serverFor } from '@carpool/discovery'
+import { findServers, serverAt, serverFor } from '@carpool/server/discovery'
 import type { Command } from 'commander'
 import { ApiClient } from './api-client.ts'
 import type { Io } from './io.ts'

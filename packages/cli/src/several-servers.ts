@@ -1,5 +1,5 @@
 import { problemOfError, type CarpoolError } from '@carpool/core'
-import type { ServerAddress } from '@carpool/discovery'
+import type { ServerAddress } from '@carpool/server/discovery'
 import { renderTable, type Column } from './table.ts'
 import { usageError } from './usage-error.ts'
 import type { Call } from './verb.ts'

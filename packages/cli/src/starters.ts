@@ -1,4 +1,4 @@
-import type { ProcessReading } from '@carpool/discovery'
+import type { ProcessReading } from '@carpool/server/discovery'
 
 /** A process with whose end this one ends too. */
 export interface Starter {

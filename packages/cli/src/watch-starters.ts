@@ -1,4 +1,4 @@
-import { readProcess } from '@carpool/discovery'
+import { readProcess } from '@carpool/server/discovery'
 import { isUnderNohup } from './nohup.ts'
 import { findStarters, type Starter } from './starters.ts'
 

@@ -1,4 +1,4 @@
-import { announceServer } from '@carpool/discovery'
+import { announceServer } from '@carpool/server/discovery'
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import { createServer as createTcpServer, type AddressInfo } from 'node:net'

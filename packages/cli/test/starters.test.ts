@@ -1,5 +1,5 @@
 /** Which of the processes above one it must not outlive, in tables of processes as the system shows them. */
-import type { ProcessReading } from '@carpool/discovery'
+import type { ProcessReading } from '@carpool/server/discovery'
 import t from 'tap'
 import { findStarters, type Surroundings } from '../src/starters.ts'
 

@@ -57,3 +57,14 @@ export {
   type UsageRow,
   type UsageTotals,
 } from './usage-totals.ts'
+export {
+  climb,
+  KILL_POLICY,
+  RUNGS,
+  type Evidence,
+  type HostEvidence,
+  type KillPolicy,
+  type Reason,
+  type Rung,
+  type Step,
+} from './kill-ladder.ts'

@@ -1,7 +1,7 @@
 import { DEFAULT_OWNER } from '@carpool/access'
 import { buildDeployment, type DeploymentOptions } from '@carpool/bundler'
 import type { Revision } from '@carpool/core'
-import { announceServer } from '@carpool/discovery'
+import { announceServer } from '@carpool/server/discovery'
 import type { GatewayOptions } from '@carpool/gateway'
 import { closeControlPlane, listenForControl, openServer, urlOf, type OpenServer } from '@carpool/server'
 import { readOptions, type CarpoolOptions } from './carpool-options.ts'

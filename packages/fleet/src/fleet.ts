@@ -1,6 +1,8 @@
-import type { HostLimitPolicy, QueueTimeoutPolicy, ScalingPolicy } from '@carpool/admission'
-import { KILL_POLICY, Strikes, type RecyclingPolicy, type Standing, type StrikePolicy } from '@carpool/containment'
+import type { HostLimitPolicy } from './scaling/host-limit.ts'
+import type { QueueTimeoutPolicy } from '@carpool/admission'
+import type { ScalingPolicy } from './scaling/scaling-types.ts'
 import {
+  KILL_POLICY,
   CarpoolError,
   type Call,
   type FailedStartsInfo,
@@ -8,7 +10,9 @@ import {
   type Revision,
   type ScalingDecisionInfo,
 } from '@carpool/core'
-import { HostProcess } from './host-process.ts'
+import { Strikes, type Standing, type StrikePolicy } from './health/strikes.ts'
+import type { RecyclingPolicy } from './health/recycling.ts'
+import { HostProcess } from './pool/host-process.ts'
 import type {
   CallListener,
   HostHarm,
@@ -17,13 +21,13 @@ import type {
   HostProgram,
   HostRevision,
   RevisionCode,
-} from './host-types.ts'
-import { HostSupply } from './host-supply.ts'
+} from './pool/host-types.ts'
+import { HostSupply } from './pool/host-supply.ts'
 import type { Machine, MachineLoad } from './machine/machine.ts'
-import { Placement } from './placement.ts'
-import { Quarantine } from './quarantine.ts'
-import { Scaler } from './scaler.ts'
-import { TryOuts, type TryOut } from './try-out.ts'
+import { Placement } from './placement/placement.ts'
+import { Quarantine } from './health/quarantine.ts'
+import { Scaler } from './scaling/scaler.ts'
+import { TryOuts, type TryOut } from './pool/try-out.ts'
 
 export interface FleetPolicy {
   readonly scaling: ScalingPolicy

@@ -1,6 +1,6 @@
 import type { Signals } from '@carpool/wire'
 import t from 'tap'
-import { HostSignals } from '../src/host-signals.ts'
+import { HostSignals } from '../src/health/host-signals.ts'
 
 const QUIET: Signals = {
   type: 'signals',

@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import t from 'tap'
 import type { Lease } from '@carpool/core'
-import { HostSlots } from '../src/host-slots.ts'
-import type { Lane } from '../src/lanes.ts'
+import { HostSlots } from '../src/placement/host-slots.ts'
+import type { Lane } from '../src/placement/lanes.ts'
 
 /** A function of which nothing is known. */
 function laneOf(functionName: string): Lane {

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { HostSupply, type HostSupplyOptions } from '../src/host-supply.ts'
+import { HostSupply, type HostSupplyOptions } from '../src/pool/host-supply.ts'
 import { FakeHost } from './support/fake-host.ts'
 
 const DAY_MS = 86_400_000

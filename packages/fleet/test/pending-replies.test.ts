@@ -1,7 +1,7 @@
 import { NO_USAGE, type Call, type InvocationResult } from '@carpool/core'
 import t from 'tap'
 import { routedCall } from '../../../test/support/call.ts'
-import { PendingReplies } from '../src/pending-replies.ts'
+import { PendingReplies } from '../src/pool/pending-replies.ts'
 
 const ok = {
   outcome: 'ok',

@@ -1,7 +1,7 @@
 import type { Call, CarpoolError } from '@carpool/core'
 import t from 'tap'
 import { routedCall } from '../../../test/support/call.ts'
-import { PlaceQueue } from '../src/place-queue.ts'
+import { PlaceQueue } from '../src/placement/place-queue.ts'
 
 interface Wait {
   readonly resolve: (place: string | undefined) => void

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { chooseHost, respawnDelayMs, type HostCandidate } from '../src/index.ts'
-import { parseResponseHead } from '../src/response-head.ts'
+import { parseResponseHead } from '../src/pool/response-head.ts'
 
 const idle: HostCandidate = { hasRoom: true, isWarm: true, sharedDelayMs: 0, ofFunction: 0, running: 0 }
 

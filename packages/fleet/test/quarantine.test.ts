@@ -1,5 +1,5 @@
 import t, { type Test } from 'tap'
-import { Quarantine } from '../src/quarantine.ts'
+import { Quarantine } from '../src/health/quarantine.ts'
 import { FakeHost } from './support/fake-host.ts'
 
 function quarantineOf(maxHosts: number): { quarantine: Quarantine; started: FakeHost[]; failures: { left: number } } {

@@ -1,6 +1,6 @@
 import { statSync } from 'node:fs'
 import type { DatabaseSync } from 'node:sqlite'
-import * as sqlite from '@carpool/sqlite'
+import * as sqlite from '@carpool/storage'
 import { STORE, unusable } from './failure.ts'
 import { MIGRATIONS } from './schema.ts'
 

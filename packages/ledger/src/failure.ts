@@ -1,5 +1,5 @@
 import type { CarpoolError } from '@carpool/core'
-import { describeFailure as describe, unusable as unusableStore, type StoreName } from '@carpool/sqlite'
+import { describeFailure as describe, unusable as unusableStore, type StoreName } from '@carpool/storage'
 
 export const LEDGER_FILE = 'ledger.sqlite'
 

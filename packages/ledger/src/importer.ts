@@ -1,5 +1,5 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
-import { transact } from '@carpool/sqlite'
+import { transact } from '@carpool/storage'
 import { HourlySums } from './hourly-sums.ts'
 import { JournalFile } from './journal-file.ts'
 import {

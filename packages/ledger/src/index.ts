@@ -1,2 +1,3 @@
 export { openLedger } from './ledger.ts'
 export type { Ledger, LedgerOptions, LedgerProblem } from './ledger-types.ts'
+export { Meter, type FunctionCounts, type MeterOptions } from './meter.ts'

@@ -1,5 +1,5 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
-import { transact } from '@carpool/sqlite'
+import { transact } from '@carpool/storage'
 import { HOUR_MS } from './hourly-sums.ts'
 
 /** Sequences looked at in one step: a millisecond or less. */

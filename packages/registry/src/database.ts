@@ -1,6 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { CarpoolError } from '@carpool/core'
-import { openForWriting, resultCode } from '@carpool/sqlite'
+import { openForWriting, resultCode } from '@carpool/storage'
 import { MIGRATIONS } from './schema.ts'
 
 const STORE = {

@@ -1,6 +1,6 @@
 import type { DatabaseSync, SQLOutputValue } from 'node:sqlite'
 import { resolveLimits, type HandlerForm, type Revision, type RevisionConfig } from '@carpool/core'
-import { transact } from '@carpool/sqlite'
+import { transact } from '@carpool/storage'
 import type { BlobKind, BlobName } from './blob-store.ts'
 
 export interface StoredRevision {

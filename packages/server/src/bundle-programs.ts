@@ -33,7 +33,7 @@ async function bundleHost(target: string): Promise<string> {
     platform: 'node',
     target,
     plugins: [isolatedVm],
-    // Where the package of isolates looks for its addon.
+    // Where host/src/addon.ts looks for the addon.
     define: { 'import.meta.dirname': JSON.stringify(ISOLATE_FOLDER_MARK) },
     logLevel: 'silent',
     tsconfigRaw: {},

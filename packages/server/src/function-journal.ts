@@ -1,5 +1,5 @@
 import type { InvocationResult, LogLevel, LogLine, Revision } from '@carpool/core'
-import type { FunctionLogs } from '@carpool/function-logs'
+import type { FunctionLogs } from '@carpool/telemetry'
 import type { SourceMapper } from './source-mapper.ts'
 
 type FailedResult = Exclude<InvocationResult, { outcome: 'ok' }>

@@ -9,9 +9,9 @@ export interface HostFiles {
   readonly main: string
   /** What stands beside user code in each isolate, when it was packed; undefined: it is bundled from its sources. */
   readonly packedRuntime: string | undefined
-  /** Folder from which the package of isolates looks for its addon. */
+  /** Folder from which `host/src/addon.ts` looks for the addon. */
   readonly isolateFolder: string
-  /** The package of isolates, which Node.js loads from where it is. */
+  /** isolated-vm, which Node.js loads from where it is. */
   readonly isolatedVm: string
 }
 
@@ -31,7 +31,5 @@ function packedFiles(): HostFiles {
 
 function sourceFiles(): HostFiles {
   const main = fileURLToPath(import.meta.resolve('@carpool/host-process'))
-  const isolateFolder = dirname(createRequire(main).resolve('@carpool/isolate'))
-  const isolatedVm = createRequire(join(isolateFolder, 'index.ts')).resolve('isolated-vm')
-  return { main, packedRuntime: undefined, isolateFolder, isolatedVm }
+  return { main, packedRuntime: undefined, isolateFolder: dirname(main), isolatedVm: createRequire(main).resolve('isolated-vm') }
 }

@@ -1,5 +1,5 @@
 import type { FleetListener } from '@carpool/fleet'
-import type { ServerMetrics } from '@carpool/metrics'
+import type { ServerMetrics } from '@carpool/telemetry'
 import type { Logger } from 'pino'
 import type { EgressRelay } from './egress-relay.ts'
 import type { FunctionJournal } from './function-journal.ts'

@@ -1,7 +1,7 @@
 import type { Admission } from '@carpool/admission'
 import { CarpoolError, monotonicClock, type Call, type InvocationResult, type InvocationUsage } from '@carpool/core'
 import type { CallListener, Fleet } from '@carpool/fleet'
-import type { Meter } from '@carpool/metering'
+import type { Meter } from '@carpool/ledger'
 import type { Registry } from '@carpool/registry'
 import type { FunctionJournal } from './function-journal.ts'
 import type { Hops } from './hops.ts'

@@ -1,7 +1,7 @@
 import type { Admission } from '@carpool/admission'
 import type { SandboxInfo, StatusInfo } from '@carpool/core'
 import type { Fleet } from '@carpool/fleet'
-import type { FleetReading, ServerMetrics } from '@carpool/metrics'
+import type { FleetReading, ServerMetrics } from '@carpool/telemetry'
 
 export interface ServerStatusParts {
   readonly version: string

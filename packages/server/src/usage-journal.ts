@@ -1,7 +1,6 @@
-import type { Background, HostCpu } from '@carpool/wire'
-import { whole } from '@carpool/wire'
+import { type Background, type HostCpu, whole } from '@carpool/wire'
 import type { Ledger } from '@carpool/ledger'
-import type { ServerMetrics } from '@carpool/metrics'
+import type { ServerMetrics } from '@carpool/telemetry'
 import type { KnownRevisions } from './known-revisions.ts'
 
 interface ReportingHost {

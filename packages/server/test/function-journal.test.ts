@@ -1,5 +1,5 @@
 import { NO_USAGE, type LogLine, type Revision } from '@carpool/core'
-import { FunctionLogs } from '@carpool/function-logs'
+import { FunctionLogs } from '@carpool/telemetry'
 import t, { type Test } from 'tap'
 import { FunctionJournal, type FunctionJournalOptions } from '../src/function-journal.ts'
 import { SourceMapper } from '../src/source-mapper.ts'

@@ -29,7 +29,7 @@ t.test('a host reads addons, and nothing else of the program or of what is insta
   t.ok(reads(root, 'node_modules/isolated-vm/package.json'))
   for (const path of [
     'host/src/process.ts',
-    'packages/isolate/src/index.ts',
+    'host/src/isolates/guest-isolate.ts',
     'packages/server/src/start-server.ts',
     'node_modules/fastify/package.json',
     'package.json',

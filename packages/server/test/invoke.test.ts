@@ -1,6 +1,6 @@
 import { CarpoolError, NO_USAGE, type Call, type InvocationResult } from '@carpool/core'
 import { Admission } from '@carpool/admission'
-import { Meter } from '@carpool/metering'
+import { Meter } from '@carpool/ledger'
 import t from 'tap'
 import { routedCall } from '../../../test/support/call.ts'
 import { Hops } from '../src/hops.ts'

@@ -1,5 +1,14 @@
-import { addBills, isRateCardName, priceUsage, RATE_CARD_NAMES, rateCard, readRateCard, sumUsage } from '@carpool/billing'
-import type { Bill, RateCard } from '@carpool/billing'
+import {
+  addBills,
+  isRateCardName,
+  priceUsage,
+  RATE_CARD_NAMES,
+  rateCard,
+  readRateCard,
+  sumUsage,
+  type Bill,
+  type RateCard,
+} from '@carpool/billing'
 import type { UsageGroup, UsageRow } from '@carpool/core'
 import { InvalidArgumentError } from 'commander'
 import { renderBills, renderComparison, renderComparisonRows, renderLines, renderOrigin, renderUsed } from '../bill-text.ts'

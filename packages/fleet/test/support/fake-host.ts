@@ -1,5 +1,5 @@
 import type { HostState } from '@carpool/core'
-import type { HostProcess, HostRole } from '../../src/host-process.ts'
+import type { HostProcess, HostRole } from '../../src/pool/host-process.ts'
 
 /** As much of a host process as those see that keep, replace and end them. */
 export class FakeHost {

@@ -1,5 +1,14 @@
-import type { BodyKind, GuestBridge, GuestOptions, InvokeHead } from '@carpool/runtime'
-import { BODY_KINDS, bundleRuntime, ENTRIES, LOG_LEVELS, SAYS } from '@carpool/runtime'
+import {
+  type BodyKind,
+  type GuestBridge,
+  type GuestOptions,
+  type InvokeHead,
+  BODY_KINDS,
+  bundleRuntime,
+  ENTRIES,
+  LOG_LEVELS,
+  SAYS,
+} from '@carpool/runtime'
 import ivm from 'isolated-vm'
 
 const NAMES = ['say', 'entropy', 'drain'] as const satisfies ReadonlyArray<keyof GuestBridge>

@@ -1,9 +1,7 @@
 import type { AccessStore, AuditLog, SecretHolder } from '@carpool/access'
 import type { CarpoolError, DeployRequest, Invoke, Revision, ServerInfo, StatusInfo } from '@carpool/core'
-import type { FunctionLogs } from '@carpool/function-logs'
-import type { Ledger } from '@carpool/ledger'
-import type { Meter } from '@carpool/metering'
-import type { ServerMetrics } from '@carpool/metrics'
+import type { FunctionLogs, ServerMetrics } from '@carpool/telemetry'
+import type { Ledger, Meter } from '@carpool/ledger'
 import type { Registry } from '@carpool/registry'
 
 /** What the control plane reads, and what it can have done. */

@@ -14,10 +14,8 @@ import {
   type StatusInfo,
   type TokenScope,
 } from '@carpool/core'
-import { FunctionLogs } from '@carpool/function-logs'
-import { openLedger } from '@carpool/ledger'
-import { Meter } from '@carpool/metering'
-import { ServerMetrics } from '@carpool/metrics'
+import { FunctionLogs, ServerMetrics } from '@carpool/telemetry'
+import { openLedger, Meter } from '@carpool/ledger'
 import { openRegistry } from '@carpool/registry'
 import type { Test } from 'tap'
 import type { ControlPlaneOptions } from '../../src/control-plane/control-plane-options.ts'

@@ -1,0 +1,338 @@
+import ivm from 'isolated-vm'
+import { addon, GONE, LEFT, nativeModule, SAID, spansNs } from '../addon.ts'
+
+/** What may cross the boundary: primitives only. */
+export type Primitive = string | number | boolean | undefined
+
+/**
+ * A function that the guest may call, and for whose answer its thread blocks; the event loop may do other things before. It
+ * must not throw: the host's stack would be copied into the guest.
+ */
+export type GuestCallback = (...args: never[]) => Primitive
+
+/** Something that the guest has said: what, in numbers and texts. */
+export type Said = (op: number, a: number, b: number, c: number, text: string, body: string) => void
+
+export interface GuestIsolateOptions {
+  /**
+   * Script that evaluates to `boot(names, ...functions)`, which returns two functions: `load(argument, factory)`, and
+   * `dispatch(op, number, text, kind, body)`, which is called for each entry of a batch, and now and then with the operation 0
+   * alone, to do nothing. It is given the callbacks and `say(op, a, b, c, text, body)`.
+   */
+  readonly bootstrap: Bootstrap
+  readonly callbacks: Readonly<Record<string, GuestCallback>>
+  /** Heap limit, in MiB. A guideline: V8 may use two or three times as much before it ends the isolate. */
+  readonly memoryLimitMb: number
+  /** V8 gave up on the isolate and parked its thread: the process must be replaced. */
+  readonly onCatastrophe: (reason: string) => void
+}
+
+/** Told of what comes of an isolate. */
+export interface IsolateListener {
+  /** All that went in has run, or the isolate is gone: once for each {@link GuestIsolate.enter}. */
+  left(): void
+  /** The guest has said something outside of a batch, as while it was loaded. */
+  said(): void
+}
+
+/** Does a task that enters an isolate once, and measures it. */
+export type Measured = <T>(task: () => Promise<T>) => Promise<T>
+
+const NO_ARGUMENTS: never[] = []
+const NOBODY: IsolateListener = { left: () => {}, said: () => {} }
+
+/** The bootstrap script with its code cache, which the first isolate makes and the later ones use. */
+export class Bootstrap {
+  readonly source: string
+  codeCache: ivm.ExternalCopy<ArrayBuffer> | undefined
+
+  constructor(source: string) {
+    this.source = source
+  }
+}
+
+/** Code of a function: a script that evaluates to a factory, which runs the module scope and returns the exports. */
+export interface GuestCode {
+  readonly source: string
+  /** Shown in stacks. */
+  readonly filename: string
+  /** Made by {@link compileToCache} with the same version of V8; ignored if V8 rejects it. */
+  readonly codeCache?: Uint8Array
+}
+
+/**
+ * One V8 isolate with one context. Code in it runs on a thread of isolated-vm, never on the caller's event loop. Only
+ * primitives cross the boundary, and nothing that the guest made is ever called, read or awaited by the host.
+ */
+export class GuestIsolate {
+  /** By their slots in the addon, until they are gone. */
+  static readonly #bySlot = new Map<number, GuestIsolate>()
+  readonly #isolate: ivm.Isolate
+  readonly #context: ivm.Context
+  readonly #booted: Booted
+  readonly #slot: number
+  /** What it took to make it, by the clock of isolated-vm, in ns: time of day. */
+  readonly bootNs: number
+  #listener = NOBODY
+  #isEntered = false
+  /** What is in it by other means than {@link enter}. */
+  #visits = 0
+  #isGone = false
+  #isReleased = false
+  #isConfined = false
+
+  private constructor(isolate: ivm.Isolate, context: ivm.Context, booted: Booted) {
+    this.#isolate = isolate
+    this.#context = context
+    this.#booted = booted
+    this.#slot = booted.slot
+    this.bootNs = Number(isolate.cpuTime)
+    GuestIsolate.#bySlot.set(booted.slot, this)
+  }
+
+  static async create(options: GuestIsolateOptions): Promise<GuestIsolate> {
+    const isolate = new ivm.Isolate({ memoryLimit: options.memoryLimitMb, onCatastrophicError: options.onCatastrophe })
+    try {
+      const context = await isolate.createContext()
+      return new GuestIsolate(isolate, context, await bootIn(isolate, context, options))
+    } catch (cause) {
+      if (!isolate.isDisposed) isolate.dispose()
+      throw cause
+    }
+  }
+
+  /** Whoever is to be told from now on. */
+  listen(listener: IsolateListener): void {
+    this.#listener = listener
+  }
+
+  static {
+    addon.listen((events) => {
+      for (let index = 0; index < events.length; index += 2) {
+        const [slot, told] = [events[index]!, events[index + 1]!]
+        const isolate = GuestIsolate.#bySlot.get(slot)
+        if (isolate !== undefined) isolate.#tell(told)
+        // It was lost while it was made.
+        else if ((told & GONE) !== 0) addon.release(slot)
+      }
+    })
+  }
+
+  #tell(events: number): void {
+    this.#isGone ||= (events & GONE) !== 0
+    if ((events & (LEFT | GONE)) !== 0 && this.#isEntered) {
+      this.#isGone ||= this.#isolate.isDisposed
+      this.#isEntered = false
+      this.#listener.left()
+    } else if ((events & (SAID | GONE)) !== 0) this.#listener.said()
+    if ((events & GONE) !== 0) this.#release()
+  }
+
+  /** Its slot is for others from now on. */
+  #release(): void {
+    this.#isReleased = true
+    GuestIsolate.#bySlot.delete(this.#slot)
+    addon.release(this.#slot)
+  }
+
+  /** Whether the isolate is gone: disposed by us, or by V8 for passing its memory limit. */
+  get disposed(): boolean {
+    // To ask isolated-vm takes longer than most of what is done for a call, and V8 ends an isolate only while something is in
+    // it. What ends it when that has just left is told as an event, as soon as that is noticed, and until then nothing comes of
+    // what goes in.
+    if (!this.#isGone && (this.#isEntered || this.#visits > 0)) this.#isGone = this.#isolate.isDisposed
+    return this.#isGone
+  }
+
+  async #visit<T>(task: () => Promise<T>): Promise<T> {
+    this.#visits++
+    try {
+      return await task()
+    } finally {
+      this.#isGone ||= this.#isolate.isDisposed
+      this.#visits--
+    }
+  }
+
+  /** A stay is about to begin: {@link readSpans} gives those of its entries from here on. */
+  forgetSpans(): void {
+    if (!this.#isReleased) addon.forget(this.#slot)
+  }
+
+  /**
+   * Finds out the CPU time of the entries of the stay that is under way, of which the last one runs, or of the one that has
+   * ended. @returns how many have begun; what they took, in ns, is in {@link spansNs}
+   */
+  readSpans(): number {
+    return this.#isReleased ? 0 : addon.spans(this.#slot)
+  }
+
+  /** Overwritten whenever the spans of any isolate are read. */
+  get spansNs(): Float64Array {
+    return spansNs
+  }
+
+  /**
+   * Has what runs in the isolate sleep, from its next step on until {@link resume} or {@link dispose}; what enters it
+   * meanwhile sleeps as well. A built-in that runs for long goes on until it returns. @returns false if that cannot be done
+   */
+  hold(): boolean {
+    return !this.#isGone && addon.hold(this.#slot)
+  }
+
+  /** What was held goes on. Harmless if nothing was. */
+  resume(): void {
+    if (!this.#isReleased) addon.resume(this.#slot)
+  }
+
+  /**
+   * Keeps the thread that runs in the isolate to a quarter of the cores, at least one, until {@link unconfine}: for what
+   * cannot be held, also if the isolate was disposed. Without effect on a machine with one core.
+   */
+  confine(): void {
+    if (!this.#isConfined && !this.#isReleased) this.#isConfined = addon.confine(this.#slot)
+  }
+
+  /** To be called when nothing runs in it any more: the thread goes on with others. */
+  unconfine(): void {
+    if (!this.#isConfined) return
+    this.#isConfined = false
+    if (!this.#isReleased) addon.unconfine(this.#slot)
+  }
+
+  /** Adds an entry to the next batch. */
+  push(op: number, number: number, text = '', kind = 0, body = ''): void {
+    if (!this.#isReleased) addon.push(this.#slot, op, number, text, kind, body)
+  }
+
+  /**
+   * Has what was pushed run, one after the other, each with its microtasks; what an entry throws is lost. Nothing that went in
+   * before may be under way. The listener is told when all have run. Without effect if the isolate is gone.
+   */
+  enter(): void {
+    if (this.#isReleased) return
+    this.#isEntered = true
+    addon.enter(this.#slot)
+    this.#booted.run.applyIgnored(undefined, NO_ARGUMENTS)
+  }
+
+  /**
+   * Gives what the guest has said since it was heard last, in order; also in the middle of a batch, or when the isolate is
+   * gone.
+   */
+  hear(said: Said): void {
+    const parts = this.#isReleased ? undefined : (addon.take(this.#slot) as readonly never[] | undefined)
+    if (parts === undefined) return
+    for (let index = 0; index < parts.length; index += 6) {
+      said(parts[index]!, parts[index + 1]!, parts[index + 2]!, parts[index + 3]!, parts[index + 4]!, parts[index + 5]!)
+    }
+  }
+
+  /**
+   * What the heap holds now, with what it keeps outside, in bytes. It enters the isolate, behind the entries that wait.
+   * @throws Error if the isolate is gone or ended meanwhile
+   */
+  async heapBytes(): Promise<number> {
+    const { used_heap_size, externally_allocated_size } = await this.#visit(() => this.#isolate.getHeapStatistics())
+    return used_heap_size + externally_allocated_size
+  }
+
+  /**
+   * Compiles code and runs the function `load` with `argument` and the code's factory. Resolves once that has run.
+   * @param measured what each of the steps, which enter the isolate one after the other, is done in
+   * @throws Error if the code does not compile; its message names the position
+   */
+  async load(argument: string, code: GuestCode, measured: Measured = (task) => task()): Promise<void> {
+    await this.#visit(async () => {
+      const script = await measured(() => compile(this.#isolate, code))
+      const factory = await measured(() => script.run(this.#context, { reference: true }))
+      script.release()
+      await measured(() => this.#booted.load.apply(undefined, [argument, factory.derefInto({ release: true })]))
+    })
+  }
+
+  /** Does a task that enters the isolate once, as an entry whose CPU time {@link readSpans} gives when it has settled. */
+  async measure<T>(task: () => Promise<T>): Promise<T> {
+    // All three go in together, so they run on one thread.
+    this.#booted.begin.applyIgnored(undefined, NO_ARGUMENTS)
+    const [done] = await Promise.allSettled([task(), this.#booted.end.apply(undefined, NO_ARGUMENTS)])
+    if (done.status === 'rejected') throw done.reason
+    return done.value
+  }
+
+  /** Ends the isolate now, also in the middle of an entry. Harmless if it is gone. */
+  dispose(): void {
+    if (!this.#isolate.isDisposed) this.#isolate.dispose()
+    this.#isGone = true
+    // Only now: what sleeps in it wakes up to its end.
+    this.resume()
+  }
+}
+
+/** Compiles code, without running any of it, and returns V8's code cache; undefined if it does not compile. */
+export async function compileToCache(code: GuestCode, memoryLimitMb: number): Promise<Uint8Array | undefined> {
+  const isolate = new ivm.Isolate({ memoryLimit: memoryLimitMb })
+  try {
+    const script = await isolate.compileScript(code.source, { filename: code.filename, produceCachedData: true })
+    const cache = (script as ivm.Script & ivm.CachedDataResult).cachedData
+    return cache === undefined ? undefined : new Uint8Array(cache.copy())
+  } catch {
+    return undefined
+  } finally {
+    if (!isolate.isDisposed) isolate.dispose()
+  }
+}
+
+/** What there is of the guest in a new isolate. */
+interface Booted {
+  readonly slot: number
+  readonly load: ivm.Reference
+  readonly run: ivm.Reference
+  readonly begin: ivm.Reference
+  readonly end: ivm.Reference
+}
+
+async function bootIn(isolate: ivm.Isolate, context: ivm.Context, options: GuestIsolateOptions): Promise<Booted> {
+  const script = await compileBootstrap(isolate, options.bootstrap)
+  const boot: ivm.Reference<(...args: unknown[]) => object> = await script.run(context, { reference: true })
+  const callbacks = Object.values(options.callbacks).map((callback) => new ivm.Callback(callback, { sync: true }))
+  const native = await nativeModule.create(context)
+  const [slot, begin, end, say, connect] = await Promise.all([
+    native.get('slot') as Promise<number | undefined>,
+    referenceOf(native, 'begin'),
+    referenceOf(native, 'end'),
+    referenceOf(native, 'say'),
+    referenceOf(native, 'connect'),
+  ])
+  if (slot === undefined) throw new Error('There are too many isolates for the addon.')
+  const names = [...Object.keys(options.callbacks), 'say'].join(',')
+  const booted: ivm.Reference = await boot.apply(undefined, [names, ...callbacks, say.derefInto({ release: true })], {
+    result: { reference: true },
+  })
+  const [load, dispatch] = await Promise.all([referenceOf(booted, 'load'), referenceOf(booted, 'dispatch')])
+  const run: ivm.Reference = await connect.apply(undefined, [dispatch.derefInto({ release: true })], {
+    result: { reference: true },
+  })
+  for (const handle of [script, boot, booted, native, connect]) handle.release()
+  return { slot, load, run, begin, end }
+}
+
+function referenceOf(target: ivm.Reference, name: string): Promise<ivm.Reference> {
+  return target.get(name, { reference: true })
+}
+
+async function compileBootstrap(isolate: ivm.Isolate, bootstrap: Bootstrap): Promise<ivm.Script> {
+  const origin = { filename: 'carpool:runtime' }
+  if (bootstrap.codeCache !== undefined) {
+    return isolate.compileScript(bootstrap.source, { ...origin, cachedData: bootstrap.codeCache })
+  }
+  const script = await isolate.compileScript(bootstrap.source, { ...origin, produceCachedData: true })
+  bootstrap.codeCache = (script as ivm.Script & ivm.CachedDataResult).cachedData
+  return script
+}
+
+async function compile(isolate: ivm.Isolate, { source, filename, codeCache }: GuestCode): Promise<ivm.Script> {
+  if (codeCache === undefined) return isolate.compileScript(source, { filename })
+  const copied = codeCache.slice().buffer
+  return isolate.compileScript(source, { filename, cachedData: new ivm.ExternalCopy(copied) })
+}

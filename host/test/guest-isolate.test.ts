@@ -1,0 +1,135 @@
+import t from 'tap'
+import { compileToCache } from '../src/isolates/guest-isolate.ts'
+import { isolateWith, RAN, SAID } from './support/isolate.ts'
+
+const MIB = 1024 * 1024
+
+t.test('nothing of the host is there', async (t) => {
+  const { run } = await isolateWith(t)
+  t.equal(
+    await run('[typeof process, typeof require, typeof ivm, typeof boot].join()'),
+    'undefined,undefined,undefined,undefined',
+  )
+})
+
+t.test('a callback gives its answer back', async (t) => {
+  const { run, asked } = await isolateWith(t)
+  t.equal(await run('ask(7)'), '42')
+  t.same(asked, [7])
+})
+
+t.test('code is loaded with and without its cache, and a cache of other code is ignored', async (t) => {
+  const code = { source: '(function () { return [1, 2] })', filename: 'f.js' }
+  const codeCache = await compileToCache(code, 32)
+  t.ok(codeCache !== undefined && codeCache.length > 0)
+  const other = await compileToCache({ source: '(function () { return 3 })', filename: 'g.js' }, 32)
+  for (const cache of [undefined, codeCache, other, new Uint8Array([1, 2, 3])]) {
+    const { isolate, hear } = await isolateWith(t)
+    await isolate.load('loaded', { ...code, ...(cache !== undefined && { codeCache: cache }) })
+    t.same(
+      hear().map(([op, , , , text]) => [op, text]),
+      [[RAN, 'loaded [1,2]']],
+    )
+  }
+})
+
+t.test('code that does not compile is refused with its position, and has no cache', async (t) => {
+  const code = { source: '(function () {\n return ] })', filename: 'broken.js' }
+  const { isolate } = await isolateWith(t)
+  await t.rejects(isolate.load('', code), { message: /Unexpected token.*broken\.js:2:9/ })
+  t.equal(await compileToCache(code, 32), undefined)
+})
+
+t.test('code that throws is refused, after it has run, and the isolate goes on', async (t) => {
+  const { isolate, asked, run } = await isolateWith(t)
+  await t.rejects(isolate.load('', { source: '(function () { ask(4); throw new TypeError("thrown") })', filename: 'f.js' }), {
+    message: 'thrown',
+  })
+  t.same(asked, [4])
+  t.equal(await run('1'), '1')
+})
+
+t.test('load resolves after the code has run, with its microtasks; what it says is told of', async (t) => {
+  const { isolate, asked, hear, saidOutside } = await isolateWith(t)
+  const source = `(function () {
+    for (let i = 0; i < 1e6; i++);
+    ask(5); Promise.resolve().then(() => { ask(6); say('later') })
+    return 'exports'
+  })`
+  await isolate.load('loaded', { source, filename: 'f.js' })
+  t.same(asked, [5, 6])
+  while (saidOutside() === 0) await new Promise((resolve) => setImmediate(resolve))
+  t.same(
+    hear().map(([op, , , , text]) => [op, text]),
+    [
+      [RAN, 'loaded "exports"'],
+      [SAID, 'later'],
+    ],
+  )
+})
+
+t.test('the heap is told with what it holds outside', async (t) => {
+  const { isolate, run } = await isolateWith(t, 128)
+  const before = await isolate.heapBytes()
+  await run('globalThis.kept = Array.from({ length: 400_000 }, (_, i) => ({ i })); 0')
+  const onHeap = await isolate.heapBytes()
+  t.ok(onHeap - before >= 4 * MIB, `${onHeap - before} bytes more`)
+  await run('globalThis.bytes = new Uint8Array(20 * 1024 * 1024).fill(1); 0')
+  const outside = await isolate.heapBytes()
+  t.ok(outside - onHeap >= 15 * MIB, `${outside - onHeap} bytes more`)
+})
+
+t.test('an endless loop is ended by dispose, which is told once; to enter a disposed isolate is harmless', async (t) => {
+  const { isolate, batch, told } = await isolateWith(t)
+  const left = batch('tell("begun"); for (;;);')
+  const code = { source: '(function () {})', filename: 'f.js' }
+  t.equal(await told(), 'begun')
+  const behind = Promise.allSettled([isolate.heapBytes(), isolate.load('', code)])
+  isolate.dispose()
+  isolate.dispose()
+  t.ok(isolate.disposed)
+  await left
+  t.same(
+    (await behind).map(({ status }) => status),
+    ['rejected', 'rejected'],
+  )
+  await t.rejects(isolate.heapBytes())
+  await t.rejects(isolate.load('', code))
+  isolate.push(1, 0, '2')
+  isolate.enter()
+})
+
+t.test('a batch that waits when the isolate is disposed is told to have left', async (t) => {
+  for (let round = 0; round < 50; round++) {
+    const { isolate, batch } = await isolateWith(t)
+    const left = batch('1')
+    isolate.dispose()
+    await left
+  }
+})
+
+t.test('an isolate that passes its memory limit is disposed, and what it said before is there', async (t) => {
+  const { isolate, batch, hear } = await isolateWith(t, 16)
+  await batch('1', 'say("before"); const kept = []; for (;;) kept.push({ a: 1 })', '3')
+  t.ok(isolate.disposed)
+  t.same(
+    hear().map(([op, , , , text]) => [op, text]),
+    [
+      [RAN, '1'],
+      [SAID, 'before'],
+    ],
+  )
+})
+
+t.test('whatever an entry keeps: where that is too much, the next does not begin any more', async (t) => {
+  let disposed = 0
+  for (let count = 20_000; count <= 400_000; count += 20_000) {
+    const { isolate, batch, hear, spans } = await isolateWith(t, 16)
+    await batch('1', `globalThis.kept = Array.from({ length: ${count} }, (_, i) => [{ i }]); 2`, 'say("next"); 3')
+    if (!isolate.disposed) continue
+    disposed++
+    t.notOk(hear().some(([, , , , text]) => text === 'next'))
+    t.equal(spans().length, 2, `${count}: the one that did it is the last that began`)
+  }
+  t.ok(disposed > 3 && disposed < 20, `${disposed} of 20`)
+})

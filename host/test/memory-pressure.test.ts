@@ -1,0 +1,176 @@
+import fc from 'fast-check'
+import t from 'tap'
+import { decideRelief, NO_PRESSURE, type MemorySample, type ReliefDecision } from '../src/isolates/memory-pressure.ts'
+import { MB } from './support/fake-pooled.ts'
+
+const CALM: MemorySample = {
+  atMs: 0,
+  rssBytes: 500 * MB,
+  budgetBytes: 1000 * MB,
+  availableBytes: 8000 * MB,
+  totalBytes: 16_000 * MB,
+  evictableBytes: 300 * MB,
+}
+
+/** What is decided on samples that come one after the other. */
+function decisionsOn(samples: ReadonlyArray<Partial<MemorySample>>): ReliefDecision[] {
+  let memory = NO_PRESSURE
+  return samples.map((sample) => {
+    const next = decideRelief({ ...CALM, ...sample }, memory)
+    memory = next.memory
+    return next.decision
+  })
+}
+
+const givenUpMbOn = (samples: ReadonlyArray<Partial<MemorySample>>): number[] =>
+  decisionsOn(samples).map(({ giveUpBytes }) => Math.round(giveUpBytes / MB))
+
+const mb = (min: number, max: number): fc.Arbitrary<number> => fc.integer({ min, max }).map((value) => value * MB)
+const histories: fc.Arbitrary<MemorySample[]> = fc
+  .record({
+    budgetBytes: fc.constantFrom(0, 1000 * MB),
+    totalBytes: fc.constantFrom(0, 4000 * MB),
+    moments: fc.array(
+      fc.record({
+        passedMs: fc.integer({ min: 1, max: 3000 }),
+        rssBytes: fc.oneof(mb(900, 1100), mb(100, 2000)),
+        availableBytes: fc.oneof(mb(300, 600), mb(0, 4000)),
+        evictableBytes: fc.oneof(fc.constant(0), mb(0, 500)),
+      }),
+      { minLength: 1, maxLength: 40, size: 'max' },
+    ),
+  })
+  .map(({ budgetBytes, totalBytes, moments }) => {
+    let atMs = 0
+    return moments.map(({ passedMs, ...rest }) => ({ ...rest, budgetBytes, totalBytes, atMs: (atMs += passedMs) }))
+  })
+
+t.test('nothing is given up without pressure, nor more than there is, nor more than it takes', async () => {
+  fc.assert(
+    fc.property(histories, (samples) =>
+      decisionsOn(samples).every(({ giveUpBytes, pressure }, index) => {
+        const { rssBytes, budgetBytes, availableBytes, totalBytes, evictableBytes } = samples[index] ?? CALM
+        const overBytes = budgetBytes > 0 ? Math.max(0, rssBytes - 0.95 * budgetBytes) : 0
+        const lackBytes = Math.max(0, 0.12 * totalBytes - availableBytes)
+        return (
+          giveUpBytes >= 0 &&
+          giveUpBytes <= evictableBytes &&
+          giveUpBytes <= Math.max(overBytes, lackBytes) + 1 &&
+          (pressure !== 'none' || giveUpBytes === 0)
+        )
+      }),
+    ),
+  )
+})
+
+t.test('a second passes between two evictions, whatever happens', async () => {
+  fc.assert(
+    fc.property(histories, (samples) => {
+      const times = decisionsOn(samples).flatMap(({ giveUpBytes }, index) => (giveUpBytes > 0 ? [samples[index]?.atMs ?? 0] : []))
+      return times.every((time, index) => index === 0 || time - (times[index - 1] ?? 0) >= 1000)
+    }),
+  )
+})
+
+t.test('pressure begins at its marks only, and that there is nothing left is said once each time', async () => {
+  fc.assert(
+    fc.property(histories, (samples) => {
+      let before: ReliefDecision['pressure'] = 'none'
+      let isTold = false
+      return decisionsOn(samples).every(({ pressure, isHelpless }, index) => {
+        const { rssBytes, budgetBytes, availableBytes, totalBytes } = samples[index] ?? CALM
+        const isAtMark = (budgetBytes > 0 && rssBytes > budgetBytes) || availableBytes < 0.1 * totalBytes
+        const isRight = (pressure !== 'none' || !isAtMark) && (before !== 'none' || pressure === 'none' || isAtMark)
+        const isOnce = !isHelpless || (pressure !== 'none' && !isTold)
+        isTold = pressure !== 'none' && (isTold || isHelpless)
+        before = pressure
+        return isRight && isOnce
+      })
+    }),
+  )
+})
+
+t.test('above the budget as much is given up as leads to 95 % of it, and more only once that had time to show', async (t) => {
+  const samples = [
+    { atMs: 0, rssBytes: 1000 * MB },
+    { atMs: 250, rssBytes: 1100 * MB },
+    { atMs: 500, rssBytes: 1100 * MB },
+    { atMs: 1249, rssBytes: 1020 * MB },
+    { atMs: 1250, rssBytes: 1020 * MB },
+    { atMs: 2250, rssBytes: 980 * MB },
+    { atMs: 3250, rssBytes: 950 * MB },
+    { atMs: 5000, rssBytes: 999 * MB },
+  ]
+  t.strictSame(givenUpMbOn(samples), [0, 150, 0, 0, 70, 30, 0, 0])
+})
+
+t.test('while RSS stands the pause doubles, up to 32 s; once it falls or grows it is a second again', async (t) => {
+  let memory = NO_PRESSURE
+  const evictedAtSecond: number[] = []
+  const run = (fromSecond: number, toSecond: number, rssBytes: number): void => {
+    for (let second = fromSecond; second < toSecond; second++) {
+      const next = decideRelief({ ...CALM, atMs: second * 1000, rssBytes }, memory)
+      memory = next.memory
+      if (next.decision.giveUpBytes > 0) evictedAtSecond.push(second)
+    }
+  }
+  run(0, 120, 1100 * MB)
+  t.strictSame(evictedAtSecond.splice(0), [0, 1, 3, 7, 15, 31, 63, 95])
+  run(120, 130, 1200 * MB)
+  t.strictSame(evictedAtSecond.splice(0), [127, 128], 'the pause that was begun ends first')
+  run(130, 133, 1060 * MB)
+  t.strictSame(evictedAtSecond, [130, 131])
+})
+
+t.test('below the budget it ends once it does not help, and begins anew above the budget only', async (t) => {
+  const samples = [
+    { atMs: 0, rssBytes: 1010 * MB },
+    { atMs: 500, rssBytes: 990 * MB },
+    { atMs: 1000, rssBytes: 990 * MB },
+    { atMs: 2000, rssBytes: 990 * MB },
+    { atMs: 3000, rssBytes: 1005 * MB },
+    { atMs: 4000, rssBytes: 1005 * MB },
+    { atMs: 5000, rssBytes: 1005 * MB },
+  ]
+  t.strictSame(givenUpMbOn(samples), [60, 0, 0, 0, 55, 0, 55])
+})
+
+t.test('once the pressure is over, what was learned is forgotten', async (t) => {
+  const samples = [1100, 1100, 1100, 900, 1100, 1100].map((rssMb, second) => ({ atMs: second * 1000, rssBytes: rssMb * MB }))
+  t.strictSame(givenUpMbOn(samples), [150, 150, 0, 0, 150, 150])
+})
+
+t.test('a host gives up its share of what the machine lacks, so that several together do not give up too much', async (t) => {
+  const machine = { budgetBytes: 0, totalBytes: 8000 * MB }
+  const short = { ...machine, rssBytes: 1850 * MB, availableBytes: 600 * MB }
+  t.strictSame(givenUpMbOn([{ ...machine, availableBytes: 800 * MB }, short]), [0, 90])
+  const [decision] = decisionsOn([short])
+  t.equal(decision?.pressure, 'machine')
+  t.strictSame(
+    givenUpMbOn([short, { ...short, atMs: 1000, rssBytes: 1760 * MB, availableBytes: 900 * MB }]),
+    [90, 15],
+    'until 12 % are there',
+  )
+})
+
+t.test('with nothing idle, or all of it given up in vain, that is said once', async (t) => {
+  const over = { rssBytes: 1200 * MB }
+  const none = { ...over, evictableBytes: 0 }
+  const saidOn = (samples: ReadonlyArray<Partial<MemorySample>>): boolean[] =>
+    decisionsOn(samples).map(({ isHelpless }) => isHelpless)
+  t.strictSame(saidOn([none, { ...none, atMs: 250 }, { ...none, atMs: 60_000 }]), [true, false, false])
+  t.strictSame(
+    saidOn([
+      { ...over, evictableBytes: MB },
+      { ...none, atMs: 500 },
+      { ...over, atMs: 1000 },
+      { ...none, atMs: 9000 },
+    ]),
+    [false, false, true, false],
+  )
+  t.strictSame(saidOn([none, { atMs: 5000 }, { ...none, atMs: 6000 }]), [true, false, true], 'again when the pressure had ended')
+})
+
+t.test('without a budget and without a known machine there is no pressure', async (t) => {
+  t.strictSame(givenUpMbOn([{ budgetBytes: 0, totalBytes: 0, availableBytes: 0, rssBytes: 1e12 }]), [0])
+})

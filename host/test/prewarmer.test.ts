@@ -1,0 +1,63 @@
+import t from 'tap'
+import { Prewarmer } from '../src/isolates/prewarmer.ts'
+
+function counting(): {
+  made: number[]
+  make: (memoryLimitMb: number) => Promise<{ memoryLimitMb: number; disposed: boolean; dispose(): void }>
+} {
+  const made: number[] = []
+  const make = async (memoryLimitMb: number) => {
+    made.push(memoryLimitMb)
+    return {
+      memoryLimitMb,
+      disposed: false,
+      dispose() {
+        this.disposed = true
+      },
+    }
+  }
+  return { made, make }
+}
+
+t.test('shelves are filled for every heap limit in use', async (t) => {
+  const { made, make } = counting()
+  const prewarmer = new Prewarmer(make, 2)
+  prewarmer.open(64)
+  await prewarmer.fill()
+  t.strictSame(made, [64, 64])
+  t.equal((await prewarmer.take(128)).memoryLimitMb, 128)
+  await prewarmer.fill()
+  t.strictSame(made, [64, 64, 128, 128, 128])
+})
+
+t.test('with no shelves every blank is made on demand', async (t) => {
+  const { made, make } = counting()
+  const prewarmer = new Prewarmer(make, 0)
+  await prewarmer.take(64)
+  await prewarmer.fill()
+  t.strictSame(made, [64])
+})
+
+t.test('the heap limit that was not asked for longest loses its shelf', async (t) => {
+  const { make } = counting()
+  const blanks: Array<{ memoryLimitMb: number; disposed: boolean }> = []
+  const prewarmer = new Prewarmer(async (memoryLimitMb) => {
+    const blank = await make(memoryLimitMb)
+    blanks.push(blank)
+    return blank
+  }, 1)
+  for (const memoryLimitMb of [1, 2, 3, 4, 5]) {
+    prewarmer.open(memoryLimitMb)
+    await prewarmer.fill()
+  }
+  t.strictSame(
+    blanks.map(({ memoryLimitMb, disposed }) => [memoryLimitMb, disposed]),
+    [
+      [1, true],
+      [2, false],
+      [3, false],
+      [4, false],
+      [5, false],
+    ],
+  )
+})

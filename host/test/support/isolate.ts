@@ -1,0 +1,127 @@
+import type { Test } from 'tap'
+import { Bootstrap, GuestIsolate } from '../../src/isolates/guest-isolate.ts'
+
+/** Entries are texts that are run; what is said of each is its number and what came of it. */
+const BOOT = new Bootstrap(`(function boot(names, ...functions) {
+  const { say, tell, question } = Object.fromEntries(names.split(',').map((name, i) => [name, functions[i]]))
+  globalThis.tell = tell
+  globalThis.ask = question
+  globalThis.say = (text, body) => say(2, 0, 0, 0, text, body)
+  globalThis.names = names
+  return {
+    load(argument, factory) { say(1, 0, 0, 0, argument + ' ' + JSON.stringify(factory())) },
+    dispatch(op, number, text, kind, body) {
+      if (op === 0) return
+      globalThis.given = [op, number, text, kind, body]
+      if (op === 1) say(1, number, 0, 0, String((0, eval)(text)), '')
+      else say(3, number, kind, -0.5, text, body)
+    },
+  }
+})`)
+
+/** Runs the text, and says what it gives. */
+export const RUN = 1
+/** What is said of a text that ran. */
+export const RAN = 1
+/** What a text said itself. */
+export const SAID = 2
+/** Says what it was given. */
+export const ECHO = 3
+
+type Heard = readonly [op: number, a: number, b: number, c: number, text: string, body: string]
+
+export interface Rig {
+  readonly isolate: GuestIsolate
+  /** Has texts run as one batch. Resolves when they have, or the isolate is gone. */
+  batch(...texts: readonly string[]): Promise<void>
+  /** Has what was pushed run. */
+  entered(): Promise<void>
+  /** All that was heard since. */
+  hear(): Heard[]
+  /** What each entry has taken, in ns; of an isolate that is gone, as it was when its last batch ended. */
+  spans(): number[]
+  /** Runs one text, and gives what came of it; undefined if it threw, or the isolate is gone. */
+  run(text: string): Promise<string | undefined>
+  /** Waits for the next that the guest tells, while it waits. */
+  told(): Promise<string>
+  /** What the guest has asked, each time waiting for the answer. */
+  readonly asked: readonly number[]
+  /** How often something was said outside of batches. */
+  readonly saidOutside: () => number
+}
+
+/** An isolate that runs texts. */
+export async function isolateWith(t: Test, memoryLimitMb = 32): Promise<Rig> {
+  const tellings: string[] = []
+  const asked: number[] = []
+  let wake = (): void => {}
+  let onLeft = (): void => {}
+  let outside = 0
+  const isolate = await GuestIsolate.create({
+    bootstrap: BOOT,
+    callbacks: {
+      tell: (text: string) => {
+        tellings.push(text)
+        wake()
+        return undefined
+      },
+      question: (n: number) => {
+        asked.push(n)
+        return n * 6
+      },
+    },
+    memoryLimitMb,
+    onCatastrophe: (reason) => t.fail(reason),
+  })
+  let heard: Heard[] = []
+  let spansAtEnd: number[] = []
+  const listen = (): void => isolate.hear((...one) => heard.push(one))
+  const spans = (): number[] => [...isolate.spansNs.subarray(0, isolate.readSpans())]
+  isolate.listen({
+    left: () => {
+      // It may be gone for good in a moment.
+      listen()
+      spansAtEnd = spans()
+      onLeft()
+    },
+    said: () => outside++,
+  })
+  t.teardown(() => isolate.dispose())
+  const entered = (): Promise<void> => {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    onLeft = resolve
+    isolate.enter()
+    return promise
+  }
+  const batch = (...texts: readonly string[]): Promise<void> => {
+    for (const [index, text] of texts.entries()) isolate.push(RUN, index, text)
+    return entered()
+  }
+  const hear = (): Heard[] => {
+    listen()
+    const all = heard
+    heard = []
+    return all
+  }
+  return {
+    isolate,
+    batch,
+    entered,
+    hear,
+    spans: () => (isolate.disposed ? spansAtEnd : spans()),
+    asked,
+    saidOutside: () => outside,
+    run: async (text) => {
+      await batch(text)
+      return hear().find(([op]) => op === RAN)?.[4]
+    },
+    told: async () => {
+      while (tellings.length === 0) {
+        await new Promise<void>((resolve) => {
+          wake = resolve
+        })
+      }
+      return tellings.shift() ?? ''
+    },
+  }
+}

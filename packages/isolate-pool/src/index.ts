@@ -1,5 +1,0 @@
-export { chooseEvicted, type EvictionCandidate, type EvictionGoal } from './choose-evicted.ts'
-export { IsolatePool, type Eviction, type IsolateLease, type IsolatePoolOptions, type PoolCounts } from './isolate-pool.ts'
-export { MIN_ISOLATE_BYTES, type Pooled } from './isolate-slot.ts'
-export { decideRelief, NO_PRESSURE, type MemorySample, type ReliefDecision, type ReliefMemory } from './memory-pressure.ts'
-export { Prewarmer, type MakeBlank } from './prewarmer.ts'

@@ -1,2 +1,0 @@
-export { readLastLines } from './last-lines.ts'
-export { RotatingFile, type RotatingFileOptions } from './rotating-file.ts'

@@ -1,5 +1,0 @@
-export { describeFailure, isDamage, unusable, type StoreName } from './failure.ts'
-export { migrate } from './migrate.ts'
-export { checkIntegrity, openForReading, openForWriting, type OpenOptions } from './open.ts'
-export { resultCode, type ResultCode } from './result-code.ts'
-export { transact } from './transact.ts'

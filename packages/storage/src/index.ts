@@ -1,0 +1,7 @@
+export { readLastLines } from './ndjson/last-lines.ts'
+export { RotatingFile, type RotatingFileOptions } from './ndjson/rotating-file.ts'
+export { describeFailure, isDamage, unusable, type StoreName } from './sqlite/failure.ts'
+export { migrate } from './sqlite/migrate.ts'
+export { checkIntegrity, openForReading, openForWriting, type OpenOptions } from './sqlite/open.ts'
+export { resultCode, type ResultCode } from './sqlite/result-code.ts'
+export { transact } from './sqlite/transact.ts'

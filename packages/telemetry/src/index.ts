@@ -1,0 +1,6 @@
+export type { LogProblem } from './logs/drop-report.ts'
+export { FunctionLogs, type FunctionLogsOptions, type LogSelection, type TailQuery } from './logs/function-logs.ts'
+export { CPU_PARTS, CpuAccount, type CpuPart, type HostCpuTime } from './metrics/cpu-account.ts'
+export type { EgressReading } from './metrics/egress-metrics.ts'
+export type { FleetReading, HostReading } from './metrics/fleet-reading.ts'
+export { ServerMetrics, START_RESULTS, type ServerMetricsOptions, type StartResult } from './metrics/server-metrics.ts'

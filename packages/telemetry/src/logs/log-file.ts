@@ -1,0 +1,109 @@
+import { jsonLine, type LogLine } from '@carpool/core'
+import { readLastLines, RotatingFile } from '@carpool/storage'
+import type { BufferBudget } from './buffer-budget.ts'
+import type { DropReport } from './drop-report.ts'
+
+export interface LogFileOptions {
+  /** Size at which the file becomes the older one, in place of the one before. */
+  readonly maxFileBytes: number
+  /** Most bytes of one function that wait to be written. */
+  readonly maxBufferBytes: number
+  /** How long a line may wait for others to be written with. */
+  readonly flushDelayMs: number
+}
+
+/** Enough that a write is worth its system calls. */
+const BATCH_BYTES = 64 * 1024
+
+/**
+ * The log of one function: a file and the older one that it replaced. Lines are written in batches. What touches the files goes through one queue.
+ */
+export class LogFile {
+  readonly #file: RotatingFile
+  readonly #options: LogFileOptions
+  readonly #budget: BufferBudget
+  readonly #drops: DropReport
+  #pending: string[] = []
+  #pendingBytes = 0
+  #bufferedBytes = 0
+  #flushTimer: NodeJS.Timeout | undefined
+  #queue: Promise<unknown> = Promise.resolve()
+  #newestTime: string
+
+  /** @param basePath the file's path without its ending */
+  constructor(basePath: string, newestTime: string, options: LogFileOptions, budget: BufferBudget, drops: DropReport) {
+    this.#file = new RotatingFile(`${basePath}.ndjson`, { maxFileBytes: options.maxFileBytes, olderFiles: 1 })
+    this.#newestTime = newestTime
+    this.#options = options
+    this.#budget = budget
+    this.#drops = drops
+  }
+
+  /** No line is younger. ISO 8601. */
+  get newestTime(): string {
+    return this.#newestTime
+  }
+
+  append(line: LogLine): void {
+    const text = jsonLine(line)
+    const bytes = Buffer.byteLength(text)
+    if (this.#bufferedBytes + bytes > this.#options.maxBufferBytes || !this.#budget.take(bytes)) {
+      this.#drops.add(1, { detail: 'Functions log faster than the disk takes it.' })
+      return
+    }
+    this.#bufferedBytes += bytes
+    this.#pendingBytes += bytes
+    this.#pending.push(text)
+    if (line.time > this.#newestTime) this.#newestTime = line.time
+    if (this.#pendingBytes >= BATCH_BYTES) void this.flush()
+    else this.#flushTimer ??= setTimeout(() => void this.flush(), this.#options.flushDelayMs).unref()
+  }
+
+  /** Settles when every line appended so far is written or dropped. Never rejects. */
+  flush(): Promise<void> {
+    clearTimeout(this.#flushTimer)
+    this.#flushTimer = undefined
+    const lines = this.#pending
+    const bytes = this.#pendingBytes
+    this.#pending = []
+    this.#pendingBytes = 0
+    return this.#enqueue(() => this.#write(lines, bytes))
+  }
+
+  /**
+   * The last lines of those appended before this call, and of no others, oldest first.
+   * @param turn waited for before reading
+   * @param skip asked after that: if so, gives none
+   */
+  newest(limit: number, turn: Promise<unknown>, skip = (): boolean => false): Promise<LogLine[]> {
+    void this.flush()
+    return this.#enqueue(async () => {
+      await turn
+      return skip() ? [] : readLastLines<LogLine>(this.#file.paths, limit)
+    })
+  }
+
+  /** Deletes what was appended so far. */
+  erase(): Promise<void> {
+    void this.flush()
+    return this.#enqueue(() => this.#file.erase())
+  }
+
+  #enqueue<T>(work: () => Promise<T>): Promise<T> {
+    const result = this.#queue.then(work)
+    this.#queue = result.catch(() => {})
+    return result
+  }
+
+  async #write(lines: readonly string[], bytes: number): Promise<void> {
+    if (lines.length === 0) return
+    try {
+      await this.#file.append(lines.join(''))
+    } catch (cause) {
+      this.#drops.add(lines.length, { detail: 'The log of a function cannot be written.', cause })
+    } finally {
+      this.#bufferedBytes -= bytes
+      this.#budget.give(bytes)
+    }
+  }
+}

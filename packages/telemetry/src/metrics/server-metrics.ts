@@ -1,0 +1,126 @@
+import type { ErrorCode, InvocationRecord } from '@carpool/core'
+import { Counter, Registry, type Metric } from 'prom-client'
+import { ContainmentMetrics } from './containment-metrics.ts'
+import { CpuAccount, type HostCpuTime } from './cpu-account.ts'
+import { cpuMetrics } from './cpu-metrics.ts'
+import { egressMetrics, type EgressReading } from './egress-metrics.ts'
+import { fleetMetrics } from './fleet-metrics.ts'
+import type { FleetReading } from './fleet-reading.ts'
+import { FunctionMetrics } from './function-metrics.ts'
+import { HostCounts } from './host-counts.ts'
+import { processMetrics } from './process-metrics.ts'
+import { QueueMetrics } from './queue-metrics.ts'
+
+export interface ServerMetricsOptions {
+  /** Called once for each scrape. Absent: nothing is told of hosts and the machine. */
+  readonly readFleet?: () => FleetReading
+  /** Called a few times for each scrape. Absent: nothing is told of fetches. */
+  readonly readEgress?: () => EgressReading
+}
+
+/** How an attempt to start a host process ended. */
+export const START_RESULTS = ['ready', 'failed'] as const
+export type StartResult = (typeof START_RESULTS)[number]
+
+/**
+ * What the server counts for Prometheus. `packages/telemetry/README.md` lists all of it. Labels are names of functions and ids of hosts that live,
+ * so there are as many series as there are of these.
+ */
+export class ServerMetrics {
+  // Not prom-client's one registry for all.
+  readonly #registry = new Registry()
+  readonly #cpu = new CpuAccount()
+  readonly #functions = new FunctionMetrics()
+  readonly #queue = new QueueMetrics()
+  readonly #hosts = new HostCounts()
+  /** What was done about functions that harm hosts. */
+  readonly containment = new ContainmentMetrics()
+  readonly #decisions = new Counter({
+    name: 'carpool_scaling_decisions_total',
+    help: 'Decisions about the number of hosts.',
+    labelNames: ['action', 'reason'],
+    registers: [],
+  })
+  readonly #starts = new Counter({
+    name: 'carpool_host_starts_total',
+    help: 'Attempts to start a host process, by what came of them.',
+    labelNames: ['result'],
+    registers: [],
+  })
+  readonly #readFleet: () => FleetReading
+  #fleet: FleetReading = NO_FLEET
+
+  constructor({ readFleet, readEgress }: ServerMetricsOptions = {}) {
+    this.#readFleet = readFleet ?? (() => NO_FLEET)
+    for (const result of START_RESULTS) this.#starts.inc({ result }, 0)
+    const all: readonly Metric[] = [
+      ...this.#functions.metrics,
+      ...this.#queue.metrics,
+      ...(readFleet === undefined ? [] : fleetMetrics(() => this.#fleet, this.#hosts)),
+      ...(readEgress === undefined ? [] : egressMetrics(readEgress)),
+      this.#decisions,
+      this.#starts,
+      ...this.containment.metrics,
+      ...cpuMetrics(this.#cpu),
+      ...processMetrics(),
+    ]
+    for (const metric of all) this.#registry.registerMetric(metric)
+  }
+
+  /** An invocation has its record. */
+  recorded(record: InvocationRecord): void {
+    this.#functions.recorded(record)
+    this.#queue.recorded(record)
+    this.#hosts.recorded(record)
+    this.#cpu.billed('invocations', record.cpuUs)
+    this.#cpu.billed('starts', record.initCpuUs)
+  }
+
+  /** A call of a function was refused and has no record, for none could be written. */
+  shed(reason: ErrorCode): void {
+    this.#queue.shed(reason)
+  }
+
+  /** Calls of functions refused since the server started, by the code of the error. */
+  get shedCounts(): Record<string, number> {
+    return this.#queue.shedCounts
+  }
+
+  /** A function used CPU time while nobody waited for it. */
+  usedInBackground(cpuUs: number): void {
+    this.#cpu.billed('background', cpuUs)
+  }
+
+  /** Where the CPU time of a host process went since it started. */
+  hostCpu(host: number, time: HostCpuTime): void {
+    this.#cpu.host(host, time)
+  }
+
+  /** An attempt to start a host process has ended. */
+  hostStarted(result: StartResult): void {
+    this.#starts.inc({ result })
+  }
+
+  /**
+   * The number of hosts was decided about.
+   * @param reason of a closed set: each is a series
+   */
+  scaled(action: string, reason: string): void {
+    this.#decisions.inc({ action, reason })
+  }
+
+  get contentType(): string {
+    return this.#registry.contentType
+  }
+
+  /** All of it, in Prometheus' text format. */
+  async render(): Promise<string> {
+    // One look for all metrics, so that they fit together; the registry reads all of them in this turn of the event loop.
+    this.#fleet = this.#readFleet()
+    const live = this.#fleet.hosts.filter(({ state }) => state !== 'gone')
+    this.#hosts.keep(new Set(live.map(({ id }) => id)))
+    return this.#registry.metrics()
+  }
+}
+
+const NO_FLEET: FleetReading = { hosts: [], inFlight: 0, queued: 0, machineCores: 0, machineBusyCores: 0 }
