@@ -49,7 +49,7 @@ const PACKAGES = ['carpool', '@carpool/host', '@carpool/sdk']
 /** What stands in for Node.js' modules comes from files beside the bundler, and from a package that only it imports. */
 const BUILTINS = `import { EventEmitter } from 'node:events'
 import { inspect } from 'node:util'
-import { defineFunction, defineConfig, invoke, type FetchHandler, type LambdaHandler } from '@carpool/sdk'
+import { defineFunction } from '@carpool/sdk'
 
 export default defineFunction({
   fetch() {
@@ -63,7 +63,9 @@ export default defineFunction({
 `
 
 const TYPED = `import { run, untilStopped } from 'carpool'
-import { type Carpool, type CarpoolOptions, type DeploymentOptions, type GatewayOptions, type ServerSettings, CarpoolError, startCarpool } from '@carpool/host'
+import type { Carpool, CarpoolOptions, DeploymentOptions, GatewayOptions, ServerSettings } from '@carpool/host'
+import { CarpoolError, startCarpool } from '@carpool/host'
+import { defineConfig, invoke, type FetchHandler, type LambdaHandler } from '@carpool/sdk'
 
 export const config = defineConfig({ memoryMb: 64, egress: ['api.example.com'] })
 export const handler: LambdaHandler = async (event) => ({ statusCode: 200, body: event.rawPath })
