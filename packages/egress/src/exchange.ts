@@ -1,20 +1,21 @@
 import type { HeaderList } from '@carpool/core'
 import type { Dispatcher } from 'undici'
-import type { MemoryLease } from './body-buffer.ts'
-import type { Connection } from './connection.ts'
-import { contentCodings, decodedHeaders } from './content-coding.ts'
+import type { Connection } from './connection-pool.ts'
 import { failure } from './failure.ts'
 import { responseHeaders } from './header-policy.ts'
+import type { Hop } from './hop.ts'
 import type { EgressLimits } from './limits.ts'
-import type { Hop } from './redirect.ts'
-import { decodingSink, discardingSink, plainSink, type BodyEvents, type BodySink } from './response-body.ts'
-
-/** Bytes of bodies that have gone over connections, also if the fetch fails. */
-export interface ByteTally {
-  bytesOut: number
-  /** As they came, compressed or not. */
-  bytesIn: number
-}
+import type { ByteTally } from './messages.ts'
+import {
+  contentCodings,
+  decodedHeaders,
+  decodingSink,
+  discardingSink,
+  plainSink,
+  type BodyEvents,
+  type BodySink,
+  type MemoryLease,
+} from './response-body.ts'
 
 export interface HopResponse {
   readonly status: number

@@ -1,10 +1,10 @@
 import type { EgressLimits } from './limits.ts'
 
 /** How a fetch ended, for counting: `refused` is what policy forbids or a share does not hold, before or while it is carried out. */
-export type FetchVerdict = 'ok' | 'refused' | 'failed' | 'aborted'
+export type FetchEnd = 'ok' | 'refused' | 'failed' | 'aborted'
 
 interface FailureEntry {
-  readonly verdict: Exclude<FetchVerdict, 'ok'>
+  readonly end: Exclude<FetchEnd, 'ok'>
   /** What the function is told. It names the limit that was passed, and holds nothing of this machine. */
   readonly sentence: (host: string, limits: EgressLimits) => string
 }
@@ -28,7 +28,7 @@ const OWN_FAILURES = {
     (_host, { maxMemoryBytes }) =>
       `The open fetches of this function take more memory than its share of the ${maxMemoryBytes} bytes for all functions.`,
   ),
-  'aborted': { verdict: 'aborted', sentence: () => 'The fetch was aborted.' },
+  'aborted': { end: 'aborted', sentence: () => 'The fetch was aborted.' },
   'closed': failed(() => 'The server is shutting down.'),
   'interrupted': failed(() => 'The server lost the fetch by a fault of its own; the request may have been sent.'),
   'unavailable': failed(() => 'The server can make no connections to the outside at the moment.'),
@@ -107,7 +107,7 @@ export function refusal(message: string): Error {
 const REFUSAL = 'refusal'
 
 export interface FailureDescription {
-  readonly verdict: Exclude<FetchVerdict, 'ok'>
+  readonly end: Exclude<FetchEnd, 'ok'>
   readonly message: string
 }
 
@@ -118,15 +118,15 @@ export interface FailureDescription {
  */
 export function describeFailure(cause: unknown, host: string, limits: EgressLimits): FailureDescription {
   const code = codeOf(cause)
-  if (code === REFUSAL && cause instanceof Error) return { verdict: 'refused', message: cause.message }
+  if (code === REFUSAL && cause instanceof Error) return { end: 'refused', message: cause.message }
   if (isOwn(code)) {
-    const { verdict, sentence }: FailureEntry = OWN_FAILURES[code]
-    return { verdict, message: sentence(host, limits) }
+    const { end, sentence }: FailureEntry = OWN_FAILURES[code]
+    return { end, message: sentence(host, limits) }
   }
   // Its code differs by what the parser tripped over.
   if (cause instanceof Error && cause.name === 'HTTPParserError')
-    return { verdict: 'failed', message: `${host} gave no valid HTTP response.` }
-  return { verdict: 'failed', message: foreignSentence(code, host, limits) }
+    return { end: 'failed', message: `${host} gave no valid HTTP response.` }
+  return { end: 'failed', message: foreignSentence(code, host, limits) }
 }
 
 /** What a function is told of a failure that is not about a host. */
@@ -157,10 +157,10 @@ function unreachable(host: string): string {
   return `${host} cannot be reached.`
 }
 
-function refused<S extends FailureEntry['sentence'] | (() => string)>(sentence: S): { verdict: 'refused'; sentence: S } {
-  return { verdict: 'refused', sentence }
+function refused<S extends FailureEntry['sentence'] | (() => string)>(sentence: S): { end: 'refused'; sentence: S } {
+  return { end: 'refused', sentence }
 }
 
-function failed<S extends FailureEntry['sentence'] | (() => string)>(sentence: S): { verdict: 'failed'; sentence: S } {
-  return { verdict: 'failed', sentence }
+function failed<S extends FailureEntry['sentence'] | (() => string)>(sentence: S): { end: 'failed'; sentence: S } {
+  return { end: 'failed', sentence }
 }
