@@ -1,18 +1,17 @@
-/** The thread of the database: it brings the journal into it, deletes what is old, and answers questions, one thing after the other. */
+/** The thread of the database: it brings the journal in, deletes what is old, and answers questions, one after the other. */
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import type { DatabaseSync } from 'node:sqlite'
 import { parentPort, workerData } from 'node:worker_threads'
-import type { ErrorCode, InvocationQuery, UsageQuery } from '@carpool/core'
+import { CarpoolError, type ErrorCode, type InvocationQuery, type UsageQuery } from '@carpool/core'
 import { isDamage } from '@carpool/storage'
 import { fileIdentity, openForWriting, revisionsThatRan } from './database.ts'
 import { describeFailure, LEDGER_FILE, unusable } from './failure.ts'
 import { Importer } from './importer.ts'
-import { readInvocations } from './invocation-query.ts'
 import { journalNumbers, type JournalPosition } from './journal-format.ts'
+import { readInvocations, readUsage } from './queries.ts'
 import { Retention } from './retention.ts'
 import type { FromThread, ThreadStart, ToThread } from './thread-messages.ts'
-import { readUsage } from './usage-query.ts'
 
 const RETRY_MS = 500
 /** Between two steps of retention: they take a small part of the thread's time. */
@@ -20,9 +19,8 @@ const RETENTION_PAUSE_MS = 10
 
 const { dataDir, upTo, afterSequence } = workerData as ThreadStart
 
-function tell(message: FromThread): void {
-  // oxlint-disable-next-line unicorn/require-post-message-target-origin -- that is for windows
-  parentPort?.postMessage(message)
+function post(message: FromThread): void {
+  parentPort?.postMessage(message, [])
 }
 
 class DatabaseThread {
@@ -63,7 +61,7 @@ class DatabaseThread {
     }
   }
 
-  /** Brings in what is written. If the database does not take it now, that is told and tried again. */
+  /** Brings in what is written. If the database does not take it now, it is tried again. */
   #bringIn(): void {
     clearTimeout(this.#retryTimer)
     this.#retryTimer = undefined
@@ -75,7 +73,7 @@ class DatabaseThread {
 
   #bringInOnce(): void {
     this.#importer.bringIn(this.#upTo)
-    tell({ kind: 'imported', through: this.#importer.through })
+    this.#postImported()
   }
 
   #answer({ id, about, query }: Extract<ToThread, { kind: 'question' }>): void {
@@ -88,9 +86,9 @@ class DatabaseThread {
       const database = this.#database
       const answer =
         about === 'usage' ? readUsage(database, query as UsageQuery) : readInvocations(database, query as InvocationQuery)
-      tell({ kind: 'answer', id, answer })
+      post({ kind: 'answer', id, answer })
     } catch (cause) {
-      tell({ kind: 'no answer', id, code, message: unusable(cause).message, cause: String(cause) })
+      post({ kind: 'no answer', id, code, message: unusable(cause).message, cause: String(cause) })
     }
   }
 
@@ -104,20 +102,22 @@ class DatabaseThread {
     if (isMore) this.#retentionTimer = setTimeout(() => this.#retain(), isDone ? RETENTION_PAUSE_MS : RETRY_MS)
   }
 
-  /** Does what the disk may refuse, and tells if it does, and when it does no more. */
+  /** Does what the disk may refuse. Gives false if it does. */
   #attempt(work: () => void): boolean {
     try {
       work()
-      if (this.#isBlocked) tell({ kind: 'unblocked' })
+      if (this.#isBlocked) this.#postImported()
       this.#isBlocked = false
       return true
     } catch (cause) {
-      if (!this.#isBlocked) {
-        tell({ kind: 'blocked', message: describeFailure(cause), cause: String(cause), isDamage: isDamage(cause) })
-      }
       this.#isBlocked = true
+      post({ kind: 'blocked', message: describeFailure(cause), cause: String(cause), isDamage: isDamage(cause) })
       return false
     }
+  }
+
+  #postImported(): void {
+    post({ kind: 'imported', through: this.#importer.through })
   }
 
   /** Rows in a file that was deleted are lost, so this thread ends, and the next one begins a new file. */
@@ -132,24 +132,24 @@ class DatabaseThread {
   }
 }
 
-function open(): DatabaseThread | undefined {
+function open(): DatabaseThread {
   const path = join(dataDir, LEDGER_FILE)
   let database: DatabaseSync | undefined
   try {
     const opened = openForWriting(path)
     database = opened.database
     const nextFile = (journalNumbers(readdirSync(dataDir)).at(-1) ?? 0) + 1
-    const onProblem = (message: string): void => tell({ kind: 'problem', message })
+    const onProblem = (message: string): void => post({ kind: 'problem', message })
     const importer = new Importer(database, { folder: dataDir, afterSequence, onProblem })
     importer.bringIn(upTo)
-    tell({ kind: 'ready', isChecked: opened.isChecked, through: importer.through, nextFile, ran: revisionsThatRan(database) })
+    post({ kind: 'ready', isChecked: opened.isChecked, through: importer.through, nextFile, ran: revisionsThatRan(database) })
     return new DatabaseThread(database, path, importer)
   } catch (cause) {
     database?.close()
-    tell({ kind: 'unusable', message: unusable(cause).message })
-    return undefined
+    // Without the cause, which may not go over to another thread.
+    throw new CarpoolError('data-unusable', unusable(cause).message)
   }
 }
 
 const thread = open()
-if (thread !== undefined) parentPort?.on('message', (message: ToThread) => thread.receive(message))
+parentPort?.on('message', (message: ToThread) => thread.receive(message))

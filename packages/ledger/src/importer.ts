@@ -3,19 +3,24 @@ import { transact } from '@carpool/storage'
 import { HourlySums } from './hourly-sums.ts'
 import { JournalFile } from './journal-file.ts'
 import {
+  BACKGROUND,
   BLOCK_HEAD_BYTES,
   nameAt,
+  RECORD_BYTES,
+  SLOT,
   TABLE,
   type JournalBytes,
   type JournalPosition,
   type Name,
-  type RecordWords,
+  type RecordEnums,
   type RevisionName,
 } from './journal-format.ts'
-import { BACKGROUND, RECORD_BYTES, SLOT } from './slots.ts'
 
 /** Rows of one transaction, and up to a block more: some ten ms. */
 const TRANSACTION_ROWS = 5000
+
+/** Figures of a record, which follow each other as the columns of `invocations` do. */
+const FIGURES = SLOT.id - SLOT.startedAtMs
 
 export interface ImporterOptions {
   readonly folder: string
@@ -24,9 +29,9 @@ export interface ImporterOptions {
   readonly onProblem: (message: string) => void
 }
 
-/** What the key of some words stands for. */
-interface KnownWords {
-  readonly words: RecordWords
+/** What an enum code stands for. */
+interface KnownEnums {
+  readonly enums: RecordEnums
   readonly add: StatementSync
 }
 
@@ -39,16 +44,17 @@ export class Importer {
   readonly #addRevision: StatementSync
   readonly #addBackground: StatementSync
   readonly #setThrough: StatementSync
-  /** One statement for each combination of words, with the words in it: what is not bound costs nothing. */
+  /** One statement for each combination of enums, with them in it: what is not bound costs nothing. */
   readonly #addInvocation = new Map<string, StatementSync>()
   readonly #sums: HourlySums
   /** The binding copies it, so that one array serves all rows. */
   readonly #id = new Uint8Array(16)
   readonly #idQuads = new Uint32Array(this.#id.buffer)
+  readonly #figures = Array<number>(FIGURES).fill(0)
   #file: JournalFile | undefined
   /** What the keys in the file stand for. */
   readonly #revisions = new Map<number, number>()
-  readonly #words = new Map<number, KnownWords>()
+  readonly #enums = new Map<number, KnownEnums>()
   /** The last record that was read, and the last that is committed. */
   #sequence: number
   #through: number
@@ -107,7 +113,7 @@ export class Importer {
 
   #openOldest(): JournalFile | undefined {
     this.#revisions.clear()
-    this.#words.clear()
+    this.#enums.clear()
     return JournalFile.openOldest(this.#options.folder)
   }
 
@@ -156,8 +162,8 @@ export class Importer {
     const value = parsed(text)
     if (table === TABLE.revisions && Array.isArray(value))
       this.#revisions.set(key, this.#revisionOf(value as unknown as RevisionName))
-    else if (table === TABLE.words && Array.isArray(value))
-      this.#words.set(key, this.#knownWords(value as unknown as RecordWords))
+    else if (table === TABLE.enums && Array.isArray(value))
+      this.#enums.set(key, this.#knownEnums(value as unknown as RecordEnums))
     else return false
     return true
   }
@@ -169,13 +175,13 @@ export class Importer {
     return Number(this.#addRevision.run(...names, memoryMb ?? 0).lastInsertRowid)
   }
 
-  #knownWords(words: RecordWords): KnownWords {
-    const literals = words.map((word) => (word === null ? 'NULL' : `'${word.replaceAll("'", "''")}'`)).join(', ')
+  #knownEnums(enums: RecordEnums): KnownEnums {
+    const literals = enums.map((word) => (word === null ? 'NULL' : `'${word.replaceAll("'", "''")}'`)).join(', ')
     const add =
       this.#addInvocation.get(literals) ??
       this.#database.prepare(`INSERT INTO invocations VALUES (?, ?, ?, ?, ${literals}, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`)
     this.#addInvocation.set(literals, add)
-    return { words, add }
+    return { enums, add }
   }
 
   /** Gives false if it is no record, or one whose names are lost. */
@@ -185,8 +191,8 @@ export class Importer {
     const sequence = figure(SLOT.sequence)
     if (sequence <= this.#sequence) return true
     const revision = this.#revisions.get(figure(SLOT.revisionKey))
-    const isBackground = figure(SLOT.words) === BACKGROUND
-    const known = isBackground ? undefined : this.#words.get(figure(SLOT.words))
+    const isBackground = figure(SLOT.enumCode) === BACKGROUND
+    const known = isBackground ? undefined : this.#enums.get(figure(SLOT.enumCode))
     // Also if the sequence is no number.
     if (!(sequence > this.#sequence) || revision === undefined || (known === undefined && !isBackground)) return false
     if (this.#sequence > 0 && sequence > this.#sequence + 1) {
@@ -196,41 +202,16 @@ export class Importer {
       this.#missing = { count: counted + count, first: firstOfAll, last: sequence - 1 }
     }
     this.#sequence = sequence
-    this.#sums.add(slots, base, revision, known?.words)
+    this.#sums.add(slots, base, revision, known?.enums)
     if (known === undefined) {
-      this.#addBackground.run(
-        sequence,
-        revision,
-        figure(SLOT.startedAtMs),
-        figure(SLOT.host),
-        figure(SLOT.cpuUs),
-        figure(SLOT.egressBytesIn),
-        figure(SLOT.egressBytesOut),
-      )
+      const { startedAtMs, host, cpuUs, egressBytesIn, egressBytesOut } = SLOT
+      this.#addBackground.run(sequence, revision, ...[startedAtMs, host, cpuUs, egressBytesIn, egressBytesOut].map(figure))
       return true
     }
     const idBase = (base + SLOT.id) * 2
     for (let quad = 0; quad < 4; quad += 1) this.#idQuads[quad] = quads[idBase + quad] ?? 0
-    known.add.run(
-      sequence,
-      this.#id,
-      revision,
-      figure(SLOT.startedAtMs),
-      figure(SLOT.status),
-      figure(SLOT.host),
-      figure(SLOT.attempts),
-      figure(SLOT.queueUs),
-      figure(SLOT.initUs),
-      figure(SLOT.wallUs),
-      figure(SLOT.cpuUs),
-      figure(SLOT.initCpuUs),
-      figure(SLOT.instanceUs),
-      figure(SLOT.memoryPeakKb),
-      figure(SLOT.bytesIn),
-      figure(SLOT.bytesOut),
-      figure(SLOT.egressBytesIn),
-      figure(SLOT.egressBytesOut),
-    )
+    for (let place = 0; place < FIGURES; place += 1) this.#figures[place] = figure(SLOT.startedAtMs + place)
+    known.add.run(sequence, this.#id, revision, ...this.#figures)
     return true
   }
 }
