@@ -1,4 +1,4 @@
-import type { UsageTotals } from '@carpool/core'
+import { NO_TOTALS, type UsageTotals } from '@carpool/core'
 import { METERS, type Meter, type MeterName } from './meter.ts'
 import type { RateCard } from './rate-card.ts'
 
@@ -81,4 +81,17 @@ function waitingShare({ time }: Meter, totals: UsageTotals): number {
 
 function sum<T>(items: readonly T[], read: (item: T) => number): number {
   return items.reduce((total, item) => total + read(item), 0)
+}
+
+const FIELDS = Object.keys(NO_TOTALS) as ReadonlyArray<keyof UsageTotals>
+
+/** The totals of several rows together; of none all are 0. */
+export function sumUsage(rows: readonly UsageTotals[]): UsageTotals {
+  const total = { ...NO_TOTALS }
+  for (const row of rows) for (const field of FIELDS) total[field] = combine(field, total[field], row[field])
+  return total
+}
+
+function combine(field: keyof UsageTotals, before: number, value: number): number {
+  return field === 'memoryPeakKb' ? Math.max(before, value) : before + value
 }

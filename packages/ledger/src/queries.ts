@@ -1,5 +1,5 @@
 import type { DatabaseSync, SQLInputValue, SQLOutputValue } from 'node:sqlite'
-import type { InvocationQuery, InvocationRecord, UsageQuery, UsageRow } from '@carpool/core'
+import { NO_TOTALS, type InvocationQuery, type InvocationRecord, type UsageQuery, type UsageRow } from '@carpool/core'
 import { columnOf, HOUR_MS, SUM_FIELDS } from './hourly-sums.ts'
 import { readUuid } from './journal-format.ts'
 
@@ -29,14 +29,6 @@ function revisionsOf({ functionName, owner }: InvocationQuery | UsageQuery): Con
 }
 
 const KEYS = { function: 'revisions.function', owner: 'revisions.owner', hour: 'sums.hour' } as const
-/** Sums that come a second time, each part multiplied by the memory limit. */
-const BY_MEMORY: Readonly<Record<string, string>> = {
-  exec1Ms: 'exec1MbMs',
-  exec100Ms: 'exec100MbMs',
-  init1Ms: 'init1MbMs',
-  instanceUs: 'instanceMbMs',
-}
-const USAGE_FIELDS = [...SUM_FIELDS.flatMap((field) => [field, BY_MEMORY[field] ?? []].flat()), 'memoryPeakKb']
 /** `total` rather than `sum`: it does not overflow. */
 const SUMS = SUM_FIELDS.map((field) => `total(${columnOf(field)}) AS ${columnOf(field)}`).join(', ')
 
@@ -59,7 +51,7 @@ export function readUsage(database: DatabaseSync, query: UsageQuery): UsageRow[]
 
 function usageRow(by: UsageQuery['by'], row: Record<string, SQLOutputValue>): UsageRow {
   const figure = (field: string): number => Math.min(Math.round(Number(row[columnOf(field)])), Number.MAX_SAFE_INTEGER)
-  const figures = Object.fromEntries(USAGE_FIELDS.map((field) => [field, figure(field)]))
+  const figures = Object.fromEntries(Object.keys(NO_TOTALS).map((field) => [field, figure(field)]))
   const key = by === 'hour' ? new Date(Number(row['key']) * HOUR_MS).toISOString() : String(row['key'])
   return { key, ...(figures as Omit<UsageRow, 'key'>) }
 }

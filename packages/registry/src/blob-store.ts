@@ -1,8 +1,7 @@
-import { randomUUID } from 'node:crypto'
+import { createHash, randomUUID } from 'node:crypto'
 import { mkdirSync, readdirSync, rmSync, statSync } from 'node:fs'
 import { open, readFile, rename, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
-import { contentHash } from './content-hash.ts'
 
 /** What a blob is: also the ending of its file name. */
 export type BlobKind = 'js' | 'map' | 'cache'
@@ -94,4 +93,9 @@ export class BlobStore {
       await folder.close()
     }
   }
+}
+
+/** SHA-256 in hex. */
+export function contentHash(content: string | Uint8Array): string {
+  return createHash('sha256').update(content).digest('hex')
 }

@@ -1,4 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite'
+import { CarpoolError } from '@carpool/core'
 
 /** Why calls of a function are refused, and since when. */
 export interface DisabledInfo {
@@ -52,4 +53,12 @@ export class DisabledFunctions {
     this.#disabled.delete(functionName)
     this.#unwritten.delete(functionName)
   }
+}
+
+/** What a call of a function that is disabled is answered. */
+export function functionDisabled(name: string, { reason, at }: DisabledInfo): CarpoolError {
+  return new CarpoolError(
+    'function-disabled',
+    `${name} is disabled since ${at} because ${reason}. An operator can enable it with "carpool enable ${name}".`,
+  )
 }

@@ -2,15 +2,12 @@ import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import type { DatabaseSync } from 'node:sqlite'
 import { CarpoolError, checkFunctionName, type HandlerForm, type Revision } from '@carpool/core'
-import { BlobClaims } from './blob-claims.ts'
-import { BlobStore, type BlobName } from './blob-store.ts'
-import { checkedContents } from './checked-contents.ts'
-import { contentHash, revisionId } from './content-hash.ts'
+import { BlobStore, contentHash, type BlobName } from './blob-store.ts'
 import { openDatabase } from './database.ts'
-import { DisabledFunctions, type DisabledInfo } from './disabled-functions.ts'
-import { damaged, functionDisabled, functionNotFound } from './registry-errors.ts'
-import type { PublishInput, RegistryOptions, RouteChange, StagedRevision, StageInput } from './registry-types.ts'
+import { DisabledFunctions, functionDisabled, type DisabledInfo } from './disabled-functions.ts'
+import { damaged, functionNotFound, type PublishInput, type RegistryOptions, type RouteChange } from './registry-types.ts'
 import { RevisionTable } from './revision-table.ts'
+import { checkedContents, revisionId, type StagedRevision, type StageInput } from './staging.ts'
 
 /** Which revision answers to which name. Routes are in memory; what they stand for is on disk before they change. */
 export class Registry {
@@ -23,8 +20,8 @@ export class Registry {
   readonly #damaged = new Map<string, Revision>()
   readonly #disabled: DisabledFunctions
   readonly #listeners = new Set<(change: RouteChange) => void>()
-  readonly #claims = new BlobClaims()
-  readonly #staged = new Map<StagedRevision, readonly BlobName[]>()
+  /** Blobs that no record names yet, by the staged revision or the code cache that a deploy is at work on: they are not collected. */
+  readonly #claims = new Map<object, readonly BlobName[]>()
 
   constructor(database: DatabaseSync, blobs: BlobStore, options: RegistryOptions) {
     this.#options = options
@@ -97,7 +94,7 @@ export class Registry {
     })
     const bundle: BlobName = { kind: 'js', hash: codeHash }
     const map: BlobName = { kind: 'map', hash: sourceMapHash }
-    this.#claim(staged, [bundle, map])
+    this.#claims.set(staged, [bundle, map])
     try {
       await Promise.all([this.#blobs.put(bundle, codeContent), this.#blobs.put(map, mapContent)])
     } catch (cause) {
@@ -117,14 +114,14 @@ export class Registry {
    * @throws CarpoolError `internal` if it is not staged
    */
   async publish(staged: StagedRevision, { form, codeCache }: PublishInput): Promise<Revision> {
-    if (!this.#staged.has(staged)) {
+    if (!this.#claims.has(staged)) {
       throw new CarpoolError('internal', `Revision ${staged.id} of ${staged.functionName} is not staged.`)
     }
     const cache = codeCache === undefined ? undefined : await this.#putCodeCache(codeCache)
     try {
       return this.#commit(staged, form, cache)
     } finally {
-      if (cache !== undefined) this.#claims.release(cache.claim)
+      if (cache !== undefined) this.#claims.delete(cache)
     }
   }
 
@@ -213,17 +210,17 @@ export class Registry {
     return revision
   }
 
-  async #putCodeCache(content: Uint8Array): Promise<{ hash: string; claim: readonly BlobName[] }> {
+  /** Its blob is claimed until the caller deletes the claim. */
+  async #putCodeCache(content: Uint8Array): Promise<BlobName> {
     const blob: BlobName = { kind: 'cache', hash: contentHash(content) }
-    const claim = [blob]
-    this.#claims.add(claim)
+    this.#claims.set(blob, [blob])
     try {
       await this.#blobs.put(blob, content)
     } catch (cause) {
-      this.#claims.release(claim)
+      this.#claims.delete(blob)
       throw cause
     }
-    return { hash: blob.hash, claim }
+    return blob
   }
 
   async #codeCache(revision: Revision | StagedRevision): Promise<Uint8Array | undefined> {
@@ -234,22 +231,19 @@ export class Registry {
     return content
   }
 
-  #claim(staged: StagedRevision, blobs: readonly BlobName[]): void {
-    this.#staged.set(staged, blobs)
-    this.#claims.add(blobs)
-  }
-
   #release(staged: StagedRevision): readonly BlobName[] {
-    const blobs = this.#staged.get(staged) ?? []
-    this.#staged.delete(staged)
-    this.#claims.release(blobs)
+    const blobs = this.#claims.get(staged) ?? []
+    this.#claims.delete(staged)
     return blobs
   }
 
   /** Deletes those of the blobs that no record and no deploy at work needs. */
   #collect(blobs: readonly BlobName[]): void {
-    const unneeded = blobs.filter((blob) => !this.#claims.has(blob) && !this.#table.isReferenced(blob))
-    for (const blob of unneeded) this.#blobs.remove(blob)
+    const claimed = [...this.#claims.values()].flat()
+    for (const blob of blobs) {
+      const isClaimed = claimed.some(({ kind, hash }) => kind === blob.kind && hash === blob.hash)
+      if (!isClaimed && !this.#table.isReferenced(blob)) this.#blobs.remove(blob)
+    }
   }
 
   #now(): Date {
