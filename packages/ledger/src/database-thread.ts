@@ -17,122 +17,39 @@ const RETRY_MS = 500
 /** Between two steps of retention: they take a small part of the thread's time. */
 const RETENTION_PAUSE_MS = 10
 
-const { dataDir, upTo, afterSequence } = workerData as ThreadStart
+const { database, importer, isFileInPlace } = open(workerData as ThreadStart)
+const retention = new Retention(database)
+let upTo: JournalPosition | undefined
+let isClosing = false
+let isBlocked = false
+let retryTimer: NodeJS.Timeout | undefined
+let retentionTimer: NodeJS.Timeout | undefined
 
-function post(message: FromThread): void {
-  parentPort?.postMessage(message, [])
-}
-
-class DatabaseThread {
-  readonly #database: DatabaseSync
-  readonly #isFileInPlace: () => boolean
-  readonly #importer: Importer
-  readonly #retention: Retention
-  #upTo: JournalPosition | undefined
-  #isClosing = false
-  #isBlocked = false
-  #retryTimer: NodeJS.Timeout | undefined
-  #retentionTimer: NodeJS.Timeout | undefined
-
-  constructor(database: DatabaseSync, path: string, importer: Importer) {
-    this.#database = database
-    this.#isFileInPlace = fileIdentity(path)
-    this.#importer = importer
-    this.#retention = new Retention(database)
+parentPort?.on('message', (message: ToThread) => {
+  switch (message.kind) {
+    case 'written':
+      ;({ upTo } = message)
+      // What failed is tried again in its own time.
+      if (retryTimer === undefined) bringIn()
+      return
+    case 'question':
+      ;({ upTo } = message)
+      return answer(message)
+    case 'retention':
+      retention.beforeMs = message.beforeMs
+      return retain()
+    case 'close':
+      upTo = undefined
+      isClosing = true
+      return bringIn()
   }
+})
 
-  receive(message: ToThread): void {
-    switch (message.kind) {
-      case 'written':
-        this.#upTo = message.upTo
-        // What failed is tried again in its own time.
-        if (this.#retryTimer === undefined) this.#bringIn()
-        return
-      case 'question':
-        this.#upTo = message.upTo
-        return this.#answer(message)
-      case 'retention':
-        this.#retention.beforeMs = message.beforeMs
-        return this.#retain()
-      case 'close':
-        this.#upTo = undefined
-        this.#isClosing = true
-        return this.#bringIn()
-    }
-  }
-
-  /** Brings in what is written. If the database does not take it now, it is tried again. */
-  #bringIn(): void {
-    clearTimeout(this.#retryTimer)
-    this.#retryTimer = undefined
-    this.#requireFile()
-    const isDone = this.#attempt(() => this.#bringInOnce())
-    if (!isDone) this.#retryTimer = setTimeout(() => this.#bringIn(), RETRY_MS)
-    else if (this.#isClosing) this.#close()
-  }
-
-  #bringInOnce(): void {
-    this.#importer.bringIn(this.#upTo)
-    this.#postImported()
-  }
-
-  #answer({ id, about, query }: Extract<ToThread, { kind: 'question' }>): void {
-    this.#requireFile()
-    let code: ErrorCode = 'ledger-unavailable'
-    try {
-      // An answer without what was written last would be wrong.
-      this.#bringInOnce()
-      code = 'data-unusable'
-      const database = this.#database
-      const answer =
-        about === 'usage' ? readUsage(database, query as UsageQuery) : readInvocations(database, query as InvocationQuery)
-      post({ kind: 'answer', id, answer })
-    } catch (cause) {
-      post({ kind: 'no answer', id, code, message: unusable(cause).message, cause: String(cause) })
-    }
-  }
-
-  /** Deletes what is old in small steps, so that nothing else waits for all of it. */
-  #retain(): void {
-    clearTimeout(this.#retentionTimer)
-    let isMore = true
-    const isDone = this.#attempt(() => {
-      isMore = this.#retention.step()
-    })
-    if (isMore) this.#retentionTimer = setTimeout(() => this.#retain(), isDone ? RETENTION_PAUSE_MS : RETRY_MS)
-  }
-
-  /** Does what the disk may refuse. Gives false if it does. */
-  #attempt(work: () => void): boolean {
-    try {
-      work()
-      if (this.#isBlocked) this.#postImported()
-      this.#isBlocked = false
-      return true
-    } catch (cause) {
-      this.#isBlocked = true
-      post({ kind: 'blocked', message: describeFailure(cause), cause: String(cause), isDamage: isDamage(cause) })
-      return false
-    }
-  }
-
-  #postImported(): void {
-    post({ kind: 'imported', through: this.#importer.through })
-  }
-
-  /** Rows in a file that was deleted are lost, so this thread ends, and the next one begins a new file. */
-  #requireFile(): void {
-    if (!this.#isFileInPlace()) throw new Error(`${LEDGER_FILE} was moved or deleted while it was in use.`)
-  }
-
-  #close(): void {
-    clearTimeout(this.#retentionTimer)
-    this.#database.close()
-    parentPort?.close()
-  }
-}
-
-function open(): DatabaseThread {
+function open({ dataDir, upTo, afterSequence }: ThreadStart): {
+  database: DatabaseSync
+  importer: Importer
+  isFileInPlace: () => boolean
+} {
   const path = join(dataDir, LEDGER_FILE)
   let database: DatabaseSync | undefined
   try {
@@ -143,7 +60,7 @@ function open(): DatabaseThread {
     const importer = new Importer(database, { folder: dataDir, afterSequence, onProblem })
     importer.bringIn(upTo)
     post({ kind: 'ready', isChecked: opened.isChecked, through: importer.through, nextFile, ran: revisionsThatRan(database) })
-    return new DatabaseThread(database, path, importer)
+    return { database, importer, isFileInPlace: fileIdentity(path) }
   } catch (cause) {
     database?.close()
     // Without the cause, which may not go over to another thread.
@@ -151,5 +68,71 @@ function open(): DatabaseThread {
   }
 }
 
-const thread = open()
-parentPort?.on('message', (message: ToThread) => thread.receive(message))
+function post(message: FromThread): void {
+  parentPort?.postMessage(message, [])
+}
+
+/** Brings in what is written. If the database does not take it now, it is tried again. */
+function bringIn(): void {
+  clearTimeout(retryTimer)
+  retryTimer = undefined
+  requireFile()
+  const isDone = attempt(bringInOnce)
+  if (!isDone) retryTimer = setTimeout(bringIn, RETRY_MS)
+  else if (isClosing) close()
+}
+
+function bringInOnce(): void {
+  importer.bringIn(upTo)
+  post({ kind: 'imported', through: importer.through })
+}
+
+function answer({ id, about, query }: Extract<ToThread, { kind: 'question' }>): void {
+  requireFile()
+  let code: ErrorCode = 'ledger-unavailable'
+  try {
+    // An answer without what was written last would be wrong.
+    bringInOnce()
+    code = 'data-unusable'
+    const answer =
+      about === 'usage' ? readUsage(database, query as UsageQuery) : readInvocations(database, query as InvocationQuery)
+    post({ kind: 'answer', id, answer })
+  } catch (cause) {
+    post({ kind: 'no answer', id, code, message: unusable(cause).message, cause: String(cause) })
+  }
+}
+
+/** Deletes what is old in small steps, so that nothing else waits for all of it. */
+function retain(): void {
+  clearTimeout(retentionTimer)
+  let isMore = true
+  const isDone = attempt(() => {
+    isMore = retention.step()
+  })
+  if (isMore) retentionTimer = setTimeout(retain, isDone ? RETENTION_PAUSE_MS : RETRY_MS)
+}
+
+/** Does what the disk may refuse. Gives false if it does. */
+function attempt(work: () => void): boolean {
+  try {
+    work()
+    if (isBlocked) post({ kind: 'imported', through: importer.through })
+    isBlocked = false
+    return true
+  } catch (cause) {
+    isBlocked = true
+    post({ kind: 'blocked', message: describeFailure(cause), cause: String(cause), isDamage: isDamage(cause) })
+    return false
+  }
+}
+
+/** Rows in a file that was deleted are lost, so this thread ends, and the next one begins a new file. */
+function requireFile(): void {
+  if (!isFileInPlace()) throw new Error(`${LEDGER_FILE} was moved or deleted while it was in use.`)
+}
+
+function close(): void {
+  clearTimeout(retentionTimer)
+  database.close()
+  parentPort?.close()
+}

@@ -29,6 +29,12 @@ export interface ImporterOptions {
   readonly onProblem: (message: string) => void
 }
 
+interface Loss {
+  readonly count: number
+  readonly first: number
+  readonly last: number
+}
+
 /** What an enum code stands for. */
 interface KnownEnums {
   readonly enums: RecordEnums
@@ -58,7 +64,11 @@ export class Importer {
   /** The last record that was read, and the last that is committed. */
   #sequence: number
   #through: number
-  #missing: { readonly count: number; readonly first: number; readonly last: number } | undefined
+  /** Bytes of the file, and records, that cannot be read and were not reported yet. */
+  #damage: Loss | undefined
+  #missing: Loss | undefined
+  /** Of the file that is open. */
+  #isDamaged = false
 
   constructor(database: DatabaseSync, options: ImporterOptions) {
     this.#database = database
@@ -97,7 +107,7 @@ export class Importer {
         const isComplete = upTo === undefined || this.#file.number < upTo.file
         this.#importFile(this.#file, isComplete ? undefined : upTo?.end)
         if (!isComplete) return
-        this.#file.drop()
+        this.#file.drop(this.#isDamaged)
         this.#file = undefined
       }
     } catch (cause) {
@@ -106,6 +116,7 @@ export class Importer {
       this.#file = undefined
       this.#sequence = this.#through
       this.#sums.clear()
+      this.#damage = undefined
       this.#missing = undefined
       throw cause
     }
@@ -114,6 +125,7 @@ export class Importer {
   #openOldest(): JournalFile | undefined {
     this.#revisions.clear()
     this.#enums.clear()
+    this.#isDamaged = false
     return JournalFile.openOldest(this.#options.folder)
   }
 
@@ -125,35 +137,42 @@ export class Importer {
         const limit = this.#sequence + TRANSACTION_ROWS
         for (; next.done !== true && this.#sequence < limit; next = stretches.next()) {
           const { from, to, isBlock } = next.value
-          if (isBlock) this.#importBlock(view, from + BLOCK_HEAD_BYTES, to, (at, end) => file.markDamaged(origin + at, end - at))
-          else file.markDamaged(origin + from, to - from)
+          if (isBlock) this.#importBlock(view, origin, from + BLOCK_HEAD_BYTES, to)
+          else this.#damage = added(this.#damage, origin + from, origin + to - 1)
         }
         this.#sums.store()
         this.#setThrough.run(this.#sequence)
       })
       this.#through = this.#sequence
-      this.#tellDamage(file)
+      this.#report(file)
     }
   }
 
-  #tellDamage(file: JournalFile): void {
-    const damage = file.takeDamage()
-    if (damage !== undefined) this.#options.onProblem(damage)
-    if (this.#missing === undefined) return
-    const { count, first, last } = this.#missing
+  /** Names what was lost. Called after the commit, for what is rolled back is read again. */
+  #report({ name }: JournalFile): void {
+    const { onProblem } = this.#options
+    if (this.#damage !== undefined) {
+      const { count, first } = this.#damage
+      onProblem(
+        `${name} in the data folder is damaged: ${count} bytes of it cannot be read, the first of them byte ${first}. ` +
+          `What is whole is brought into the ledger, and the file is kept, as ${name}.damaged.`,
+      )
+      this.#isDamaged = true
+    }
+    if (this.#missing !== undefined) {
+      const { count, first, last } = this.#missing
+      onProblem(`Missing in the journal of the ledger: ${count} records, of those with the sequences ${first} to ${last}.`)
+    }
+    this.#damage = undefined
     this.#missing = undefined
-    this.#options.onProblem(
-      `Missing in the journal of the ledger: ${count} records, of those with the sequences ${first} to ${last}.`,
-    )
   }
 
-  #importBlock(view: JournalBytes, from: number, end: number, onDamage: (at: number, end: number) => void): void {
+  #importBlock(view: JournalBytes, origin: number, from: number, end: number): void {
     for (let at = from; at < end; ) {
       const name = nameAt(view, at, end)
-      let itemEnd = at + (name?.itemBytes ?? RECORD_BYTES)
-      if (itemEnd > end) itemEnd = end
+      const itemEnd = Math.min(at + (name?.itemBytes ?? RECORD_BYTES), end)
       const isUnderstood = name === undefined ? itemEnd - at === RECORD_BYTES && this.#importRecord(view, at) : this.#learn(name)
-      if (!isUnderstood) onDamage(at, itemEnd)
+      if (!isUnderstood) this.#damage = added(this.#damage, origin + at, origin + itemEnd - 1)
       at = itemEnd
     }
   }
@@ -196,10 +215,7 @@ export class Importer {
     // Also if the sequence is no number.
     if (!(sequence > this.#sequence) || revision === undefined || (known === undefined && !isBackground)) return false
     if (this.#sequence > 0 && sequence > this.#sequence + 1) {
-      const first = this.#sequence + 1
-      const count = sequence - first
-      const { count: counted = 0, first: firstOfAll = first } = this.#missing ?? {}
-      this.#missing = { count: counted + count, first: firstOfAll, last: sequence - 1 }
+      this.#missing = added(this.#missing, this.#sequence + 1, sequence - 1)
     }
     this.#sequence = sequence
     this.#sums.add(slots, base, revision, known?.enums)
@@ -214,6 +230,10 @@ export class Importer {
     known.add.run(sequence, this.#id, revision, ...this.#figures)
     return true
   }
+}
+
+function added(loss: Loss | undefined, first: number, last: number): Loss {
+  return { count: (loss?.count ?? 0) + last - first + 1, first: loss?.first ?? first, last }
 }
 
 function parsed(text: string): unknown {
