@@ -26,8 +26,8 @@ export interface SecretChange {
 const NONE: SecretSet = { version: 0, values: {} }
 
 /**
- * The secrets of functions. They belong to a function and its owner, so that a name that comes to another owner brings none along. On disk
- * they are encrypted; they are decrypted when the function is first loaded, or logs.
+ * The secrets of functions. They belong to a function and its owner, so that a name that comes to another owner brings none
+ * along. On disk they are encrypted; they are decrypted when the function is first loaded, or logs.
  */
 export class FunctionSecrets {
   readonly #now: () => number
@@ -133,7 +133,7 @@ export class FunctionSecrets {
     this.#read.set(id, next)
   }
 
-  /** Forgets all secrets of a function. Calls under way may still be given them. */
+  /** Forgets all secrets of a function. Running calls may still get them. */
   forget(holder: SecretHolder): void {
     const id = idOf(holder)
     if (!this.#versions.has(id)) return

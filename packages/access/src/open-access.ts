@@ -18,11 +18,11 @@ export interface AccessOptions {
   readonly secretKeyFile?: string
   /** The time of day in ms of the epoch. Default: `Date.now`. */
   readonly now?: () => number
-  /** Told of what could not be written and hinders nobody. Must not throw. */
+  /** Called with what could not be written and may be missing. Must not throw. */
   readonly onProblem: (cause: unknown) => void
 }
 
-/** Who may use the control plane, and what functions are given that nobody may see. */
+/** Tokens of the control plane, and secrets of functions. */
 export interface AccessStore {
   readonly tokens: TokenStore
   readonly secrets: FunctionSecrets

@@ -8,7 +8,7 @@ export interface Principal {
   readonly scopes: ReadonlySet<TokenScope>
 }
 
-/** Stands for the token of the data folder where ids of tokens do. */
+/** In place of the id of a token: the token of the data folder. */
 export const OPERATOR = 'operator'
 
 /** Whether the principal sees what belongs to others, too. */

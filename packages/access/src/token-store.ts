@@ -14,7 +14,9 @@ import { checkOwnerName, type Principal } from './principal.ts'
 export interface TokenStoreOptions {
   /** The time of day in ms of the epoch. */
   readonly now: () => number
-  /** Told of what cannot be written and keeps nobody from using a token: when it was last used, or that an expired one is gone. */
+  /**
+   * Called if the last use of a token, or the end of an expired one, could not be written. The tokens can be used all the same.
+   */
   readonly onProblem: (cause: unknown) => void
   /** Most tokens that there may be. Default: 10000. */
   readonly maxTokens?: number
@@ -103,7 +105,7 @@ export class TokenStore {
     return token !== undefined && !this.#isExpired(token)
   }
 
-  /** Whom a token stands for. Takes the same time whether there is none, or another secret. @throws CarpoolError `unauthorized` */
+  /** The bearer of a token. Takes the same time whether the id or the secret is wrong. @throws CarpoolError `unauthorized` */
   authenticate(text: string): Principal {
     const token = this.#tokens.get(tokenIdOf(text) ?? '')
     const isRight = timingSafeEqual(hashToken(text), token?.hash ?? NO_HASH)
@@ -215,7 +217,7 @@ function storedToken(row: Record<string, SQLOutputValue>): StoredToken {
   }
 }
 
-/** 256 bits: nobody guesses that, so the hash at rest needs neither salt nor many rounds. */
+/** 256 bits cannot be guessed, so the hash at rest needs neither salt nor many rounds. */
 const SECRET_BYTES = 32
 const ID_BYTES = 8
 const TOKEN = /^cpt_([0-9a-f]{16})_[\w-]{43}$/
@@ -233,7 +235,7 @@ function tokenIdOf(text: string): string | undefined {
   return TOKEN.exec(text)?.[1]
 }
 
-/** Whether a token, or the beginning of one, stands in a text. */
+/** Whether a text contains a token, or the beginning of one. */
 export function holdsToken(text: string): boolean {
   return TOKEN_BEGINNING.test(text)
 }

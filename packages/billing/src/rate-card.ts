@@ -26,7 +26,7 @@ export interface Price {
   readonly unit: string
   /** Price of one unit, in US dollars. */
   readonly usd: number
-  /** Where the price stands in public: an address, or a document. */
+  /** Where the price is published: an address, or a document. */
   readonly source: string
   /** Date of the source, or if it has none, the day on which it was read: `2026-11-21`. */
   readonly asOf: string
@@ -175,7 +175,7 @@ function isList(value: unknown): value is readonly unknown[] {
   return Array.isArray(value) && value.length <= MOST_ENTRIES
 }
 
-/** A day of the calendar: a date that is none, such as 31 February, would be read as another day. */
+/** A day of the calendar: `Date.parse` reads 31 February as another day. */
 function isDate(value: unknown): boolean {
   if (typeof value !== 'string' || !/^\d{4}-\d\d-\d\d$/.test(value)) return false
   const timeMs = Date.parse(value)

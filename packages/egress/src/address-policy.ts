@@ -39,7 +39,7 @@ const REFUSED_IPV4 = [
   '240.0.0.0/4', // reserved, and broadcast
 ]
 
-/** IPv6 outside `2000::/3` is not on the public internet; what is refused within it wraps other addresses or leads nowhere. */
+/** IPv6 outside `2000::/3` is not public; what is refused within it wraps other addresses or leads nowhere. */
 const REFUSED_IPV6 = [
   '::/3', // unspecified, loopback, IPv4-compatible, IPv4-translated, local NAT64
   '4000::/2',
@@ -51,8 +51,8 @@ const REFUSED_IPV6 = [
 ]
 
 /**
- * The ports that the fetch standard blocks, because what listens there could take a request for something else: mail, file transfer,
- * remote shells and the like. Source: https://fetch.spec.whatwg.org/#port-blocking
+ * The ports that the fetch standard blocks, because what listens there could take a request for something else: mail, file
+ * transfer, remote shells and the like. Source: https://fetch.spec.whatwg.org/#port-blocking
  */
 export const BLOCKED_PORTS: ReadonlySet<number> = new Set([
   0, 1, 7, 9, 11, 13, 15, 17, 19, 20, 21, 22, 23, 25, 37, 42, 43, 53, 69, 77, 79, 87, 95, 101, 102, 103, 104, 109, 110, 111, 113,
@@ -62,8 +62,8 @@ export const BLOCKED_PORTS: ReadonlySet<number> = new Set([
 ])
 
 /**
- * Refuses every address that is not on the public internet or is this machine's, and the ports that the fetch standard blocks; except in
- * the ranges that are opened, unless they are closed as well.
+ * Refuses addresses that are not public or are this machine's, and the ports that the fetch standard blocks. `allow` opens
+ * ranges, and `deny` closes them again.
  * @throws CarpoolError `invalid-setting`, naming the range that is none
  */
 export function createAddressPolicy({ allow = [], deny = [], isOwn = () => false }: AddressPolicyOptions = {}): AddressPolicy {
@@ -85,8 +85,8 @@ export function createAddressPolicy({ allow = [], deny = [], isOwn = () => false
 const OWN_FRESH_MS = 10_000
 
 /**
- * Knows the addresses of this machine's interfaces, as they were 10 s ago at most: a public one would lead around every firewall to
- * whatever else listens on the machine.
+ * Knows the addresses of this machine's interfaces, as they were 10 s ago at most. A public one would lead around every firewall
+ * to other servers on the machine.
  */
 export function createOwnAddresses(clock: Clock, read = readOwnAddresses): (address: string) => boolean {
   let addresses = new Set<string | undefined>()
@@ -115,8 +115,8 @@ interface IpAddress {
 const WRAPPED_IPV4 = /^(?:::ffff:(?<a>[^:]+):(?<b>[^:]+)|64:ff9b::(?:(?:(?<c>[^:]+):)?(?<d>[^:]+))?)$/
 
 /**
- * Reads an address as a resolver or a URL gives it. An IPv4 address inside an IPv6 one, where the network would unpack it, is read as that
- * IPv4 address. Undefined: `text` is no address.
+ * Reads an address as a resolver or a URL gives it. An IPv4 address inside an IPv6 one is read as IPv4 where the network would
+ * unpack it. Undefined: `text` is no address.
  */
 function parseIpAddress(text: string): IpAddress | undefined {
   if (isIPv4(text)) return { family: 'ipv4', text }
@@ -134,7 +134,7 @@ const WIDEST = { ipv4: 32, ipv6: 128 }
 
 /** Address ranges, to look addresses up in. */
 class RangeList {
-  // One list for each family: a list finds IPv4 addresses in IPv6 ranges that happen to contain their mapped form, such as ::/3.
+  // One list for each family: a list finds IPv4 addresses in IPv6 ranges that contain their mapped form, such as ::/3.
   readonly #lists = { ipv4: new BlockList(), ipv6: new BlockList() }
 
   /**

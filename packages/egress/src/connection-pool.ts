@@ -11,8 +11,8 @@ interface ConnectionOptions {
 }
 
 /**
- * One connection to an origin, with one exchange at a time. undici speaks HTTP/1.1 on it; that there is one socket for each exchange, and that it is
- * known, is what makes every byte on it the doing of one fetch.
+ * One connection to an origin, with one exchange at a time. undici speaks HTTP/1.1 on it. The socket is known, so every byte on
+ * it is counted for one fetch.
  */
 export class Connection {
   readonly #client: Client
@@ -43,17 +43,17 @@ export class Connection {
     return !this.#client.destroyed && this.#socket !== undefined && !this.#socket.destroyed && !this.#isBroken
   }
 
-  /** Whether the peer broke it off: a response that only the end of the connection ends is not whole then. */
+  /** Whether it ended with an error: a response that is delimited by the end of the connection is not whole then. */
   get isBroken(): boolean {
     return this.#isBroken
   }
 
-  /** Bytes that the peer has sent since the exchange began, of which the last ones may not be looked at yet. */
+  /** Bytes that the peer has sent since the exchange began; the last ones may not be parsed yet. */
   get bytesRead(): number {
     return (this.#socket?.bytesRead ?? 0) - this.#bytesBefore
   }
 
-  /** @param onRead called when bytes have come, before they are looked at */
+  /** @param onRead called when bytes have come, before they are parsed */
   begin(options: Dispatcher.DispatchOptions, handler: Dispatcher.DispatchHandler, onRead: () => void): void {
     this.#bytesBefore = this.#socket?.bytesRead ?? 0
     this.#onRead = onRead
@@ -64,7 +64,7 @@ export class Connection {
     this.#onRead = undefined
   }
 
-  /** Ends it where it is, also while it connects. */
+  /** Ends it at once, also while it connects. */
   destroy(): void {
     this.end()
     this.#client.destroy().catch(() => {})
@@ -80,17 +80,17 @@ export class Connection {
 }
 
 export interface ConnectionPoolOptions extends ConnectionOptions {
-  /** Connections that there may be, used or idle. Whoever acquires must not have more at once. */
+  /** Limit of connections, used or idle. The caller must not acquire more at once. */
   readonly maxConnections: number
 }
 
-/** Whose connection it is, and where to. Functions share none: what one has sent can do nothing to the responses of another. */
+/** Functions share no connection: what one has sent can do nothing to the responses of another. */
 export interface ConnectionKey {
   readonly functionName: string
   readonly origin: string
 }
 
-/** Keeps connections for the next fetch of the same function to the same origin, for as long as there is room. */
+/** Keeps idle connections for the next fetch of the same function to the same origin, as long as there is room. */
 export class ConnectionPool {
   readonly #options: ConnectionPoolOptions
   readonly #all = new Set<Connection>()
@@ -119,7 +119,7 @@ export class ConnectionPool {
       if (oldest !== undefined) this.discard(oldest)
     }
     const connection: Connection = new Connection(origin, this.#options, () => {
-      // One that is used is given back or discarded by its user.
+      // One that is in use is released or discarded by its user.
       if (this.#idleSince.has(connection)) this.discard(connection)
     })
     this.#all.add(connection)
@@ -132,7 +132,7 @@ export class ConnectionPool {
    */
   release(connection: Connection, { functionName, origin }: ConnectionKey, released: () => void): void {
     connection.end()
-    // Whether the server keeps it open shows when undici is done with this turn.
+    // undici knows at the end of this turn whether the server keeps it open.
     setImmediate(() => {
       queueMicrotask(released)
       if (!connection.isUsable || !this.#all.has(connection)) return this.discard(connection)
@@ -144,7 +144,7 @@ export class ConnectionPool {
     })
   }
 
-  /** Ends a connection, whatever it is at. */
+  /** Ends a connection in any state. */
   discard(connection: Connection): void {
     this.#unlist(connection)
     this.#all.delete(connection)

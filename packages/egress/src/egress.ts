@@ -25,7 +25,7 @@ interface ThreadParts {
   readonly pingMs: number
 }
 
-/** Ends a fetch that is not wanted any more. What it is settled with afterwards says what went over until then. */
+/** Ends a fetch. The result that follows has the bytes that went over until then. */
 export type StopFetch = () => void
 
 /** How often the thread is asked whether it is there, and how many questions without an answer mean that it is stuck. */
@@ -54,9 +54,9 @@ export function startEgressThread(
   return thread.on('message', onItems)
 }
 
-/** Fetches for functions, under policy, in a thread of its own: here they are only handed over. */
+/** Fetches for functions, under policy. A thread does the work; this hands fetches over and supervises it. */
 export class Egress {
-  /** Fetches that have ended, by how. */
+  /** Fetches that have ended, counted. */
   readonly ended: Record<FetchEnd, number> = { ok: 0, refused: 0, failed: 0, aborted: 0 }
   readonly #options: EgressOptions
   readonly #parts: ThreadParts
@@ -79,7 +79,7 @@ export class Egress {
    */
   constructor(options: EgressOptions = {}, parts: ThreadParts = { startThread: startEgressThread, pingMs: PING_MS }) {
     const { allow = [], deny = [] } = options
-    // The thread could only die of a range that is none.
+    // In the thread it could only end the thread.
     createAddressPolicy({ allow, deny })
     this.#options = options
     this.#parts = parts

@@ -28,7 +28,7 @@ export interface Fetcher {
 }
 
 const NO_BODY = new Uint8Array()
-/** A URL may have a host of any length, and a message need not. */
+/** Of the host in a message. */
 const MAX_SHOWN_HOST_LENGTH = 260
 
 /** @throws CarpoolError `invalid-setting` if a range of `allow` or `deny` is none */
@@ -124,7 +124,7 @@ export function createFetcher({
   }
 }
 
-/** How far a fetch has come, for what is told of its failure. */
+/** For the message if it fails. */
 interface Progress {
   host: string
   isWaiting: boolean

@@ -22,8 +22,9 @@ export interface ConnectTarget {
 export type Connected = (error: Error | null, socket: Socket | null) => void
 
 /**
- * Makes a connection, and says when it is there or not.
- * @returns the socket that tries, which can be destroyed; undefined if none does
+ * Makes a connection.
+ * @param connected called once, when it is there or has failed
+ * @returns the socket, which can be destroyed while it connects; undefined if the address is refused
  */
 export type Connect = (target: ConnectTarget, connected: Connected) => Socket | undefined
 
@@ -32,8 +33,8 @@ const MAX_ADDRESSES = 8
 const KEEP_ALIVE_PROBE_MS = 60_000
 
 /**
- * Makes connections to permitted addresses only. It is the one place where functions' connections begin, and the address that is checked is the
- * one that is connected to: a name that resolves to something else a moment later gains nothing.
+ * Makes connections to permitted addresses only. All connections of functions begin here, and the address that is checked is the
+ * one that is connected to: a name that resolves to another address a moment later (DNS rebinding) gains nothing.
  */
 export function createGuardedConnector({ policy, connectTimeoutMs, resolve }: ConnectorOptions): Connect {
   const resolveJoined = joinLookups(resolve)
@@ -54,7 +55,7 @@ export function createGuardedConnector({ policy, connectTimeoutMs, resolve }: Co
   return ({ hostname, protocol, port: portText }, connected) => {
     const isSecure = protocol === 'https:'
     const port = portText === '' ? (isSecure ? 443 : 80) : Number(portText)
-    // Node looks up names only, so a literal address comes by here.
+    // Node looks up names only, so a literal address is checked here.
     const decision = isIP(hostname) === 0 ? 'permitted' : policy.check(hostname, port)
     if (decision !== 'permitted') {
       queueMicrotask(() => connected(failure(decision), null))
@@ -80,7 +81,7 @@ export function createGuardedConnector({ policy, connectTimeoutMs, resolve }: Co
       .setNoDelay(true)
       .setKeepAlive(true, KEEP_ALIVE_PROBE_MS)
       .once(isSecure ? 'secureConnect' : 'connect', () => {
-        // Once more, of what really was connected to.
+        // The address of the peer itself, once more.
         const peer = policy.check(socket.remoteAddress ?? '', port)
         if (peer === 'permitted') settle(null, socket)
         else socket.destroy(failure(peer))
@@ -105,7 +106,7 @@ function checkAddresses(policy: AddressPolicy, addresses: readonly LookupAddress
   return { permitted: permitted.slice(0, MAX_ADDRESSES), refusal: isPort ? 'port-refused' : 'address-refused' }
 }
 
-/** Joins a lookup to one of the same name that is under way: fetches of one upstream come in crowds. */
+/** Shares a running lookup with those of the same name: fetches of one upstream come in crowds. */
 function joinLookups(resolve: Resolve): Resolve {
   const underWay = new Map<string, ReturnType<Resolve>>()
   return (hostname) => {

@@ -13,7 +13,7 @@ export interface Hop {
 }
 
 /**
- * Reads the head of a fetch that a host sent. It comes from where user code ran, so nothing in it is taken on trust.
+ * Reads the head of a fetch that a host sent. It comes from user code, so all of it is checked.
  * @throws refusal
  */
 export function parseFetchHead(text: string, maxLength: number): FetchHead {
@@ -70,7 +70,7 @@ export function firstHop({ method, url, headers }: FetchHead, body: Uint8Array, 
 
 const REDIRECT_STATUSES: ReadonlySet<number> = new Set([301, 302, 303, 307, 308])
 
-/** Where a response redirects to; undefined if it does not. Servers write what is beyond ASCII in UTF-8, and browsers read it so. */
+/** Where a response redirects to; undefined if it does not. Beyond ASCII it is read as UTF-8, as browsers do. */
 export function redirectLocation(status: number, headers: HeaderList): string | undefined {
   const location = REDIRECT_STATUSES.has(status) ? headers.find(([name]) => name === 'location')?.[1] : undefined
   return location === undefined ? undefined : Buffer.from(location, 'latin1').toString()
@@ -91,7 +91,7 @@ export function redirectedHop(hop: Hop, status: number, location: string): Hop {
 }
 
 /**
- * Reads a URL that is to be fetched, and checks what can be told without its address.
+ * Reads a URL that is to be fetched, and checks all but its address.
  * @param base what a relative URL is relative to, such as the URL that redirects
  * @throws refusal
  */

@@ -4,18 +4,18 @@ import type { EgressLimits } from './limits.ts'
 
 /** What fetches may reach and take. The thread is started with it. */
 export interface EgressPolicy {
-  /** Address ranges in CIDR form, or addresses, that are open although they are not on the public internet, with all their ports. Default: none. */
+  /** Ranges in CIDR form, or addresses, that are open with all their ports although they are not public. Default: none. */
   readonly allow?: readonly string[]
-  /** Address ranges in CIDR form, or addresses, that are closed in any case. Default: none. */
+  /** Ranges in CIDR form, or addresses, that are closed in any case. Default: none. */
   readonly deny?: readonly string[]
   readonly limits?: Partial<EgressLimits>
 }
 
-/** A fetch of a function. What is in `head` and `body` comes from user code; the rest is the server's word. */
+/** A fetch of a function. `head` and `body` come from user code; the rest from the server. */
 export interface EgressRequest {
   /** JSON of the core's FetchHead, as the host sent it. */
   readonly head: string
-  /** Empty: none. Its memory goes over to the egress, so nobody else may use it. */
+  /** Empty: none. Its memory is transferred to the thread, so the caller must not use it any more. */
   readonly body: Uint8Array<ArrayBuffer>
   /** Whose fetch it is: shares of connections and memory go by both. */
   readonly functionName: string

@@ -25,9 +25,9 @@ const LOOPBACK: LookupAddress[] = [
 ]
 
 /**
- * Resolves host names without a thread for each. The system's `getaddrinfo`, which Node.js uses otherwise, holds one of the few threads of the
- * process until a name server answers, so names of a server that never does would shut out all others. What the system goes by besides DNS is
- * done here: the hosts file, the search list, and `localhost`, which RFC 6761 keeps on the machine.
+ * Resolves host names without a thread for each. `getaddrinfo`, the default of Node.js, holds one of a few threads until a name
+ * server answers, so names of a dead server would shut out all others. What `getaddrinfo` uses besides DNS is done here: the
+ * hosts file, the search list, and `localhost` (RFC 6761).
  */
 export function createResolver({
   servers,
@@ -90,7 +90,7 @@ async function queryFamily(
   }
 }
 
-/** What `resolv.conf` says of names that are not complete. */
+/** How `resolv.conf` completes names. */
 interface SearchRule {
   readonly domains: readonly string[]
   /** Dots from which a name is first looked up as it is. */
@@ -101,7 +101,7 @@ interface SearchRule {
 const MAX_DOMAINS = 6
 const MAX_NDOTS = 15
 
-/** Reads the parts of a `resolv.conf` that the resolver of Node.js does not go by. Of several lines that set one thing, the last counts. */
+/** Reads the parts of a `resolv.conf` that the resolver of Node.js ignores. Of several lines for one thing, the last counts. */
 export function parseSearchRule(text: string): SearchRule {
   let domains: string[] = []
   let ndots = 1
@@ -139,7 +139,7 @@ export function parseHosts(text: string): ReadonlyMap<string, LookupAddress[]> {
 
 const FRESH_MS = 5_000
 
-/** Gives what a file of the system says, parsed, as it was 5 s ago at most. A file that cannot be read counts as empty. */
+/** Reads and parses a file of the system; the result is at most 5 s old. A file that cannot be read counts as empty. */
 function createFileView<T>(path: string, parse: (text: string) => T): () => T {
   let view = parse('')
   let version = ''

@@ -76,7 +76,7 @@ export function decodingSink(
       return entry.write(chunk)
     },
     end() {
-      // A body without a byte is none, and not a compressed one.
+      // An empty body is not decompressed.
       if (entry === undefined) onDone(buffer.take())
       else entry.end()
     },
@@ -84,7 +84,7 @@ export function decodingSink(
   }
 }
 
-/** Takes no notice of the body: that of a redirect is read only so that the connection can be used again. */
+/** Discards the body: that of a redirect is read only so that the connection can be used again. */
 export function discardingSink({ onDone }: Pick<BodyEvents, 'onDone'>): BodySink {
   let bytesIn = 0
   return {
@@ -98,21 +98,21 @@ export function discardingSink({ onDone }: Pick<BodyEvents, 'onDone'>): BodySink
   }
 }
 
-/** From here on a new connection is cheaper. */
+/** Above it a new connection is cheaper. */
 const MAX_DISCARDED_BYTES = 16 * 1024
 const NO_BODY = new Uint8Array()
 
-/** Memory that a fetch holds, out of a share that others draw on as well. */
+/** Memory that a fetch holds, out of the pool of all fetches. */
 export interface MemoryLease {
-  /** Takes more; false if the share has no more. */
+  /** Takes more; false if the share is used up. */
   grow(bytes: number): boolean
 }
 
 const FIRST_CAPACITY_BYTES = 4 * 1024
-/** As much as a server is given for nothing but its word. */
+/** Most memory that is allocated for a length which was only announced. */
 const MAX_TRUSTED_BYTES = 128 * 1024
 
-/** Puts a body together in memory that grows with it: chunks of one byte take one byte. */
+/** Joins chunks in memory that grows with them: chunks of one byte take one byte. */
 class BodyBuffer {
   readonly #limitBytes: number
   readonly #lease: MemoryLease
@@ -121,7 +121,7 @@ class BodyBuffer {
   #bytes = new Uint8Array(0)
   #length = 0
 
-  /** @param announcedBytes how large it is said to be; not believed beyond a little */
+  /** @param announcedBytes `content-length` of the response */
   constructor(limitBytes: number, lease: MemoryLease, tooLarge: FailureCode, announcedBytes = 0) {
     this.#firstBytes = Math.max(FIRST_CAPACITY_BYTES, Math.min(announcedBytes, MAX_TRUSTED_BYTES))
     this.#limitBytes = limitBytes
@@ -159,11 +159,11 @@ const CHUNK_BYTES = 64 * 1024
 
 type CreateDecoder = (firstByte: number | undefined) => Transform
 
-/** By name; the first byte of the body tells what a name leaves open. */
+/** By name. */
 const DECODERS: ReadonlyMap<string, CreateDecoder> = new Map<string, CreateDecoder>([
   ['gzip', () => createGunzip({ chunkSize: CHUNK_BYTES })],
   ['x-gzip', () => createGunzip({ chunkSize: CHUNK_BYTES })],
-  // By the standard it has a zlib header; some servers leave that out.
+  // By the standard it has a zlib header; some servers leave that out, which the first byte shows.
   [
     'deflate',
     (firstByte) =>
@@ -179,8 +179,7 @@ const DECODERS: ReadonlyMap<string, CreateDecoder> = new Map<string, CreateDecod
 ])
 
 /**
- * The content codings to undo, in the order in which they were applied. Empty if there is none, or one that is not known: then the body stays as
- * it is.
+ * The content codings to undo, in the order in which they were applied. Empty if one is not known: then the body stays as it is.
  * @throws failure `too-many-codings`
  */
 export function contentCodings(headers: HeaderList, maxCodings: number): string[] {
@@ -193,14 +192,14 @@ export function contentCodings(headers: HeaderList, maxCodings: number): string[
   return codings.every((coding) => DECODERS.has(coding)) ? codings : []
 }
 
-/** What of the headers is still true once the codings are undone. */
+/** The headers that are still true once the codings are undone. */
 export function decodedHeaders(headers: HeaderList): HeaderList {
   return headers.filter(([name]) => name !== 'content-encoding' && name !== 'content-length')
 }
 
 /**
- * Streams that undo codings, the last one first; between two of them stands one that ends it all when a step gives more than the limit, as a body
- * can be small at both ends and endless between.
+ * Streams that undo codings, the last one first. Each is followed by one that enforces the limit: a body can be small at both
+ * ends and endless between two codings.
  * @param firstByte of the body
  */
 function createDecoders(codings: readonly string[], firstByte: number | undefined, limitBytes: number): Transform[] {

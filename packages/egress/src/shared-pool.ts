@@ -11,10 +11,10 @@ const FUNCTION_PORTION = 1 / 2
 const OWNER_PORTION = 1
 
 /**
- * Shares out a number of things so that whoever floods leaves room for others: a function may hold at most half as much as is free, and an
- * owner at most as much as is free. Alone, a function gets a third and an owner half of the pool; the more hold a lot, the less each may have,
- * and who holds nothing gets something as long as there is anything.
- * These are the dynamic thresholds of Choudhury and Hahne, "Dynamic queue length thresholds for shared-memory packet switches" (1998).
+ * Shares out a resource so that a flood of one holder leaves room for others: a function may hold at most half as much as is
+ * free, an owner at most as much as is free. Alone, a function gets a third and an owner half of the pool. A holder of nothing
+ * gets something as long as there is anything. These are the dynamic thresholds of Choudhury and Hahne, "Dynamic queue length
+ * thresholds for shared-memory packet switches" (1998).
  */
 export class SharedPool {
   readonly total: number
@@ -58,7 +58,7 @@ export class SharedPool {
 }
 
 function mayHold(held: number, amount: number, free: number, portion: number): boolean {
-  // Else the last of an almost empty pool could be taken by nobody.
+  // Else nothing could take the last of an almost empty pool.
   if (held === 0) return amount <= free
   return held + amount <= free * portion
 }
@@ -108,7 +108,7 @@ export class OpenFetches {
     let isOpen = true
     return {
       grow: (bytes) => {
-        // Something may still come of a connection that is about to end.
+        // A connection that is about to end may still deliver something.
         if (!isOpen || !this.#memory.tryTake(holder, bytes)) return false
         heldBytes += bytes
         return true

@@ -5,13 +5,13 @@ import { Failure, type LedgerProblem } from './failure.ts'
 import type { JournalPosition } from './journal-format.ts'
 import type { FromThread, QuestionKind, Questions, ThreadReady, ThreadStart, ToThread } from './thread-messages.ts'
 
-/** The thread learns what is written this long after it did before. */
+/** At least so long between two messages to the thread that something was written. */
 const WRITTEN_INTERVAL_MS = 100
-/** Most records that may wait in the journal, for a gigabyte or so. */
+/** Most records that may wait in the journal: a gigabyte or so. */
 const MAX_BEHIND = 6_000_000
 const RESTART_DELAY_MS = 100
 const MAX_RESTART_DELAY_MS = 5000
-/** Threads that end in a row without having done anything, from which on nobody should wait for the next one. */
+/** After so many threads in a row that ended without having brought anything in, calls are refused. */
 const HOPELESS_FAILURES = 5
 
 export interface DatabaseClientOptions {
@@ -66,7 +66,7 @@ export class DatabaseClient {
     return message ?? `More than ${MAX_BEHIND} records wait to be brought into the ledger.`
   }
 
-  /** Has what is written brought in, in a while. */
+  /** Has the thread bring in what is written, soon. */
   written(): void {
     this.#writtenTimer ??= setTimeout(() => {
       this.#writtenTimer = undefined
@@ -152,7 +152,7 @@ export class DatabaseClient {
     }
   }
 
-  /** @param cause undefined: it was told to close, and everything is in the database */
+  /** @param cause undefined: it closed in order, and everything is in the database */
   #ended(cause: unknown): void {
     this.#thread = undefined
     this.#rejectQuestions(() => new CarpoolError('internal', 'The thread of the ledger ended.', { cause }))

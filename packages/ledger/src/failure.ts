@@ -16,7 +16,7 @@ export interface LedgerProblem {
   readonly message: string
   /** What the database or the thread failed with. */
   readonly cause?: unknown
-  /** Records that are not in the ledger and will not be: the last place that has them is here. */
+  /** Records that are not in the ledger and will not be: this is their last copy. */
   readonly lost?: ReadonlyArray<InvocationRecord | BackgroundUsage>
 }
 
@@ -57,7 +57,7 @@ export function unusable(cause: unknown): CarpoolError {
   return unusableStore(STORE, cause)
 }
 
-/** Why the journal cannot be written, in words for an operator. Holds no path: what the system says has some. */
+/** Why the journal cannot be written, in words for an operator. Holds no path: the messages of the system do. */
 export function describeJournalFailure(cause: unknown): string {
   const code = cause instanceof Error && 'code' in cause ? String(cause.code) : 'unknown'
   switch (code) {

@@ -40,7 +40,7 @@ const PLAIN_SUMS = (
 ).map((field) => [AT[field], SLOT[field]] as const)
 
 const SUM_COLUMNS = SUM_FIELDS.map(columnOf)
-/** Sums stay whole numbers that JavaScript can tell apart, whatever a row holds. */
+/** Sums stay safe integers, whatever a row holds. */
 const ADD_TO_TOTALS = `
   INSERT INTO totals VALUES (${FIELDS.map(() => '?').join(', ')})
   ON CONFLICT (hour, revision) DO UPDATE SET

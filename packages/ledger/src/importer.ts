@@ -95,9 +95,9 @@ export class Importer {
 
   /**
    * Brings in everything up to there, and deletes the files that are complete.
-   * @param upTo default: everything that there is, and no file is still written
-   * @throws CarpoolError `data-unusable` if another version wrote the journal; else what SQLite or the system says. Then what is committed is
-   * in, and the rest can be tried again.
+   * @param upTo default: everything, and no file is still written
+   * @throws CarpoolError `data-unusable` if another version wrote the journal; else errors of SQLite or the system. What is
+   * committed stays, and the rest can be tried again.
    */
   bringIn(upTo?: JournalPosition): void {
     try {
@@ -111,7 +111,7 @@ export class Importer {
         this.#file = undefined
       }
     } catch (cause) {
-      // What was rolled back is read again, from the beginning of its file on, for the names in it may have been rolled back, too.
+      // What was rolled back is read again, from the beginning of its file: the names in it may have been rolled back, too.
       this.#file?.close()
       this.#file = undefined
       this.#sequence = this.#through

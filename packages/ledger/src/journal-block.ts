@@ -25,7 +25,7 @@ export function isInvocation(entry: Entry): entry is InvocationRecord {
 /** 1,600 records or so. */
 const BLOCK_BYTES = 256 * 1024
 
-/** A revision as its records named it last, and the number that stands for it in this file. */
+/** A revision as its records named it last, and its key in this file. */
 interface NamedRevision {
   readonly key: number
   readonly functionName: string
@@ -116,7 +116,7 @@ export class JournalBlock {
     return code
   }
 
-  /** Undefined if there is no room for its name. Background usage knows no memory limit: it goes to the revision as it ran last. */
+  /** Undefined if there is no room for its name. Background usage has no memory limit: it goes to the revision as it ran last. */
   #revisionKey(entry: Entry): number | undefined {
     const { functionName, revision, owner } = entry
     const memoryMb = isInvocation(entry) ? entry.memoryMb : null

@@ -9,8 +9,9 @@ import type { BackgroundUsage, InvocationRecord } from '@carpool/core'
  *     item    a record: its sequence f64 | the other figures of its slot, see {@link SLOT}
  *             a name: its own bytes, negated, f64 | table u32 | key u32 | text bytes u32 | 0 u32 | text, filled up to 8 bytes
  *
- * A block is what was written at once. Everything stands at multiples of 8 bytes, in the byte order of the machine. A name says what a number
- * in the records behind it stands for; each file has those that its records need, so that any build that knows the version can read it.
+ * A block is what was written at once. Everything is at multiples of 8 bytes, in the byte order of the machine. A name gives the
+ * meaning of a key in the records behind it; each file has all that its records need, so any build that knows the version can
+ * read it.
  */
 export const JOURNAL_VERSION = 1
 /** `CPLJ`; other bytes where the byte order is another one. */
@@ -22,13 +23,13 @@ const NAME_HEAD_BYTES = 24
 /** What a name is of. Its text is JSON of a {@link RevisionName}, or of {@link RecordEnums}. */
 export const TABLE = { revisions: 0, enums: 1 } as const
 
-/** The function, revision, owner and memory limit in MiB of a record. The limit is null for background usage: as the revision ran last. */
+/** The memory limit is in MiB. It is null for background usage: as the revision ran last. */
 export type RevisionName = readonly [functionName: string, revision: string, owner: string, memoryMb: number | null]
 
-/** What of a record is one of a few words: they have one number together. */
+/** The enums of a record have one key together. */
 export type RecordEnums = readonly [trigger: string, start: string, outcome: string, error: string | null]
 
-/** How far the journal is written: up to that byte of that file. Those with lower numbers are complete. */
+/** How far the journal is written: up to that byte of that file. Files with lower numbers are complete. */
 export interface JournalPosition {
   readonly file: number
   readonly end: number
@@ -68,7 +69,7 @@ export function header(): Uint8Array {
   return new Uint8Array(Uint32Array.of(MAGIC, JOURNAL_VERSION).buffer)
 }
 
-/** The version that the header of a file says; undefined if there is no header. */
+/** The version in the header of a file; undefined if there is no header. */
 export function versionOf({ quads }: JournalBytes, end: number): number | undefined {
   return end >= HEADER_BYTES && quads[0] === MAGIC ? quads[1] : undefined
 }
@@ -119,7 +120,7 @@ export function putName({ bytes, quads, slots }: JournalBytes, at: number, table
   quads[quad + 3] = 0
 }
 
-/** The name that begins there; undefined if what is there is none. */
+/** The name that begins there; undefined if there is none. */
 export function nameAt({ bytes, quads, slots }: JournalBytes, at: number, end: number): Name | undefined {
   const itemBytes = -(slots[at / 8] ?? 0)
   if (!(itemBytes >= NAME_HEAD_BYTES && itemBytes % 8 === 0 && at + itemBytes <= end)) return undefined
@@ -134,7 +135,7 @@ function filledUp(length: number): number {
   return Math.ceil(length / 8) * 8
 }
 
-/** Where each figure of a record stands, in float64 places. The id takes the last two. What is changed here makes another version of the journal. */
+/** The place of each figure of a record, in float64. The id takes the last two. A change makes another version of the journal. */
 export const SLOT = {
   sequence: 0,
   /** The key of its name in the journal. */
@@ -163,19 +164,19 @@ export const RECORD_BYTES = 20 * 8
 /** In place of the enums: the record is one of background usage. */
 export const BACKGROUND = -1
 
-/** The last instant that a Date can tell. */
+/** The last instant that a Date can have. */
 const MAX_TIME_MS = 8.64e15
 
 /**
- * What a column of the ledger takes: a whole number from 0 to 2^53 - 1. Some figures come from a process that runs user code, so anything
- * may be among them.
+ * A whole number from 0 to 2^53 - 1, as a column takes it. Some figures come from a process that runs user code and may be
+ * anything.
  */
 export function clampFigure(value: number): number {
   if (!(value > 0) || value === Number.POSITIVE_INFINITY) return 0
   return value < Number.MAX_SAFE_INTEGER ? Math.floor(value) : Number.MAX_SAFE_INTEGER
 }
 
-/** Gives false if the id is no UUID: what is there is no record then. Sequence and keys are left to the caller. */
+/** Gives false, with a part of a record, if the id is no UUID. The caller sets sequence and keys. */
 export function encodeInvocation(
   slots: Float64Array,
   bytes: Uint8Array,
@@ -222,7 +223,7 @@ for (let value = 0; value < 16; value += 1) {
   DIGITS[digit.toUpperCase().charCodeAt(0)] = value
 }
 
-/** Writes the 16 bytes of a UUID. Gives false, with any bytes, if the text is none. */
+/** Writes the 16 bytes of a UUID. Gives false, with any bytes, if the text is not a UUID. */
 export function writeUuid(uuid: string, target: Uint8Array, offset: number): boolean {
   if (uuid.length !== UUID_LENGTH) return false
   let check = 0

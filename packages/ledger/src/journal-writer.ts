@@ -48,8 +48,8 @@ interface OpenFile {
 }
 
 /**
- * Appends records to the journal: those of one turn of the event loop with one write, after everything else of that turn. It writes on the
- * thread of the caller, which makes it cheap: the system takes a copy, and there is no other thread to wait for.
+ * Appends records to the journal: those of one turn of the event loop with one write, after everything else of that turn. It
+ * writes on the caller's thread, which is cheap: the system takes a copy, and there is no other thread to wait for.
  */
 export class JournalWriter {
   readonly #options: JournalWriterOptions
@@ -67,7 +67,7 @@ export class JournalWriter {
   #isClosing = false
   #onEmpty: (() => void) | undefined
 
-  /** Begins a file. Throws what the system says. */
+  /** Begins a file. @throws Error of the system */
   constructor(options: JournalWriterOptions) {
     this.#options = options
     this.#failure = new Failure(options.onProblem)
@@ -178,7 +178,7 @@ export class JournalWriter {
     try {
       const file = (this.#file ??= this.#openFile())
       const { bytes, byteLength, records } = this.#block
-      // If there is no room for all of it, the second write says why.
+      // If there is no room for all of it, the second write throws.
       for (let done = 0; done < byteLength; ) done += writeSync(file.descriptor, bytes, done, byteLength - done, file.end + done)
       file.end += byteLength
       this.#nextSequence += records
@@ -200,7 +200,7 @@ export class JournalWriter {
     const nowMs = monotonicClock()
     for (const queued of this.#queue) {
       if (queued.sinceMs === 0) queued.sinceMs = nowMs
-      // Not later than at the time that is promised, rather than at the first try after it.
+      // Fails before the timeout rather than at the first retry after it.
       if (queued.sinceMs > nowMs + RETRY_MS - WRITE_TIMEOUT_MS) continue
       queued.done?.(notRecorded())
       queued.done = undefined

@@ -33,8 +33,8 @@ export interface LedgerOptions {
 }
 
 /**
- * Opens the ledger of a data folder, or begins one. What a process that was killed left in its journal is brought in first. No other process
- * may have it open, which is up to the caller.
+ * Opens the ledger of a data folder, or begins one, and recovers what a killed process left in its journal. The caller makes sure
+ * that no other process has it open.
  * @throws CarpoolError `data-unusable` if a file is damaged, cannot be written, or was written by a newer Carpool
  */
 export async function openLedger(dataDir: string, options: LedgerOptions): Promise<Ledger> {
@@ -95,11 +95,12 @@ export class Ledger {
   }
 
   /**
-   * Calls back, in a later turn of the event loop, once the record is written, which a killed process does not lose; after a power cut the last
-   * moments may be missing. Figures that are negative or no numbers are kept as 0.
+   * Calls back, in a later turn of the event loop, once the record is written. A killed process does not lose it; a power cut may
+   * take the last moments. Figures that are negative or no numbers are kept as 0.
    *
    * @param instanceUs see `UsageTotals.instanceUs`
-   * @param done with CarpoolError `ledger-unavailable` after 2 s at most. The record is still queued then, and written once that is possible.
+   * @param done with CarpoolError `ledger-unavailable` after 2 s at most. The record stays queued then, and is written when
+   * possible.
    */
   write(record: InvocationRecord, instanceUs: number, done: WriteDone): void {
     if (record.outcome !== 'refused') this.#ran.add(record.revision)
@@ -118,7 +119,7 @@ export class Ledger {
 
   /**
    * Totals of all that was written before, by key; only groups that have anything.
-   * @throws CarpoolError `ledger-unavailable` if some of that cannot be brought into the database now, `data-unusable`, `draining`
+   * @throws CarpoolError `ledger-unavailable` if some of it cannot be brought into the database now, `data-unusable`, `draining`
    */
   usage(query: UsageQuery): Promise<UsageRow[]> {
     return this.#client.ask('usage', query)
@@ -137,7 +138,9 @@ export class Ledger {
     return () => this.#listeners.delete(own)
   }
 
-  /** Writes what is queued, brings all into the database, and ends the thread. What was not written after 5 s goes to `onProblem`. */
+  /**
+   * Writes what is queued, brings all into the database, and ends the thread. What is not written after 5 s goes to `onProblem`.
+   */
   close(): Promise<void> {
     this.#closing ??= this.#close()
     return this.#closing

@@ -20,7 +20,7 @@ export interface FunctionCounts {
   readonly failures: number
 }
 
-/** Told once the record is where it survives the end of this process, or why it is not: `ledger-unavailable`. */
+/** Called once the record survives the end of this process, or with the reason why not: `ledger-unavailable`. */
 type Written = (error?: CarpoolError) => void
 
 export interface MeterOptions {
@@ -63,7 +63,7 @@ export class Meter {
     this.#instances.began(call.functionName)
   }
 
-  /** It has an outcome. @param written told when the record is written; the call has it then */
+  /** It has an outcome. @param written called when the record is written; the call has it then */
   finish(call: Call, result: InvocationResult, written: Written): void {
     if (!call.isUnderWay) return written()
     const { usage } = result
@@ -82,7 +82,10 @@ export class Meter {
     )
   }
 
-  /** It ends without an outcome: refused, or for a fault of ours. @param done told when the record is written, or there is to be none */
+  /**
+   * It ends without an outcome: refused, or a fault of Carpool.
+   * @param done called when the record is written, or if there is none
+   */
   refuse(call: Call, { code, status }: CarpoolError, done: Written): void {
     if (!call.isUnderWay) return done()
     if (code === 'ledger-unavailable') {
@@ -166,9 +169,9 @@ interface InUse {
 }
 
 /**
- * For how long instances of a function would have been in use on a platform that puts up to {@link INSTANCE_CONCURRENCY} invocations in
- * one: the integral of ceil(in flight / concurrency) over time. What it comes to since the invocation before is told with each invocation
- * that ends, so that it stands in the ledger with it.
+ * How long instances of a function would have been in use on a platform that puts up to {@link INSTANCE_CONCURRENCY} invocations
+ * in one: the integral of ceil(in flight / concurrency) over time. Each invocation that ends takes what has come up since the one
+ * before into its record.
  */
 export class InstanceTime {
   readonly #clock: Clock
@@ -193,7 +196,7 @@ export class InstanceTime {
     advance(inUse, this.#clock())
     inUse.inFlight--
     if (inUse.inFlight === 0) this.#inUse.delete(functionName)
-    // What was taken before may have left a little less than nothing.
+    // Rounding may leave a little less than 0.
     const us = Math.max(0, Math.floor(inUse.instanceMs * 1000))
     inUse.instanceMs -= us / 1000
     return us

@@ -15,8 +15,8 @@ export interface BlobName {
 const BLOB_FILE = /^([0-9a-f]{64})\.(js|map|cache)$/
 
 /**
- * Files named after their content. A file appears under its name only when it is whole and on the disk, so that a server killed at
- * any point leaves at most a temporary file behind.
+ * Files named after their content. A file appears under its name only when it is whole and on the disk, so that a server killed
+ * at any point leaves at most a temporary file behind.
  */
 export class BlobStore {
   readonly #folder: string
@@ -47,7 +47,7 @@ export class BlobStore {
     await this.#syncFolder()
   }
 
-  /** The content; undefined if the file is missing or is not what its name says. */
+  /** The content; undefined if the file is missing or does not match its hash. */
   async get(name: BlobName): Promise<Buffer | undefined> {
     try {
       const content = await readFile(this.#path(name))

@@ -9,8 +9,8 @@ const STORE = {
 }
 
 /**
- * Opens the database and locks it for this process: routes live in memory, so a second server on the same folder would answer with old
- * code and delete new bundles.
+ * Opens the database and locks it for this process: routes live in memory, so a second server on the same folder would answer
+ * with old code and delete new bundles.
  * @throws CarpoolError `data-unusable` if it is damaged, in use by another server, or written by a newer Carpool
  */
 export function openDatabase(path: string): DatabaseSync {

@@ -14,7 +14,7 @@ export interface DisabledInfo {
 export class DisabledFunctions {
   readonly #database: DatabaseSync
   readonly #disabled = new Map<string, DisabledInfo>()
-  /** Those of which the disk does not know yet. */
+  /** Those that are not on the disk yet. */
   readonly #unwritten = new Set<string>()
 
   constructor(database: DatabaseSync) {
@@ -30,8 +30,8 @@ export class DisabledFunctions {
   }
 
   /**
-   * In force at once, for a full disk must not keep harmful code running. One that is disabled already keeps its info; if that was not
-   * written yet, this tries again.
+   * In force at once, for a full disk must not keep harmful code running. One that is disabled already keeps its info; if that
+   * was not written yet, this tries again.
    * @throws what the database throws, if it is in force but a restart would forget it
    */
   add(functionName: string, given: DisabledInfo): void {

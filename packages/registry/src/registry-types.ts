@@ -10,7 +10,7 @@ export interface RegistryOptions {
   /** Revisions kept for each function, with the live one. Default: 10. */
   readonly historyLimit?: number
   readonly now?: () => Date
-  /** Told of stored data that is missing or damaged, and what was done about it. */
+  /** Called when stored data is missing or damaged. */
   readonly onProblem?: (problem: RegistryProblem) => void
 }
 
@@ -34,7 +34,7 @@ export interface RouteChange {
   readonly current?: Revision
 }
 
-/** What is told of a function that is not there; also of one that somebody may not know of. */
+/** The error for a function that does not exist; also for another owner's. */
 export function functionNotFound(name: string): CarpoolError {
   return new CarpoolError('not-found', `There is no function named ${JSON.stringify(name.slice(0, 80))}.`)
 }

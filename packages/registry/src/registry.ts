@@ -20,7 +20,7 @@ export class Registry {
   readonly #damaged = new Map<string, Revision>()
   readonly #disabled: DisabledFunctions
   readonly #listeners = new Set<(change: RouteChange) => void>()
-  /** Blobs that no record names yet, by the staged revision or the code cache that a deploy is at work on: they are not collected. */
+  /** Blobs that no record names yet, by the staged revision or code cache that needs them: they are not collected. */
   readonly #claims = new Map<object, readonly BlobName[]>()
 
   constructor(database: DatabaseSync, blobs: BlobStore, options: RegistryOptions) {
@@ -41,7 +41,10 @@ export class Registry {
     }
   }
 
-  /** The live revision of a function, also while it is disabled. Does no I/O. @throws CarpoolError `not-found`, `data-unusable` */
+  /**
+   * The live revision of a function, also while it is disabled. Does no I/O.
+   * @throws CarpoolError `not-found`, `data-unusable`
+   */
   route(name: string): Revision {
     const revision = this.#routes.get(name)
     if (revision !== undefined) return revision
@@ -55,7 +58,7 @@ export class Registry {
     if (info !== undefined) throw functionDisabled(name, info)
   }
 
-  /** Whose function it is, also while it cannot be used; undefined if there is none. */
+  /** The owner of a function, also while it cannot be used; undefined if there is none. */
   ownerOf(name: string): string | undefined {
     return (this.#routes.get(name) ?? this.#damaged.get(name))?.owner
   }
@@ -126,8 +129,8 @@ export class Registry {
   }
 
   /**
-   * Refuses the calls of a function from now on, until it is enabled: a new deploy of its owner does not end that, and neither does deleting it.
-   * One that is disabled already keeps its reason.
+   * Refuses the calls of a function until it is enabled: a new deploy of its owner does not end that, and neither does deleting
+   * it. One that is disabled already keeps its reason.
    * @param reason completes "it is disabled because …"
    * @throws CarpoolError `not-found`; what the database throws if it cannot be written: then it is in force until a restart
    */
@@ -237,7 +240,7 @@ export class Registry {
     return blobs
   }
 
-  /** Deletes those of the blobs that no record and no deploy at work needs. */
+  /** Deletes those of the blobs that no record and no running deploy needs. */
   #collect(blobs: readonly BlobName[]): void {
     const claimed = [...this.#claims.values()].flat()
     for (const blob of blobs) {

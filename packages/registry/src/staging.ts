@@ -41,8 +41,9 @@ export function checkedContents(
 }
 
 /**
- * The id of a revision: the same code with the same configuration of the same function has the same id, whatever the order of its keys.
- * Functions of two owners never share one, not even when one gets the name after the other: what is kept by id must not be either's.
+ * The id of a revision: the same code with the same configuration of the same function has the same id, whatever the order of its
+ * keys. Functions of two owners never share one, not even when one gets the name after the other: what is kept by id must not be
+ * either's.
  */
 export function revisionId(
   { functionName, owner }: Pick<Revision, 'functionName' | 'owner'>,

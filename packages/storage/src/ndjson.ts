@@ -11,8 +11,8 @@ export interface RotatingFileOptions {
 const NEWLINE = 0x0a
 
 /**
- * A file that lines are appended to, with a few older ones behind it, for its user alone (mode 600). It is open only as long as a write takes, so that ten
- * thousand of them hold no descriptors. One thing at a time: the caller waits for one call to settle before the next.
+ * A file that lines are appended to, with a few older ones behind it, for its user alone (mode 600). It is open only during a
+ * write, so ten thousand of them hold no descriptors. The caller waits for one call to settle before the next.
  */
 export class RotatingFile {
   readonly #path: string
@@ -41,7 +41,7 @@ export class RotatingFile {
     try {
       this.#sizeBytes ??= await this.#measure()
       if (this.#sizeBytes > 0 && this.#sizeBytes + bytes > this.#options.maxFileBytes) await this.#rotate()
-      // Whoever wrote before us may have been killed in the middle.
+      // The process that wrote before may have been killed in the middle.
       const start = this.#isTorn ? '\n' : ''
       await appendFile(this.#path, start + text, { mode: 0o600 })
       this.#isTorn = false

@@ -8,7 +8,9 @@ export interface OpenOptions {
   readonly migrations: readonly string[]
   /** How long to wait for a lock that another process holds, in ms. */
   readonly busyTimeoutMs: number
-  /** `FULL`: what is committed outlives a power cut. `NORMAL`: it outlives the end of the process, and the file is sound after a power cut. */
+  /**
+   * `FULL`: what is committed outlives a power cut. `NORMAL`: it outlives the process, and the file is sound after a power cut.
+   */
   readonly synchronous: 'FULL' | 'NORMAL'
   /** Locks the file for this connection, until it is closed. Default: false. */
   readonly isExclusive?: boolean
@@ -19,8 +21,8 @@ export interface OpenOptions {
 }
 
 /**
- * Opens a database for writing, readable by the server's user alone, and brings its schema up to date. Throws what SQLite and the system do
- * besides what is said here: {@link unusable} puts that into words.
+ * Opens a database for writing, readable by the server's user alone, and brings its schema up to date. Errors of SQLite and the
+ * system come as they are: {@link unusable} puts them into words.
  * @throws CarpoolError `data-unusable` if it is damaged or was written by a newer Carpool
  */
 export function openForWriting(path: string, options: OpenOptions): DatabaseSync {
@@ -57,7 +59,8 @@ export function checkIntegrity(database: DatabaseSync, { damaged }: StoreName): 
 /**
  * Brings the schema up to date, each step in a transaction of its own.
  * @param name what the store is called in messages, such as `ledger`
- * @param migrations one entry for each version of the schema; entries are only ever added. `user_version` counts those that were applied.
+ * @param migrations one entry for each version of the schema; entries are only ever added. `user_version` counts the applied
+ * ones.
  * @throws CarpoolError `data-unusable` if a newer Carpool wrote it; the file stays as it is
  */
 export function migrate(database: DatabaseSync, name: string, migrations: readonly string[]): void {
@@ -97,16 +100,16 @@ export interface StoreName {
   readonly name: string
   /** Such as `ledger.sqlite`. */
   readonly file: string
-  /** What to tell whoever has a file that is damaged. */
+  /** The message if the file is damaged. */
   readonly damaged: string
 }
 
-/** Whether the file is no sound store: also if it lacks a table that its version has, or has one that it should not have yet. */
+/** Whether the file is damaged: also if it lacks a table that its version has, or has one that it should not have yet. */
 export function isDamage(cause: unknown): boolean {
   return ['corrupt', 'not-a-database', 'error'].includes(resultCode(cause) ?? '')
 }
 
-/** What SQLite or the system failed at, in words for an operator. Holds no path: what the system says has some. */
+/** What SQLite or the system failed at, in words for an operator. Holds no path: the messages of the system do. */
 export function describeFailure({ name, file, damaged }: StoreName, cause: unknown): string {
   const which = `The ${name}, ${file} in the data folder,`
   switch (resultCode(cause)) {
@@ -131,13 +134,15 @@ export function describeFailure({ name, file, damaged }: StoreName, cause: unkno
   }
 }
 
-/** What was caught while a store was opened or read, as a CarpoolError `data-unusable`; one that is a CarpoolError stays as it is. */
+/**
+ * What was caught while a store was opened or read, as a CarpoolError `data-unusable`; one that is a CarpoolError stays as it is.
+ */
 export function unusable(store: StoreName, cause: unknown): CarpoolError {
   if (cause instanceof CarpoolError) return cause
   return new CarpoolError('data-unusable', isDamage(cause) ? store.damaged : describeFailure(store, cause), { cause })
 }
 
-/** The primary result codes of SQLite that Carpool tells apart, https://sqlite.org/rescode.html. */
+/** The primary result codes of SQLite that Carpool distinguishes, https://sqlite.org/rescode.html. */
 const NAMES = {
   1: 'error',
   5: 'busy',
