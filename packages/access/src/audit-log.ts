@@ -9,15 +9,15 @@ export interface AuditLogOptions {
   /** Most bytes that wait to be written. What comes on top is lost. Default: 1 MiB. */
   readonly maxBufferBytes?: number
   readonly clock: Clock
-  /** Told of entries that could not be written, at most once a minute, with their number since it was told before. Must not throw. */
+  /** Called if entries could not be written, at most once a minute, with their number since the last call. Must not throw. */
   readonly onProblem: (problem: { readonly lostEntries: number; readonly cause: unknown }) => void
 }
 
 const REPORT_INTERVAL_MS = 60_000
 
 /**
- * One line of JSON for each entry, in a file with a few older ones behind it. To append never waits and never fails: what cannot be
- * written is counted and told. What a process that is killed had not written yet is lost.
+ * One line of JSON for each entry, in a file with a few older ones behind it. To append never waits and never fails: what cannot
+ * be written is counted and reported. A killed process loses what it had not written yet.
  */
 export class AuditLog {
   readonly #file: RotatingFile

@@ -1,8 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { CarpoolError, type Revision, type SecretInfo } from '@carpool/core'
 import { createRedactor, type Redact } from './redactor.ts'
-import { seal, unseal } from './seal.ts'
-import { SecretKey } from './secret-key.ts'
+import { seal, SecretKey, unseal } from './secret-key.ts'
 import { checkSecretKey, checkSecretValue, MAX_SECRETS } from './secret-rules.ts'
 import { SecretTable, type SecretHolder, type StoredSecret } from './secret-table.ts'
 import { SupersededSecrets, type SecretSet } from './superseded-secrets.ts'
@@ -27,8 +26,8 @@ export interface SecretChange {
 const NONE: SecretSet = { version: 0, values: {} }
 
 /**
- * The secrets of functions. They belong to a function and its owner, so that a name that comes to another owner brings none along. On disk
- * they are encrypted; they are decrypted when the function is first loaded, or logs.
+ * The secrets of functions. They belong to a function and its owner, so that a name that comes to another owner brings none
+ * along. On disk they are encrypted; they are decrypted when the function is first loaded, or logs.
  */
 export class FunctionSecrets {
   readonly #now: () => number
@@ -134,7 +133,7 @@ export class FunctionSecrets {
     this.#read.set(id, next)
   }
 
-  /** Forgets all secrets of a function. Calls under way may still be given them. */
+  /** Forgets all secrets of a function. Running calls may still get them. */
   forget(holder: SecretHolder): void {
     const id = idOf(holder)
     if (!this.#versions.has(id)) return

@@ -2,7 +2,6 @@ import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { openForWriting, unusable } from '@carpool/storage'
 import { FunctionSecrets } from './function-secrets.ts'
-import { MIGRATIONS } from './schema.ts'
 import { TokenStore } from './token-store.ts'
 
 const STORE = {
@@ -19,11 +18,11 @@ export interface AccessOptions {
   readonly secretKeyFile?: string
   /** The time of day in ms of the epoch. Default: `Date.now`. */
   readonly now?: () => number
-  /** Told of what could not be written and hinders nobody. Must not throw. */
+  /** Called with what could not be written and may be missing. Must not throw. */
   readonly onProblem: (cause: unknown) => void
 }
 
-/** Who may use the control plane, and what functions are given that nobody may see. */
+/** Tokens of the control plane, and secrets of functions. */
 export interface AccessStore {
   readonly tokens: TokenStore
   readonly secrets: FunctionSecrets
@@ -58,3 +57,38 @@ export function openAccess(dataDir: string, { secretKeyFile, now = Date.now, onP
     throw unusable(STORE, cause)
   }
 }
+
+/** One entry for each version of the schema; entries are only ever added. `user_version` counts those that were applied. */
+export const MIGRATIONS: readonly string[] = [
+  `
+  CREATE TABLE tokens (
+    id TEXT PRIMARY KEY,
+    hash BLOB NOT NULL,
+    owner TEXT NOT NULL,
+    scopes TEXT NOT NULL CHECK (json_valid(scopes)),
+    created_at_ms INTEGER NOT NULL,
+    expires_at_ms INTEGER,
+    last_used_at_ms INTEGER
+  ) STRICT;
+
+  -- The secrets of one function of one owner. Every change gives them a version that no secrets had before.
+  CREATE TABLE secret_sets (
+    owner TEXT NOT NULL,
+    function TEXT NOT NULL,
+    version INTEGER NOT NULL,
+    PRIMARY KEY (owner, function)
+  ) STRICT, WITHOUT ROWID;
+  CREATE TABLE secrets (
+    owner TEXT NOT NULL,
+    function TEXT NOT NULL,
+    key TEXT NOT NULL,
+    created_at_ms INTEGER NOT NULL,
+    updated_at_ms INTEGER NOT NULL,
+    sealed BLOB NOT NULL,
+    PRIMARY KEY (owner, function, key),
+    FOREIGN KEY (owner, function) REFERENCES secret_sets (owner, function) ON DELETE CASCADE
+  ) STRICT;
+  CREATE TABLE last_secret_version (version INTEGER NOT NULL) STRICT;
+  INSERT INTO last_secret_version VALUES (0);
+  `,
+]

@@ -1,5 +1,3 @@
-import { ESCAPED_SECRET_FORMS, isEscaped, SECRET_FORMS, WHOLE_SECRET_FORMS } from './secret-forms.ts'
-
 /** Takes the values of secrets out of a text. */
 export type Redact = (text: string) => string
 
@@ -7,15 +5,15 @@ export type Redact = (text: string) => string
 const MIN_LENGTH = 6
 /** So much of a longer value must be there for it to count, and the rest of it goes as far as it is there. */
 const HEAD_LENGTH = 256
-/** Where a text was cut: its end, and what stands before the marks of the console, of its inspection of values and of the log. */
+/** Where a text was cut: before the marks of the console, of its inspection of values and of the log. */
 const CUT_MARK = /['"]?… \(?\d+ more characters/g
 const MULTIPLIER = 31
 /** What the first unit of a window has been multiplied by when the window moves on. */
 const FIRST_WEIGHT = Math.imul(Math.imul(MULTIPLIER ** 3, MULTIPLIER), MULTIPLIER)
 const FILTER_MASK = 0xffff
 /**
- * Comparisons for each unit of the text, and besides. A text that needs more looks all over like the beginnings of secrets; to search it
- * could take seconds, so it is withheld.
+ * Comparisons for each unit of the text, and besides. A text that needs more looks all over like the beginnings of secrets; to
+ * search it could take seconds, so it is withheld.
  */
 const COMPARISONS_PER_UNIT = 0.5
 const MIN_COMPARISONS = 500
@@ -32,9 +30,9 @@ interface Sought {
 }
 
 /**
- * Makes what replaces the values of secrets by `[secret KEY]`, in all the forms of `secret-forms.ts`. The time that it takes goes by the
- * length of the text, not by the number of secrets: as Rabin and Karp do it, a hash of every window of six units is looked up. Where a text
- * was cut, six units of the beginning of a secret count as one.
+ * Makes what replaces the values of secrets by `[secret KEY]`, in all of {@link SECRET_FORMS}. The time that it takes goes by the
+ * length of the text, not by the number of secrets: as Rabin and Karp do it, a hash of every window of six units is looked up.
+ * Where a text was cut, six units of the beginning of a secret count as one.
  */
 export function createRedactor(secrets: Iterable<readonly [key: string, value: string]>): Redact {
   const buckets = new Map<number, Sought[]>()
@@ -110,7 +108,7 @@ function redact(text: string, buckets: ReadonlyMap<number, readonly Sought[]>, f
 }
 
 /**
- * Which of what is sought stands there with the most of it; values may begin alike. A length of 0: none does.
+ * The longest match there; values may begin alike. A length of 0: none.
  * @param end of the text, or where it was cut next: there the beginning of a head is enough
  * @param maxCost ends the search
  */
@@ -157,4 +155,63 @@ function commonLength(text: string, start: number, form: string): number {
   let length = 0
   while (length < form.length && text.charCodeAt(start + length) === form.charCodeAt(length)) length++
   return length
+}
+
+/** Writes a value as it comes to stand in a log. */
+type Form = (value: string) => string
+
+/**
+ * The forms in which a value comes to stand in a log: as it is; in hex; URL-encoded; in base64, also in the middle of a
+ * longer text, such as the credentials of HTTP's Basic. What a function does to a value on purpose is not among them. The form of
+ * the beginning of a value is the beginning of its form.
+ */
+const SECRET_FORMS: readonly Form[] = [
+  (value) => value,
+  (value) => Buffer.from(value).toString('hex'),
+  (value) => Buffer.from(value).toString('hex').toUpperCase(),
+  encodeURIComponent,
+  (value) => encodeURIComponent(value).replaceAll(/%[0-9A-F]{2}/g, (octet) => octet.toLowerCase()),
+  (value) => new URLSearchParams([['', value]]).toString().slice('='.length),
+  ...[0, 1, 2].flatMap((bytesBefore): Form[] => [
+    (value) => base64Within(value, bytesBefore),
+    (value) => base64Within(value, bytesBefore).replaceAll('+', '-').replaceAll('/', '_'),
+  ]),
+]
+
+/**
+ * The same of values with quotes, backslashes or line breaks: within JSON, and within JSON that is a string of other JSON; both
+ * also with plain double quotes, as `console.log` shows strings that are within something else. Of other values these forms are
+ * the value itself.
+ */
+const ESCAPED_SECRET_FORMS: readonly Form[] = [
+  escaped,
+  (value) => withPlainQuotes(escaped(value)),
+  (value) => escaped(escaped(value)),
+  (value) => withPlainQuotes(escaped(escaped(value))),
+]
+
+/** Whether the value has escaped forms of its own. */
+function isEscaped(value: string): boolean {
+  return escaped(value).length !== value.length
+}
+
+/** Those that have an end of their own. */
+const WHOLE_SECRET_FORMS: readonly Form[] = [
+  (value) => Buffer.from(value).toString('base64'),
+  (value) => Buffer.from(value).toString('base64url'),
+]
+
+function escaped(text: string): string {
+  return JSON.stringify(text).slice(1, -1)
+}
+
+function withPlainQuotes(text: string): string {
+  return text.replaceAll('\\"', '"')
+}
+
+/** How a value stands in the base64 of a longer text, but for the digits at its ends that depend on what is around it. */
+function base64Within(value: string, bytesBefore: number): string {
+  const bytes = Buffer.concat([Buffer.alloc(bytesBefore), Buffer.from(value)])
+  // A digit has 6 bits.
+  return bytes.toString('base64').slice(Math.ceil((bytesBefore * 8) / 6), Math.floor((bytes.length * 8) / 6))
 }

@@ -14,8 +14,8 @@ interface Superseded extends SecretSet {
 }
 
 /**
- * Secrets that are not in force any more, but which calls under way may still be given and may still log. In memory alone; when there are too
- * many, the oldest of the owner who has the most are forgotten, so that nobody makes those of others be forgotten.
+ * Secrets that are not in force any more, but which running calls may still get and log. In memory alone; when there are too
+ * many, the oldest of the owner who has the most are forgotten, so that no owner displaces those of others.
  */
 export class SupersededSecrets {
   readonly #maxBytes: number

@@ -1,15 +1,22 @@
-import { timingSafeEqual } from 'node:crypto'
-import type { DatabaseSync } from 'node:sqlite'
-import { CarpoolError, MAX_TOKEN_DAYS, TOKEN_SCOPES, type CreatedToken, type TokenInfo, type TokenRequest } from '@carpool/core'
-import { checkOwnerName } from './owner-name.ts'
-import type { Principal } from './principal.ts'
-import { TokenTable, type StoredToken } from './token-table.ts'
-import { generateToken, hashToken, tokenIdOf } from './token-text.ts'
+import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
+import type { DatabaseSync, SQLOutputValue } from 'node:sqlite'
+import {
+  CarpoolError,
+  MAX_TOKEN_DAYS,
+  TOKEN_SCOPES,
+  type CreatedToken,
+  type TokenInfo,
+  type TokenRequest,
+  type TokenScope,
+} from '@carpool/core'
+import { checkOwnerName, type Principal } from './principal.ts'
 
 export interface TokenStoreOptions {
   /** The time of day in ms of the epoch. */
   readonly now: () => number
-  /** Told of what cannot be written and keeps nobody from using a token: when it was last used, or that an expired one is gone. */
+  /**
+   * Called if the last use of a token, or the end of an expired one, could not be written. The tokens can be used all the same.
+   */
   readonly onProblem: (cause: unknown) => void
   /** Most tokens that there may be. Default: 10000. */
   readonly maxTokens?: number
@@ -98,7 +105,7 @@ export class TokenStore {
     return token !== undefined && !this.#isExpired(token)
   }
 
-  /** Whom a token stands for. Takes the same time whether there is none, or another secret. @throws CarpoolError `unauthorized` */
+  /** The bearer of a token. Takes the same time whether the id or the secret is wrong. @throws CarpoolError `unauthorized` */
   authenticate(text: string): Principal {
     const token = this.#tokens.get(tokenIdOf(text) ?? '')
     const isRight = timingSafeEqual(hashToken(text), token?.hash ?? NO_HASH)
@@ -155,4 +162,89 @@ function infoOf({ id, owner, scopes, createdAtMs, expiresAtMs, lastUsedAtMs }: S
 
 function isoTime(ms: number): string {
   return new Date(ms).toISOString()
+}
+
+/** A token as it is kept. Times in ms of the epoch. */
+interface StoredToken {
+  readonly id: string
+  readonly hash: Uint8Array
+  readonly owner: string
+  readonly scopes: readonly TokenScope[]
+  readonly createdAtMs: number
+  readonly expiresAtMs: number | undefined
+  readonly lastUsedAtMs: number | undefined
+}
+
+/** The records of tokens. */
+class TokenTable {
+  readonly #database: DatabaseSync
+
+  constructor(database: DatabaseSync) {
+    this.#database = database
+  }
+
+  all(): StoredToken[] {
+    return this.#database.prepare('SELECT * FROM tokens ORDER BY created_at_ms, id').all().map(storedToken)
+  }
+
+  insert({ id, hash, owner, scopes, createdAtMs, expiresAtMs }: StoredToken): void {
+    this.#database
+      .prepare('INSERT INTO tokens (id, hash, owner, scopes, created_at_ms, expires_at_ms) VALUES (?, ?, ?, ?, ?, ?)')
+      .run(id, hash, owner, JSON.stringify(scopes), createdAtMs, expiresAtMs ?? null)
+  }
+
+  remove(id: string): void {
+    this.#database.prepare('DELETE FROM tokens WHERE id = ?').run(id)
+  }
+
+  used(id: string, atMs: number): void {
+    this.#database.prepare('UPDATE tokens SET last_used_at_ms = ? WHERE id = ?').run(atMs, id)
+  }
+}
+
+function storedToken(row: Record<string, SQLOutputValue>): StoredToken {
+  const optional = (name: string): number | undefined => (row[name] === null ? undefined : Number(row[name]))
+  const scopes = JSON.parse(String(row['scopes'])) as readonly string[]
+  return {
+    id: String(row['id']),
+    hash: row['hash'] as Uint8Array,
+    owner: String(row['owner']),
+    // A scope of another version of Carpool allows nothing here.
+    scopes: TOKEN_SCOPES.filter((scope) => scopes.includes(scope)),
+    createdAtMs: Number(row['created_at_ms']),
+    expiresAtMs: optional('expires_at_ms'),
+    lastUsedAtMs: optional('last_used_at_ms'),
+  }
+}
+
+/** 256 bits cannot be guessed, so the hash at rest needs neither salt nor many rounds. */
+const SECRET_BYTES = 32
+const ID_BYTES = 8
+const TOKEN = /^cpt_([0-9a-f]{16})_[\w-]{43}$/
+const TOKEN_BEGINNING = /cpt_[0-9a-f]{16}_/i
+const TOKEN_ID = /^[0-9a-f]{16}$/
+
+/** Makes a token of the form `cpt_<id>_<secret>`. The id is no secret; the rest is never kept. */
+function generateToken(): { readonly id: string; readonly token: string } {
+  const id = randomBytes(ID_BYTES).toString('hex')
+  return { id, token: `cpt_${id}_${randomBytes(SECRET_BYTES).toString('base64url')}` }
+}
+
+/** The id in a token; undefined if the text has not the form of one. */
+function tokenIdOf(text: string): string | undefined {
+  return TOKEN.exec(text)?.[1]
+}
+
+/** Whether a text contains a token, or the beginning of one. */
+export function holdsToken(text: string): boolean {
+  return TOKEN_BEGINNING.test(text)
+}
+
+export function isTokenId(text: string): boolean {
+  return TOKEN_ID.test(text)
+}
+
+/** What is kept of a token: SHA-256. */
+function hashToken(token: string): Buffer {
+  return createHash('sha256').update(token).digest()
 }

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import t from 'tap'
 import type { FunctionSecrets, SecretHolder } from '../src/index.ts'
-import { seal, unseal } from '../src/seal.ts'
+import { seal, unseal } from '../src/secret-key.ts'
 import { SupersededSecrets } from '../src/superseded-secrets.ts'
 import { dump, open } from './support/open.ts'
 

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import t from 'tap'
 import { isAdmin, requireScope } from '../src/index.ts'
-import { MIGRATIONS } from '../src/schema.ts'
+import { MIGRATIONS } from '../src/open-access.ts'
 import { TokenStore } from '../src/token-store.ts'
 import { dump, open } from './support/open.ts'
 

@@ -1,7 +1,13 @@
-export { checkRateCard } from './check-rate-card.ts'
 export { formatPrice, formatUsd } from './format-usd.ts'
 export { METERS, type Meter, type MeterName } from './meter.ts'
-export { addBills, priceUsage, type Bill, type BillLine } from './price-usage.ts'
-export type { Price, RateCard } from './rate-card.ts'
-export { isRateCardName, RATE_CARD_NAMES, rateCard, readRateCard, type RateCardName } from './rate-cards.ts'
-export { sumUsage } from './sum-usage.ts'
+export { addBills, priceUsage, sumUsage, type Bill, type BillLine } from './price-usage.ts'
+export {
+  checkRateCard,
+  isRateCardName,
+  RATE_CARD_NAMES,
+  rateCard,
+  readRateCard,
+  type Price,
+  type RateCard,
+  type RateCardName,
+} from './rate-card.ts'

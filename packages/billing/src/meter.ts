@@ -9,8 +9,9 @@ export interface Meter {
 }
 
 /**
- * Every meter that a rate card may use, named after the field of `UsageTotals` that it reads; core says what each field means. Units: `Us` is
- * µs, `Ms` is ms, `MbMs` is MiB × ms, `bytes` is bytes, `requests` counts invocations with an outcome, so none that was refused.
+ * Every meter that a rate card may use, named after the field of `UsageTotals` that it reads; core says what each field means.
+ * Units: `Us` is µs, `Ms` is ms, `MbMs` is MiB × ms, `bytes` is bytes, `requests` counts invocations with an outcome, so none
+ * that was refused.
  */
 export const METERS = {
   requests: { quantity: ({ invocations }) => invocations },

@@ -1,4 +1,4 @@
-import type { UsageTotals } from '@carpool/core'
+import { NO_TOTALS, type UsageTotals } from '@carpool/core'
 import { METERS, type Meter, type MeterName } from './meter.ts'
 import type { RateCard } from './rate-card.ts'
 
@@ -33,8 +33,10 @@ export interface Bill {
  * What a card charges for usage.
  *
  * - `amount` = price × quantity of the meter ÷ divisor. It is linear: the amounts of rows add up to the amount of their sum.
- * - `waiting` = `amount` × (1 − CPU time ÷ billed time), the factor kept within 0 and 1, for charges on time; the billed time includes what
- *   rounding up added. It is 0 for CPU time, requests and bytes. For charges on time × memory this takes CPU use as even over the row: in a row
+ * - `waiting` = `amount` × (1 − CPU time ÷ billed time), the factor kept within 0 and 1, for charges on time; the billed time
+ * includes what
+ *   rounding up added. It is 0 for CPU time, requests and bytes. For charges on time × memory this takes CPU use as even over the
+ * row: in a row
  *   of functions with different memory limits it is an estimate. So price each function, and add with {@link addBills}.
  */
 export function priceUsage(card: RateCard, totals: UsageTotals): Bill {
@@ -81,4 +83,17 @@ function waitingShare({ time }: Meter, totals: UsageTotals): number {
 
 function sum<T>(items: readonly T[], read: (item: T) => number): number {
   return items.reduce((total, item) => total + read(item), 0)
+}
+
+const FIELDS = Object.keys(NO_TOTALS) as ReadonlyArray<keyof UsageTotals>
+
+/** The totals of several rows together; of none all are 0. */
+export function sumUsage(rows: readonly UsageTotals[]): UsageTotals {
+  const total = { ...NO_TOTALS }
+  for (const row of rows) for (const field of FIELDS) total[field] = combine(field, total[field], row[field])
+  return total
+}
+
+function combine(field: keyof UsageTotals, before: number, value: number): number {
+  return field === 'memoryPeakKb' ? Math.max(before, value) : before + value
 }

@@ -50,6 +50,7 @@ export { retryAfterSeconds } from './retry-after.ts'
 export { NO_USAGE, type BackgroundUsage, type InvocationUsage } from './usage.ts'
 export {
   INSTANCE_CONCURRENCY,
+  NO_TOTALS,
   USAGE_GROUPS,
   type InvocationQuery,
   type UsageGroup,

@@ -37,6 +37,33 @@ export interface UsageTotals {
   readonly memoryPeakKb: number
 }
 
+/** The totals of nothing: every field of them, in this order. */
+export const NO_TOTALS: UsageTotals = {
+  invocations: 0,
+  failures: 0,
+  refused: 0,
+  coldStarts: 0,
+  cpuUs: 0,
+  initCpuUs: 0,
+  backgroundCpuUs: 0,
+  wallUs: 0,
+  queueUs: 0,
+  initUs: 0,
+  exec1Ms: 0,
+  exec1MbMs: 0,
+  exec100Ms: 0,
+  exec100MbMs: 0,
+  init1Ms: 0,
+  init1MbMs: 0,
+  instanceUs: 0,
+  instanceMbMs: 0,
+  bytesIn: 0,
+  bytesOut: 0,
+  egressBytesIn: 0,
+  egressBytesOut: 0,
+  memoryPeakKb: 0,
+}
+
 /** Invocations that share one instance where a platform lets them: the default of Cloud Run. */
 export const INSTANCE_CONCURRENCY = 80
 

@@ -1,17 +1,96 @@
-import { Connection, type ConnectionOptions } from './connection.ts'
+import type { Socket } from 'node:net'
+import { Client, type Dispatcher } from 'undici'
+import type { Connect, ConnectTarget } from './guarded-connector.ts'
+
+/** How long a connection may wait for another fetch, whatever the server would allow. */
+const IDLE_MS = 4_000
+
+interface ConnectionOptions {
+  readonly connect: Connect
+  readonly maxHeaderBytes: number
+}
+
+/**
+ * One connection to an origin, with one exchange at a time. undici speaks HTTP/1.1 on it. The socket is known, so every byte on
+ * it is counted for one fetch.
+ */
+export class Connection {
+  readonly #client: Client
+  #socket: Socket | undefined
+  /** What the socket had read when the exchange began. */
+  #bytesBefore = 0
+  #isBroken = false
+  #onRead: (() => void) | undefined
+
+  /** @param onGone called when it has no socket any more, or never got one; it may be called again */
+  constructor(origin: string, { connect, maxHeaderBytes }: ConnectionOptions, onGone: () => void) {
+    this.#client = new Client(origin, {
+      connect: (target, connected) => this.#connect(connect, target, connected as Parameters<Connect>[1]),
+      pipelining: 1,
+      allowH2: false,
+      maxHeaderSize: maxHeaderBytes,
+      // The time limits of the fetch cover both.
+      headersTimeout: 0,
+      bodyTimeout: 0,
+      keepAliveTimeout: IDLE_MS,
+      keepAliveMaxTimeout: IDLE_MS,
+    })
+    this.#client.on('disconnect', onGone).on('connectionError', onGone)
+  }
+
+  /** Whether another exchange can begin on it. */
+  get isUsable(): boolean {
+    return !this.#client.destroyed && this.#socket !== undefined && !this.#socket.destroyed && !this.#isBroken
+  }
+
+  /** Whether it ended with an error: a response that is delimited by the end of the connection is not whole then. */
+  get isBroken(): boolean {
+    return this.#isBroken
+  }
+
+  /** Bytes that the peer has sent since the exchange began; the last ones may not be parsed yet. */
+  get bytesRead(): number {
+    return (this.#socket?.bytesRead ?? 0) - this.#bytesBefore
+  }
+
+  /** @param onRead called when bytes have come, before they are parsed */
+  begin(options: Dispatcher.DispatchOptions, handler: Dispatcher.DispatchHandler, onRead: () => void): void {
+    this.#bytesBefore = this.#socket?.bytesRead ?? 0
+    this.#onRead = onRead
+    this.#client.dispatch(options, handler)
+  }
+
+  end(): void {
+    this.#onRead = undefined
+  }
+
+  /** Ends it at once, also while it connects. */
+  destroy(): void {
+    this.end()
+    this.#client.destroy().catch(() => {})
+    this.#socket?.destroy()
+  }
+
+  #connect(connect: Connect, target: ConnectTarget, connected: Parameters<Connect>[1]): void {
+    const socket = connect(target, connected)
+    this.#socket = socket
+    this.#bytesBefore = 0
+    socket?.on('readable', () => this.#onRead?.()).on('error', () => (this.#isBroken = true))
+  }
+}
 
 export interface ConnectionPoolOptions extends ConnectionOptions {
-  /** Connections that there may be, used or idle. Whoever acquires must not have more at once. */
+  /** Limit of connections, used or idle. The caller must not acquire more at once. */
   readonly maxConnections: number
 }
 
-/** Whose connection it is, and where to. Functions share none: what one has sent can do nothing to the responses of another. */
+/** Functions share no connection: what one has sent can do nothing to the responses of another. */
 export interface ConnectionKey {
   readonly functionName: string
   readonly origin: string
 }
 
-/** Keeps connections for the next fetch of the same function to the same origin, for as long as there is room. */
+/** Keeps idle connections for the next fetch of the same function to the same origin, as long as there is room. */
 export class ConnectionPool {
   readonly #options: ConnectionPoolOptions
   readonly #all = new Set<Connection>()
@@ -40,7 +119,7 @@ export class ConnectionPool {
       if (oldest !== undefined) this.discard(oldest)
     }
     const connection: Connection = new Connection(origin, this.#options, () => {
-      // One that is used is given back or discarded by its user.
+      // One that is in use is released or discarded by its user.
       if (this.#idleSince.has(connection)) this.discard(connection)
     })
     this.#all.add(connection)
@@ -53,7 +132,7 @@ export class ConnectionPool {
    */
   release(connection: Connection, { functionName, origin }: ConnectionKey, released: () => void): void {
     connection.end()
-    // Whether the server keeps it open shows when undici is done with this turn.
+    // undici knows at the end of this turn whether the server keeps it open.
     setImmediate(() => {
       queueMicrotask(released)
       if (!connection.isUsable || !this.#all.has(connection)) return this.discard(connection)
@@ -65,15 +144,11 @@ export class ConnectionPool {
     })
   }
 
-  /** Ends a connection, whatever it is at. */
+  /** Ends a connection in any state. */
   discard(connection: Connection): void {
     this.#unlist(connection)
     this.#all.delete(connection)
     connection.destroy()
-  }
-
-  close(): void {
-    for (const connection of this.#all) this.discard(connection)
   }
 
   #unlist(connection: Connection): void {

@@ -1,7 +1,6 @@
 import { failure } from './failure.ts'
 import { SharedPool, type Holder } from './shared-pool.ts'
 
-/** What a fetch wants a connection for. */
 export interface Claim extends Holder {
   readonly origin: string
 }
@@ -29,15 +28,15 @@ interface FunctionQueue {
 }
 
 /**
- * Decides who may have a connection, and who waits. Fetches wait in a queue of their function, and functions have turns: a flood of one never
- * shuts out another. They wait rather than being refused because code that fetches a thousand addresses at once is no misuse, and ends sooner so
- * than if it had to try again; what bounds them is the time of the fetch.
+ * Decides which fetch may have a connection, and which waits. Each function has its queue, and the queues are served round robin:
+ * a flood of one never shuts out another. Fetches wait rather than being refused: code that fetches a thousand addresses at once
+ * is no misuse. The timeout of the fetch bounds the wait.
  */
 export class ConnectionSlots {
   readonly #limits: SlotLimits
   readonly #all: SharedPool
   readonly #origins = new Map<string, SharedPool>()
-  /** In the order of their turns. */
+  /** The function that is served next comes first. */
   readonly #queues = new Map<string, FunctionQueue>()
   #waiting = 0
 
@@ -103,7 +102,7 @@ export class ConnectionSlots {
     return pool
   }
 
-  /** Something was given back: lets functions have their turns until none of them can go on. */
+  /** Called when a slot is free: serves the functions in turn until none of them can go on. */
   #serve(): void {
     let failures = 0
     while (failures < this.#queues.size) {

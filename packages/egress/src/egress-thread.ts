@@ -1,15 +1,14 @@
-/** The thread that connections of functions are made in. */
+/** The thread in which the connections of functions are made. */
 import { parentPort, workerData } from 'node:worker_threads'
 import { failure } from './failure.ts'
 import { createFetcher } from './fetcher.ts'
-import type { FromThread, ThreadStart, ToThread } from './messages.ts'
-import { Outbox } from './outbox.ts'
+import { Outbox, type EgressPolicy, type EgressRequest, type FromThread, type ToThread } from './messages.ts'
 
-const fetcher = createFetcher(workerData as ThreadStart)
+const fetcher = createFetcher(workerData as EgressPolicy)
 const running = new Map<number, AbortController>()
-const outbox = new Outbox<FromThread>((items, transfers) => parentPort?.postMessage(items, [...transfers]), setImmediate)
+const outbox = new Outbox<FromThread>((items, transfers) => parentPort?.postMessage(items, transfers), setImmediate)
 
-async function carryOut({ number, request }: Extract<ToThread, { kind: 'fetch' }>): Promise<void> {
+async function fetch(number: number, request: EgressRequest): Promise<void> {
   const ending = new AbortController()
   running.set(number, ending)
   const { result, ...rest } = await fetcher.fetch(request, ending)
@@ -17,10 +16,10 @@ async function carryOut({ number, request }: Extract<ToThread, { kind: 'fetch' }
   outbox.put({ kind: 'settled', number, settled: { result: JSON.stringify(result), ...rest } }, rest.body)
 }
 
-function take(item: ToThread): void {
+function receive(item: ToThread): void {
   switch (item.kind) {
     case 'fetch':
-      return void carryOut(item)
+      return void fetch(item.number, item.request)
     case 'stop':
       return running.get(item.number)?.abort(failure('aborted'))
     case 'ping':
@@ -28,4 +27,4 @@ function take(item: ToThread): void {
   }
 }
 
-parentPort?.on('message', (items: readonly ToThread[]) => items.forEach(take))
+parentPort?.on('message', (items: readonly ToThread[]) => items.forEach(receive))

@@ -1,92 +1,98 @@
+import type { Worker } from 'node:worker_threads'
 import { monotonicClock } from '@carpool/core'
+import { startThread } from '@carpool/core/start-thread'
 import { createAddressPolicy } from './address-policy.ts'
-import { failureSentence, type FetchVerdict } from './failure.ts'
-import type { EgressLimits } from './limits.ts'
-import type { EgressReading, EgressRequest, EgressResult, FromThread, ThreadStart, ToThread } from './messages.ts'
-import { Outbox } from './outbox.ts'
+import { failureSentence, type FetchEnd } from './failure.ts'
+import {
+  Outbox,
+  type EgressPolicy,
+  type EgressReading,
+  type EgressRequest,
+  type EgressResult,
+  type FromThread,
+  type ToThread,
+} from './messages.ts'
 import { afterDeath, type ThreadDeaths } from './restart-delay.ts'
-import { startThread, type StartThread, type Thread } from './thread.ts'
 
-export interface EgressOptions {
-  /** Address ranges in CIDR form, or addresses, that are open although they are not on the public internet, with all their ports. Default: none. */
-  readonly allow?: readonly string[]
-  /** Address ranges in CIDR form, or addresses, that are closed in any case. Default: none. */
-  readonly deny?: readonly string[]
-  readonly limits?: Partial<EgressLimits>
+export interface EgressOptions extends EgressPolicy {
   /** The thread has ended, with the fetches in it. */
   readonly onThreadLost?: (lost: { readonly cause: unknown; readonly restartInMs: number }) => void
 }
 
-/** Ends a fetch that is not wanted any more. What it is settled with afterwards says what went over until then. */
-export type StopFetch = () => void
-
-/** Fetches for functions, under policy, in a thread of its own: here they are only handed over. */
-export interface Egress {
-  /** @param settled called exactly once, later */
-  fetch(request: EgressRequest, settled: (result: EgressResult) => void): StopFetch
-  /** Fetches that have ended, by how. */
-  readonly verdicts: Readonly<Record<FetchVerdict, number>>
-  /** What the thread held a moment ago. */
-  readonly reading: EgressReading
-  /** Ends the thread with all connections; fetches at work fail. */
-  close(): Promise<void>
-}
-
-/** How often the thread is asked whether it is there, and after how many questions without a word it is taken for stuck. */
-const PING_MS = 2_500
-const MAX_UNANSWERED = 4
-
-/**
- * Starts the thread.
- * @throws CarpoolError `invalid-setting` if a range of `allow` or `deny` is none
- */
-export function createEgress(options: EgressOptions = {}, parts: ThreadParts = { startThread, pingMs: PING_MS }): Egress {
-  const { allow = [], deny = [], limits = {}, onThreadLost = () => {} } = options
-  // The thread could only die of a range that is none.
-  createAddressPolicy({ allow, deny })
-  return new ThreadedEgress({ allow, deny, limits }, parts, onThreadLost)
-}
-
-/** What a test may want to have in its hands. */
+/** What a test may replace. */
 interface ThreadParts {
-  readonly startThread: StartThread
+  readonly startThread: typeof startEgressThread
   readonly pingMs: number
 }
 
-class ThreadedEgress implements Egress {
-  readonly verdicts = { ok: 0, refused: 0, failed: 0, aborted: 0 }
-  readonly #start: ThreadStart
-  readonly #startThread: StartThread
-  readonly #onThreadLost: NonNullable<EgressOptions['onThreadLost']>
+/** Ends a fetch. The result that follows has the bytes that went over until then. */
+export type StopFetch = () => void
+
+/** How often the thread is asked whether it is there, and how many questions without an answer mean that it is stuck. */
+const PING_MS = 2_500
+const MAX_UNANSWERED = 4
+/** A thread that leaks ends by itself before the process does; bodies are not in its heap. */
+const MAX_HEAP_MB = 512
+const NO_BODY = new Uint8Array()
+const NOTHING: EgressReading = { open: 0, waiting: 0, connections: 0, memoryBytes: 0 }
+
+/** Starts the thread that makes connections. It does not keep the process alive. */
+export function startEgressThread(
+  policy: EgressPolicy,
+  onItems: (items: readonly FromThread[]) => void,
+  onEnd: (cause: unknown) => void,
+): Worker {
+  const options = {
+    workerData: policy,
+    name: 'carpool-egress',
+    // Nothing of the environment: no proxy may come from there.
+    env: {},
+    resourceLimits: { maxOldGenerationSizeMb: MAX_HEAP_MB },
+  }
+  const thread = startThread('egress-thread', import.meta.url, options, onEnd)
+  thread.unref()
+  return thread.on('message', onItems)
+}
+
+/** Fetches for functions, under policy. A thread does the work; this hands fetches over and supervises it. */
+export class Egress {
+  /** Fetches that have ended, counted. */
+  readonly ended: Record<FetchEnd, number> = { ok: 0, refused: 0, failed: 0, aborted: 0 }
+  readonly #options: EgressOptions
+  readonly #parts: ThreadParts
   readonly #open = new Map<number, (result: EgressResult) => void>()
-  readonly #outbox = new Outbox<ToThread>((items, transfers) => this.#thread?.post(items, transfers), queueMicrotask)
-  readonly #watch: NodeJS.Timeout
+  readonly #outbox = new Outbox<ToThread>((items, transfers) => this.#thread?.postMessage(items, transfers), queueMicrotask)
+  readonly #pingTimer: NodeJS.Timeout
   #lastNumber = 0
-  #reading: EgressReading = NOTHING
+  #reading = NOTHING
   #unanswered = 0
-  /** Absent while the next one waits for its start. */
-  #thread: Thread | undefined
+  /** Undefined while the next one waits for its start. */
+  #thread: Worker | undefined
   #startedAtMs = 0
   #deaths: ThreadDeaths | undefined
   #restart: NodeJS.Timeout | undefined
   #isClosed = false
 
-  constructor(
-    start: ThreadStart,
-    { startThread, pingMs }: ThreadParts,
-    onThreadLost: NonNullable<EgressOptions['onThreadLost']>,
-  ) {
-    this.#start = start
-    this.#startThread = startThread
-    this.#onThreadLost = onThreadLost
+  /**
+   * Starts the thread.
+   * @throws CarpoolError `invalid-setting` if a range of `allow` or `deny` is none
+   */
+  constructor(options: EgressOptions = {}, parts: ThreadParts = { startThread: startEgressThread, pingMs: PING_MS }) {
+    const { allow = [], deny = [] } = options
+    // In the thread it could only end the thread.
+    createAddressPolicy({ allow, deny })
+    this.#options = options
+    this.#parts = parts
     this.#launch()
-    this.#watch = setInterval(() => this.#ping(), pingMs).unref()
+    this.#pingTimer = setInterval(() => this.#ping(), parts.pingMs).unref()
   }
 
+  /** What the thread held a moment ago. */
   get reading(): EgressReading {
     return this.#reading
   }
 
+  /** @param settled called exactly once, later */
   fetch(request: EgressRequest, settled: (result: EgressResult) => void): StopFetch {
     const number = ++this.#lastNumber
     this.#open.set(number, settled)
@@ -100,9 +106,10 @@ class ThreadedEgress implements Egress {
     }
   }
 
+  /** Ends the thread with all connections; fetches at work fail. */
   async close(): Promise<void> {
     this.#isClosed = true
-    clearInterval(this.#watch)
+    clearInterval(this.#pingTimer)
     clearTimeout(this.#restart)
     const thread = this.#thread
     this.#thread = undefined
@@ -113,16 +120,18 @@ class ThreadedEgress implements Egress {
   #launch(): void {
     this.#startedAtMs = monotonicClock()
     this.#unanswered = 0
+    const { allow = [], deny = [], limits = {} } = this.#options
     try {
-      const thread: Thread = this.#startThread(this.#start, {
-        onMessage: (items) => {
+      const thread: Worker = this.#parts.startThread(
+        { allow, deny, limits },
+        (items) => {
           this.#unanswered = 0
-          for (const item of items) this.#take(item)
+          for (const item of items) this.#receive(item)
         },
-        onEnd: (cause) => {
+        (cause) => {
           if (this.#thread === thread) this.#lost(cause)
         },
-      })
+      )
       this.#thread = thread
     } catch (cause) {
       // The system has no more threads; not even that may end the server.
@@ -130,7 +139,7 @@ class ThreadedEgress implements Egress {
     }
   }
 
-  #take(item: FromThread): void {
+  #receive(item: FromThread): void {
     if (item.kind === 'reading') this.#reading = item.reading
     else this.#settle(item.number, item.settled)
   }
@@ -141,12 +150,12 @@ class ThreadedEgress implements Egress {
     this.#failAll('interrupted')
     this.#deaths = afterDeath(this.#deaths, monotonicClock() - this.#startedAtMs)
     const { delayMs } = this.#deaths
-    this.#onThreadLost({ cause, restartInMs: delayMs })
+    this.#options.onThreadLost?.({ cause, restartInMs: delayMs })
     if (delayMs === 0) this.#launch()
     else this.#restart = setTimeout(() => this.#launch(), delayMs).unref()
   }
 
-  /** A thread that is stuck is as bad as one that has ended. While nobody waits for it, nobody minds. */
+  /** A thread that is stuck counts as ended. */
   #ping(): void {
     const thread = this.#thread
     if (thread === undefined) return
@@ -155,30 +164,27 @@ class ThreadedEgress implements Egress {
       void thread.terminate()
       return
     }
-    // This thread's own event loop may have been late: only questions count that were asked since.
+    // This thread's own event loop may have been late, so questions are counted and not the time.
     this.#unanswered += 1
     this.#outbox.put({ kind: 'ping' })
   }
 
   #failAll(code: 'closed' | 'interrupted'): void {
-    // Whoever is told may begin the next one.
+    // A listener may begin the next fetch.
     const numbers = [...this.#open.keys()]
     for (const number of numbers) this.#fail(number, code)
   }
 
   #fail(number: number, code: 'closed' | 'interrupted' | 'unavailable'): void {
     const result = JSON.stringify({ ok: false, message: failureSentence(code) })
-    this.#settle(number, { result, body: NO_BODY, verdict: 'failed', bytesOut: 0, bytesIn: 0 })
+    this.#settle(number, { result, body: NO_BODY, end: 'failed', bytesOut: 0, bytesIn: 0 })
   }
 
   #settle(number: number, result: EgressResult): void {
     const settled = this.#open.get(number)
     if (settled === undefined) return
     this.#open.delete(number)
-    this.verdicts[result.verdict] += 1
+    this.ended[result.end] += 1
     settled(result)
   }
 }
-
-const NO_BODY = new Uint8Array()
-const NOTHING: EgressReading = { open: 0, waiting: 0, connections: 0, memoryBytes: 0 }

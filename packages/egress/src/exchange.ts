@@ -1,20 +1,21 @@
 import type { HeaderList } from '@carpool/core'
 import type { Dispatcher } from 'undici'
-import type { MemoryLease } from './body-buffer.ts'
-import type { Connection } from './connection.ts'
-import { contentCodings, decodedHeaders } from './content-coding.ts'
+import type { Connection } from './connection-pool.ts'
 import { failure } from './failure.ts'
 import { responseHeaders } from './header-policy.ts'
+import type { Hop } from './hop.ts'
 import type { EgressLimits } from './limits.ts'
-import type { Hop } from './redirect.ts'
-import { decodingSink, discardingSink, plainSink, type BodyEvents, type BodySink } from './response-body.ts'
-
-/** Bytes of bodies that have gone over connections, also if the fetch fails. */
-export interface ByteTally {
-  bytesOut: number
-  /** As they came, compressed or not. */
-  bytesIn: number
-}
+import type { ByteTally } from './messages.ts'
+import {
+  contentCodings,
+  decodedHeaders,
+  decodingSink,
+  discardingSink,
+  plainSink,
+  type BodyEvents,
+  type BodySink,
+  type MemoryLease,
+} from './response-body.ts'
 
 export interface HopResponse {
   readonly status: number
@@ -36,7 +37,7 @@ export interface ExchangeParts {
 }
 
 /**
- * Sends one request and takes its response, under every limit that one exchange can pass. When it rejects, the connection is to be discarded.
+ * Sends one request and takes its response, under all limits of one exchange. When it rejects, the connection is to be discarded.
  * @throws failure, or an error of Node or undici
  */
 export function exchange(connection: Connection, hop: Hop, parts: ExchangeParts): Promise<HopResponse> {
@@ -65,7 +66,6 @@ interface ExchangeEvents {
   readonly onFailed: (cause: Error) => void
 }
 
-/** What an exchange knows of its response so far. */
 class Exchange implements Dispatcher.DispatchHandler {
   readonly #connection: Connection
   readonly #parts: ExchangeParts
@@ -142,7 +142,7 @@ class Exchange implements Dispatcher.DispatchHandler {
 
   onResponseEnd(): void {
     if (this.#isOver) return
-    // A peer that breaks off a body which only the end of the connection ends has not sent all of it.
+    // A body that is delimited by the end of the connection is not whole if that ended with an error.
     if (this.#connection.isBroken) return this.fail(failure('broken-off'))
     this.#isAtEnd = true
     this.#attempt(() => this.#sink?.end())
@@ -160,7 +160,7 @@ class Exchange implements Dispatcher.DispatchHandler {
       onFailed: (cause) => this.fail(cause),
     }
     if (!wantsBody(status, headers)) return discardingSink(events)
-    // The length that a response to HEAD has is of a body that does not come.
+    // A response to HEAD has the length of a body that does not come.
     const announced = this.#isHead ? 0 : announcedBytes(headers)
     if (announced > limits.maxResponseBytes) throw failure('response-too-large')
     const codings = contentCodings(headers, limits.maxCodings)
@@ -202,7 +202,7 @@ function announcedBytes(headers: HeaderList): number {
   return bytes > 0 ? bytes : 0
 }
 
-/** Names and values alternate; bytes beyond ASCII are taken one by one, as the fetch standard has it. */
+/** Names and values alternate; bytes beyond ASCII are isomorphic-decoded, as in the fetch standard. */
 function headerPairs(raw: readonly Uint8Array[]): HeaderList {
   const pairs: [string, string][] = []
   for (let index = 0; index + 1 < raw.length; index += 2) pairs.push([latin1(raw[index]), latin1(raw[index + 1])])

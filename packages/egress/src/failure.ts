@@ -1,15 +1,15 @@
 import type { EgressLimits } from './limits.ts'
 
-/** How a fetch ended, for counting: `refused` is what policy forbids or a share does not hold, before or while it is carried out. */
-export type FetchVerdict = 'ok' | 'refused' | 'failed' | 'aborted'
+/** How a fetch ended, for counting. `refused`: policy forbids it, or a share is used up. */
+export type FetchEnd = 'ok' | 'refused' | 'failed' | 'aborted'
 
 interface FailureEntry {
-  readonly verdict: Exclude<FetchVerdict, 'ok'>
-  /** What the function is told. It names the limit that was passed, and holds nothing of this machine. */
+  readonly end: Exclude<FetchEnd, 'ok'>
+  /** The message for the function. It names the limit that was passed, and holds nothing of this machine. */
   readonly sentence: (host: string, limits: EgressLimits) => string
 }
 
-/** Every failure that has a code of ours. */
+/** Failures with a code of our own. */
 const OWN_FAILURES = {
   'address-refused': refused((host) => `The address of ${host} is not open to functions.`),
   'port-refused': refused((host) => `The port of ${host} is not open to functions.`),
@@ -28,7 +28,7 @@ const OWN_FAILURES = {
     (_host, { maxMemoryBytes }) =>
       `The open fetches of this function take more memory than its share of the ${maxMemoryBytes} bytes for all functions.`,
   ),
-  'aborted': { verdict: 'aborted', sentence: () => 'The fetch was aborted.' },
+  'aborted': { end: 'aborted', sentence: () => 'The fetch was aborted.' },
   'closed': failed(() => 'The server is shutting down.'),
   'interrupted': failed(() => 'The server lost the fetch by a fault of its own; the request may have been sent.'),
   'unavailable': failed(() => 'The server can make no connections to the outside at the moment.'),
@@ -69,7 +69,7 @@ const OWN_FAILURES = {
 
 export type FailureCode = keyof typeof OWN_FAILURES
 
-/** Failures that have a code of Node, of undici or of the resolver. */
+/** Failures with a code of Node, undici or the resolver. */
 const FOREIGN_SENTENCES: Readonly<Record<string, FailureEntry['sentence']>> = {
   ENOTFOUND: (host) => `The host name of ${host} is not known.`,
   EAI_AGAIN: (host) => `The host name of ${host} could not be resolved.`,
@@ -99,7 +99,7 @@ export function isFailure(cause: unknown): boolean {
   return isOwn(codeOf(cause))
 }
 
-/** An error for a request that is not carried out, with what the function is told. */
+/** An error for a request that is not carried out, with the message for the function. */
 export function refusal(message: string): Error {
   return Object.assign(new Error(message), { code: REFUSAL })
 }
@@ -107,29 +107,30 @@ export function refusal(message: string): Error {
 const REFUSAL = 'refusal'
 
 export interface FailureDescription {
-  readonly verdict: Exclude<FetchVerdict, 'ok'>
+  readonly end: Exclude<FetchEnd, 'ok'>
   readonly message: string
 }
 
 /**
- * What a function may know of a failure. It is built from the code alone: the messages of Node and undici hold addresses of this machine.
+ * What a function may know of a failure. Built from the code alone: the messages of Node and undici hold addresses of this
+ * machine.
  * @param host of the URL that was fetched last
  * @param limits those of this fetch
  */
 export function describeFailure(cause: unknown, host: string, limits: EgressLimits): FailureDescription {
   const code = codeOf(cause)
-  if (code === REFUSAL && cause instanceof Error) return { verdict: 'refused', message: cause.message }
+  if (code === REFUSAL && cause instanceof Error) return { end: 'refused', message: cause.message }
   if (isOwn(code)) {
-    const { verdict, sentence }: FailureEntry = OWN_FAILURES[code]
-    return { verdict, message: sentence(host, limits) }
+    const { end, sentence }: FailureEntry = OWN_FAILURES[code]
+    return { end, message: sentence(host, limits) }
   }
-  // Its code differs by what the parser tripped over.
+  // Its code depends on the fault that the parser found.
   if (cause instanceof Error && cause.name === 'HTTPParserError')
-    return { verdict: 'failed', message: `${host} gave no valid HTTP response.` }
-  return { verdict: 'failed', message: foreignSentence(code, host, limits) }
+    return { end: 'failed', message: `${host} gave no valid HTTP response.` }
+  return { end: 'failed', message: foreignSentence(code, host, limits) }
 }
 
-/** What a function is told of a failure that is not about a host. */
+/** The message for the function of a failure that is not about a host. */
 export function failureSentence(code: 'closed' | 'interrupted' | 'unavailable' | 'aborted'): string {
   return OWN_FAILURES[code].sentence()
 }
@@ -157,10 +158,10 @@ function unreachable(host: string): string {
   return `${host} cannot be reached.`
 }
 
-function refused<S extends FailureEntry['sentence'] | (() => string)>(sentence: S): { verdict: 'refused'; sentence: S } {
-  return { verdict: 'refused', sentence }
+function refused<S extends FailureEntry['sentence'] | (() => string)>(sentence: S): { end: 'refused'; sentence: S } {
+  return { end: 'refused', sentence }
 }
 
-function failed<S extends FailureEntry['sentence'] | (() => string)>(sentence: S): { verdict: 'failed'; sentence: S } {
-  return { verdict: 'failed', sentence }
+function failed<S extends FailureEntry['sentence'] | (() => string)>(sentence: S): { end: 'failed'; sentence: S } {
+  return { end: 'failed', sentence }
 }

@@ -1,52 +1,34 @@
 import { monotonicClock, type FetchResult } from '@carpool/core'
-import { createAddressPolicy } from './address-policy.ts'
+import { createAddressPolicy, createOwnAddresses } from './address-policy.ts'
 import { ConnectionPool } from './connection-pool.ts'
 import { ConnectionSlots } from './connection-slots.ts'
-import { affordableConnections } from './descriptor-share.ts'
-import { exchange, type ByteTally, type HopResponse } from './exchange.ts'
-import { describeFailure, failure, type FetchVerdict } from './failure.ts'
-import { parseFetchHead } from './fetch-head.ts'
-import { firstHop } from './first-hop.ts'
+import { exchange, type HopResponse } from './exchange.ts'
+import { describeFailure, failure } from './failure.ts'
 import { createGuardedConnector } from './guarded-connector.ts'
+import { firstHop, parseFetchHead, redirectedHop, redirectLocation, type Hop } from './hop.ts'
 import { isListed } from './host-list.ts'
-import { DEFAULT_LIMITS, type EgressLimits } from './limits.ts'
-import type { EgressReading, EgressRequest } from './messages.ts'
-import { OpenFetches, type FetchLease } from './open-fetches.ts'
-import { createOwnAddresses } from './own-addresses.ts'
-import { redirectedHop, redirectLocation, type Hop } from './redirect.ts'
+import { affordableConnections, DEFAULT_LIMITS, type EgressLimits } from './limits.ts'
+import type { ByteTally, EgressPolicy, EgressReading, EgressRequest, EgressResult } from './messages.ts'
 import { createResolver, type Resolve } from './resolver.ts'
-import { SharedPool } from './shared-pool.ts'
+import { OpenFetches, SharedPool, type FetchLease } from './shared-pool.ts'
 
-export interface FetcherOptions {
-  /** Address ranges in CIDR form, or addresses, that are open although they are not on the public internet, with all their ports. Default: none. */
-  readonly allow?: readonly string[]
-  /** Address ranges in CIDR form, or addresses, that are closed in any case. Default: none. */
-  readonly deny?: readonly string[]
-  readonly limits?: Partial<EgressLimits>
+export interface FetcherOptions extends EgressPolicy {
   /** Gives the addresses of a host name. Default: hosts file and DNS. */
   readonly resolve?: Resolve
 }
 
-export interface FetchOutcome extends ByteTally {
-  readonly result: FetchResult
-  readonly body: Uint8Array
-  readonly verdict: FetchVerdict
-}
-
-/** Fetches for functions, under policy. It runs in a thread of its own; {@link Egress} is what the server sees of it. */
+/** Fetches for functions, under policy. It runs in the egress thread; `Egress` is what the server sees of it. */
 export interface Fetcher {
   /**
    * Never rejects.
    * @param ending ends the fetch when it is aborted, with what {@link failure} makes as the reason
    */
-  fetch(request: EgressRequest, ending: AbortController): Promise<FetchOutcome>
+  fetch(request: EgressRequest, ending: AbortController): Promise<Omit<EgressResult, 'result'> & { readonly result: FetchResult }>
   readonly reading: EgressReading
-  /** Ends all connections; fetches at work fail. */
-  close(): void
 }
 
 const NO_BODY = new Uint8Array()
-/** A URL may have a host of any length, and a message need not. */
+/** Of the host in a message. */
 const MAX_SHOWN_HOST_LENGTH = 260
 
 /** @throws CarpoolError `invalid-setting` if a range of `allow` or `deny` is none */
@@ -64,29 +46,24 @@ export function createFetcher({
   const slots = new ConnectionSlots(limits)
   const memory = new SharedPool(limits.maxMemoryBytes)
   const open = new OpenFetches(limits, memory)
-  const endings = new Set<AbortController>()
-  let isClosed = false
 
-  async function fetch(request: EgressRequest, ending: AbortController): Promise<FetchOutcome> {
+  const fetch: Fetcher['fetch'] = async (request, ending) => {
     const own = { ...limits, totalTimeoutMs: Math.min(limits.totalTimeoutMs, request.timeoutMs ?? Number.POSITIVE_INFINITY) }
     const tally: ByteTally = { bytesOut: 0, bytesIn: 0 }
     const progress: Progress = { host: '', isWaiting: false }
     const timer = setTimeout(() => ending.abort(failure(progress.isWaiting ? 'wait-timed-out' : 'timed-out')), own.totalTimeoutMs)
-    endings.add(ending)
     const lease = open.begin(request)
     try {
-      if (isClosed) throw failure('closed')
       ending.signal.throwIfAborted()
       if (lease === undefined) throw failure('invocation-full')
       if (!lease.grow(request.head.length * 2 + request.body.length)) throw failure('memory-full')
       const { body, ...result } = await follow({ request, limits: own, tally, lease, signal: ending.signal, progress })
-      return { result, body, verdict: 'ok', ...tally }
+      return { result, body, end: 'ok', ...tally }
     } catch (cause) {
-      const { verdict, message } = describeFailure(cause, progress.host, own)
-      return { result: { ok: false, message }, body: NO_BODY, verdict, ...tally }
+      const { end, message } = describeFailure(cause, progress.host, own)
+      return { result: { ok: false, message }, body: NO_BODY, end, ...tally }
     } finally {
       clearTimeout(timer)
-      endings.delete(ending)
       lease?.release()
     }
   }
@@ -144,15 +121,10 @@ export function createFetcher({
     get reading() {
       return { open: open.count, waiting: slots.waiting, connections: pool.size, memoryBytes: memory.used }
     },
-    close() {
-      isClosed = true
-      for (const ending of endings) ending.abort(failure('closed'))
-      pool.close()
-    },
   }
 }
 
-/** How far a fetch has come, for what is told of its failure. */
+/** For the message if it fails. */
 interface Progress {
   host: string
   isWaiting: boolean

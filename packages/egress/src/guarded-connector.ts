@@ -22,8 +22,9 @@ export interface ConnectTarget {
 export type Connected = (error: Error | null, socket: Socket | null) => void
 
 /**
- * Makes a connection, and says when it is there or not.
- * @returns the socket that tries, which can be destroyed; undefined if none does
+ * Makes a connection.
+ * @param connected called once, when it is there or has failed
+ * @returns the socket, which can be destroyed while it connects; undefined if the address is refused
  */
 export type Connect = (target: ConnectTarget, connected: Connected) => Socket | undefined
 
@@ -32,21 +33,21 @@ const MAX_ADDRESSES = 8
 const KEEP_ALIVE_PROBE_MS = 60_000
 
 /**
- * Makes connections to permitted addresses only. It is the one place where functions' connections begin, and the address that is checked is the
- * one that is connected to: a name that resolves to something else a moment later gains nothing.
+ * Makes connections to permitted addresses only. All connections of functions begin here, and the address that is checked is the
+ * one that is connected to: a name that resolves to another address a moment later (DNS rebinding) gains nothing.
  */
 export function createGuardedConnector({ policy, connectTimeoutMs, resolve }: ConnectorOptions): Connect {
   const resolveJoined = joinLookups(resolve)
 
   async function lookUp(port: number, ...[hostname, { all = false }, callback]: Parameters<LookupFunction>): Promise<void> {
-    let found: Sifted
+    let found: Checked
     try {
-      found = sift(policy, await resolveJoined(hostname), port)
+      found = checkAddresses(policy, await resolveJoined(hostname), port)
     } catch (cause) {
       return callback(cause as NodeJS.ErrnoException, [])
     }
     const [first] = found.permitted
-    if (first === undefined) callback(failure(found.verdict), [])
+    if (first === undefined) callback(failure(found.refusal), [])
     else if (all) callback(null, found.permitted)
     else callback(null, first.address, first.family)
   }
@@ -54,10 +55,10 @@ export function createGuardedConnector({ policy, connectTimeoutMs, resolve }: Co
   return ({ hostname, protocol, port: portText }, connected) => {
     const isSecure = protocol === 'https:'
     const port = portText === '' ? (isSecure ? 443 : 80) : Number(portText)
-    // Node looks up names only, so a literal address comes by here.
-    const verdict = isIP(hostname) === 0 ? 'permitted' : policy.judge(hostname, port)
-    if (verdict !== 'permitted') {
-      queueMicrotask(() => connected(failure(verdict), null))
+    // Node looks up names only, so a literal address is checked here.
+    const decision = isIP(hostname) === 0 ? 'permitted' : policy.check(hostname, port)
+    if (decision !== 'permitted') {
+      queueMicrotask(() => connected(failure(decision), null))
       return undefined
     }
     const options = { host: hostname, port, lookup: (...question: Parameters<LookupFunction>) => void lookUp(port, ...question) }
@@ -80,8 +81,8 @@ export function createGuardedConnector({ policy, connectTimeoutMs, resolve }: Co
       .setNoDelay(true)
       .setKeepAlive(true, KEEP_ALIVE_PROBE_MS)
       .once(isSecure ? 'secureConnect' : 'connect', () => {
-        // Once more, of what really was connected to.
-        const peer = policy.judge(socket.remoteAddress ?? '', port)
+        // The address of the peer itself, once more.
+        const peer = policy.check(socket.remoteAddress ?? '', port)
         if (peer === 'permitted') settle(null, socket)
         else socket.destroy(failure(peer))
       })
@@ -91,21 +92,21 @@ export function createGuardedConnector({ policy, connectTimeoutMs, resolve }: Co
   }
 }
 
-interface Sifted {
+interface Checked {
+  /** Those that may be connected to. */
   readonly permitted: LookupAddress[]
   /** Why there is none: the port, if only that is in the way. */
-  readonly verdict: 'address-refused' | 'port-refused'
+  readonly refusal: 'address-refused' | 'port-refused'
 }
 
-/** The addresses that may be connected to. */
-function sift(policy: AddressPolicy, addresses: readonly LookupAddress[], port: number): Sifted {
-  const judged = addresses.map((address) => ({ address, verdict: policy.judge(address.address, port) }))
-  const permitted = judged.filter(({ verdict }) => verdict === 'permitted').map(({ address }) => address)
-  const isPort = judged.some(({ verdict }) => verdict === 'port-refused')
-  return { permitted: permitted.slice(0, MAX_ADDRESSES), verdict: isPort ? 'port-refused' : 'address-refused' }
+function checkAddresses(policy: AddressPolicy, addresses: readonly LookupAddress[], port: number): Checked {
+  const checked = addresses.map((address) => ({ address, decision: policy.check(address.address, port) }))
+  const permitted = checked.filter(({ decision }) => decision === 'permitted').map(({ address }) => address)
+  const isPort = checked.some(({ decision }) => decision === 'port-refused')
+  return { permitted: permitted.slice(0, MAX_ADDRESSES), refusal: isPort ? 'port-refused' : 'address-refused' }
 }
 
-/** Joins a lookup to one of the same name that is under way: fetches of one upstream come in crowds. */
+/** Shares a running lookup with those of the same name: fetches of one upstream come in crowds. */
 function joinLookups(resolve: Resolve): Resolve {
   const underWay = new Map<string, ReturnType<Resolve>>()
   return (hostname) => {

@@ -6,9 +6,9 @@ const MAX_ENTRIES = 100
 const MAX_ENTRY_LENGTH = 300
 
 /**
- * Checks a function's list of hosts that it may fetch from, and writes each entry as URLs do: in lower case, with names beyond ASCII encoded and
- * addresses in their usual form. An entry is a host name (`api.example.com`), or `*.` and the end of one (`*.example.com`, which is any name below
- * that and not the name itself), or an address (`[::1]`), each with or without a port; without one it stands for all ports.
+ * Checks a function's list of hosts that it may fetch from, and normalises each entry as URLs do: lower case, punycode, addresses
+ * in their usual form. An entry is a host name (`api.example.com`), a wildcard (`*.example.com`: any name below, not the name
+ * itself), or an address (`[::1]`). Without a port it is for all ports.
  * @throws CarpoolError `invalid-config`, naming the entry
  */
 export function checkHostList(entries: readonly string[]): string[] {
@@ -40,7 +40,7 @@ export function isListed(list: readonly string[], { hostname, port, protocol }: 
 
 /** A host and its port; colons within brackets are of an address. */
 const PARTS = /^(\[[^\]]*\]|[^:]*)(?::(\d{1,5}))?$/
-/** What would be another part of a URL, or what URLs leave out without a word. */
+/** Begins another part of a URL, or is left out by the URL parser. */
 const NO_HOST = /[\s/?#@\\%*]|[\p{Cc}]/u
 
 function normalise(entry: string): string | undefined {

@@ -1,5 +1,5 @@
-export { createEgress, type Egress, type EgressOptions, type StopFetch } from './egress.ts'
-export type { FetchVerdict } from './failure.ts'
+export { Egress, type EgressOptions, type StopFetch } from './egress.ts'
+export type { FetchEnd } from './failure.ts'
 export { checkHostList } from './host-list.ts'
 export type { EgressLimits } from './limits.ts'
 export type { EgressReading, EgressRequest, EgressResult } from './messages.ts'

@@ -1,4 +1,6 @@
-/** What fetches of functions may take. All of it together is what the outside can cost the server. */
+import { openFileLimit } from '@carpool/core/open-file-limit'
+
+/** What fetches of functions may take: together, what the outside can cost the server. */
 export interface EgressLimits {
   /** Largest request body. Default: 10 MiB. */
   readonly maxRequestBytes: number
@@ -25,8 +27,8 @@ export interface EgressLimits {
   /** Longest time for the head of a response from its first byte on. Default: 10000. */
   readonly headTimeoutMs: number
   /**
-   * Connections at the same time. A function gets at most half of what others leave, so further fetches of it wait in a queue of its own.
-   * Default: 10000, as invocations that wait for one upstream should not queue; at most a quarter of the files that the process may have open.
+   * Connections at the same time. A function gets at most half of what others leave; further fetches of it wait in its queue.
+   * Default: 10000, and at most a quarter of the files that the process may have open.
    */
   readonly maxConnections: number
   /** Connections to one origin at the same time, shared out in the same way. Default: 10000. */
@@ -57,4 +59,18 @@ export const DEFAULT_LIMITS: EgressLimits = {
   maxWaitingPerFunction: 10_000,
   maxFetchesPerInvocation: 1_000,
   maxMemoryBytes: 256 * 1024 * 1024,
+}
+
+/**
+ * Share of the file limit of the process that connections of functions may take; clients have 0.65, hosts and the ledger the
+ * rest.
+ */
+const SHARE = 0.25
+
+/**
+ * How many connections there may be: a server at its file limit could take no client and write no record.
+ * @param maxOpenFiles file limit of the process. Default: that of the system, if it has one
+ */
+export function affordableConnections(maxConnections: number, maxOpenFiles = openFileLimit()): number {
+  return Math.max(1, Math.min(maxConnections, Math.floor(maxOpenFiles * SHARE)))
 }

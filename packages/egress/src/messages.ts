@@ -1,17 +1,26 @@
 import type { HeaderList } from '@carpool/core'
+import type { FetchEnd } from './failure.ts'
 import type { EgressLimits } from './limits.ts'
-import type { FetchVerdict } from './failure.ts'
 
-/** A fetch of a function. What is in `head` and `body` comes from user code; the rest is the server's word. */
+/** What fetches may reach and take. The thread is started with it. */
+export interface EgressPolicy {
+  /** Ranges in CIDR form, or addresses, that are open with all their ports although they are not public. Default: none. */
+  readonly allow?: readonly string[]
+  /** Ranges in CIDR form, or addresses, that are closed in any case. Default: none. */
+  readonly deny?: readonly string[]
+  readonly limits?: Partial<EgressLimits>
+}
+
+/** A fetch of a function. `head` and `body` come from user code; the rest from the server. */
 export interface EgressRequest {
   /** JSON of the core's FetchHead, as the host sent it. */
   readonly head: string
-  /** Empty: none. Its memory goes over to the egress, so nobody else may use it. */
+  /** Empty: none. Its memory is transferred to the thread, so the caller must not use it any more. */
   readonly body: Uint8Array<ArrayBuffer>
   /** Whose fetch it is: shares of connections and memory go by both. */
   readonly functionName: string
   readonly owner: string
-  /** Absent: nobody waits for it. */
+  /** Absent: background work of the function. */
   readonly invocationId?: string
   /** Hosts that the function may fetch from, as `checkHostList` writes them. Absent: all that the server permits. */
   readonly hosts?: readonly string[]
@@ -21,16 +30,19 @@ export interface EgressRequest {
   readonly carpoolHeaders?: HeaderList
 }
 
-export interface EgressResult {
+/** Bytes of bodies that have gone over connections, of all hops, also if the fetch fails. */
+export interface ByteTally {
+  bytesOut: number
+  /** As they came, compressed or not, as far as they were read. */
+  bytesIn: number
+}
+
+export interface EgressResult extends Readonly<ByteTally> {
   /** JSON of the core's FetchResult. */
   readonly result: string
   /** Body of the response, decompressed. */
   readonly body: Uint8Array
-  readonly verdict: FetchVerdict
-  /** Bodies of requests that were sent, of all hops, also if the fetch failed. */
-  readonly bytesOut: number
-  /** Bodies of responses as they came, compressed or not, of all hops, as far as they were read. */
-  readonly bytesIn: number
+  readonly end: FetchEnd
 }
 
 /** What the egress holds at this moment. */
@@ -45,13 +57,7 @@ export interface EgressReading {
   readonly memoryBytes: number
 }
 
-/** What the thread is started with. */
-export interface ThreadStart {
-  readonly allow: readonly string[]
-  readonly deny: readonly string[]
-  readonly limits: Partial<EgressLimits>
-}
-
+/** A fetch has the same number on both sides. */
 export type ToThread =
   | { readonly kind: 'fetch'; readonly number: number; readonly request: EgressRequest }
   | { readonly kind: 'stop'; readonly number: number }
@@ -61,3 +67,35 @@ export type ToThread =
 export type FromThread =
   | { readonly kind: 'settled'; readonly number: number; readonly settled: EgressResult }
   | { readonly kind: 'reading'; readonly reading: EgressReading }
+
+/** Sends the messages of one turn of the event loop together: each send costs more than what is in it. */
+export class Outbox<Item> {
+  readonly #post: (items: readonly Item[], transfers: ArrayBuffer[]) => void
+  readonly #schedule: (flush: () => void) => void
+  #items: Item[] = []
+  #transfers: ArrayBuffer[] = []
+
+  /**
+   * @param post sends the items; the memory of `transfers` goes along
+   * @param schedule calls back when all that belongs together was put
+   */
+  constructor(post: (items: readonly Item[], transfers: ArrayBuffer[]) => void, schedule: (flush: () => void) => void) {
+    this.#post = post
+    this.#schedule = schedule
+  }
+
+  /** @param body bytes that are part of the item; their memory goes over to the receiver */
+  put(item: Item, body?: Uint8Array): void {
+    if (this.#items.length === 0) this.#schedule(() => this.#flush())
+    this.#items.push(item)
+    if (body !== undefined && body.length > 0) this.#transfers.push(body.buffer as ArrayBuffer)
+  }
+
+  #flush(): void {
+    const items = this.#items
+    const transfers = this.#transfers
+    this.#items = []
+    this.#transfers = []
+    this.#post(items, transfers)
+  }
+}

@@ -65,7 +65,7 @@ const CLOSED_SPELLINGS = [
 
 t.test('every spelling of a closed address is refused, by one text for open and closed ports', async (t) => {
   const { port, touched } = await serveBesideCanaries(t, (_request, response) => response.end('open'))
-  const fetch = fetcher(t, { allow: [OPEN] })
+  const fetch = fetcher({ allow: [OPEN] })
   t.equal(text(await fetch(`http://${OPEN}:${port}/`)), 'open')
   for (const spelling of CLOSED_SPELLINGS) {
     const refusals = []
@@ -73,7 +73,7 @@ t.test('every spelling of a closed address is refused, by one text for open and 
     for (const each of [port, 2, 25]) {
       const result = await fetch(`http://${spelling}:${each}/`)
       refusals.push(text(result).replace(`:${each}`, ''))
-      t.match(result, { ok: false, verdict: 'refused', bytesOut: 0, bytesIn: 0 }, `${spelling}:${each}`)
+      t.match(result, { ok: false, end: 'refused', bytesOut: 0, bytesIn: 0 }, `${spelling}:${each}`)
     }
     t.match(refusals[0], /^FAILED: The address of .* is not open to functions\.$/, spelling)
     t.equal(new Set(refusals).size, 1, `the same text for every port of ${spelling}`)
@@ -92,7 +92,7 @@ t.test('metadata services and private networks are refused by address and by nam
     'linklocal.example': 'fe80::1',
     'multicast.example': '239.1.1.1',
   }
-  const fetch = fetcher(t, { allow: [], resolve: async (hostname) => [address(names[hostname] ?? '0.0.0.0')] })
+  const fetch = fetcher({ allow: [], resolve: async (hostname) => [address(names[hostname] ?? '0.0.0.0')] })
   const literals = [
     '169.254.169.254',
     '[fd00:ec2::254]',
@@ -109,7 +109,7 @@ t.test('metadata services and private networks are refused by address and by nam
     })
     t.match(result, {
       ok: false,
-      verdict: 'refused',
+      end: 'refused',
       message: `The address of ${new URL(`http://${host}/`).host} is not open to functions.`,
     })
   }
@@ -118,7 +118,7 @@ t.test('metadata services and private networks are refused by address and by nam
 
 t.test('tricks with user names, fragments and paths lead to where URLs say', async (t) => {
   const { port, touched } = await serveBesideCanaries(t, (_request, response) => response.end('open'))
-  const fetch = fetcher(t, { allow: [OPEN] })
+  const fetch = fetcher({ allow: [OPEN] })
   t.match(text(await fetch(`http://127.0.0.1:${port}#@${OPEN}:${port}/`)), /address of 127\.0\.0\.1/)
   t.match(text(await fetch(`http://${OPEN}:${port}@127.0.0.1:${port}/`)), /user name/)
   t.match(text(await fetch(`http://127.0.0.1:${port}\\@${OPEN}:${port}/`)), /address of 127\.0\.0\.1/)
@@ -135,7 +135,7 @@ t.test('no connection is ever opened to a refused address', async (t) => {
   })
   let answers: string[][] = []
   // A resolver that says something else each time: names that are rebound.
-  const fetch = fetcher(t, { allow: [OPEN], resolve: async () => (answers.shift() ?? [OPEN]).map(address) })
+  const fetch = fetcher({ allow: [OPEN], resolve: async () => (answers.shift() ?? [OPEN]).map(address) })
   const hosts = fc.constantFrom('rebound.example', 'xn--rebound-.example', OPEN, ...CLOSED_SPELLINGS)
   const urls = fc.tuple(fc.constantFrom('http', 'https'), hosts).map(([scheme, host]) => `${scheme}://${host}:${port}/`)
   const addresses = fc.constantFrom(
@@ -172,7 +172,7 @@ t.test('the address that was connected to is checked once more', async (t) => {
   const { port } = server.address() as AddressInfo
   let asked = 0
   const connect = createGuardedConnector({
-    policy: { judge: () => (asked++ === 0 ? 'permitted' : 'address-refused') },
+    policy: { check: () => (asked++ === 0 ? 'permitted' : 'address-refused') },
     connectTimeoutMs: 5_000,
     resolve: async () => [address(OPEN)],
   })

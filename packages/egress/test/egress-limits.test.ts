@@ -9,10 +9,10 @@ import { fetcher, listen, text, upstream } from './fixtures/upstream.ts'
 
 t.test('a request body is limited', async (t) => {
   const origin = await upstream(t, (request, response) => request.pipe(response))
-  const fetch = fetcher(t, { limits: { maxRequestBytes: 1000 } })
+  const fetch = fetcher({ limits: { maxRequestBytes: 1000 } })
   const send = (bytes: number) => fetch(origin, { method: 'POST', body: Buffer.alloc(bytes, 'x') })
   t.equal(text(await send(1000)).length, 1000)
-  t.match(await send(1001), { verdict: 'refused', message: 'The request body has 1001 bytes; the limit is 1000.', bytesOut: 0 })
+  t.match(await send(1001), { end: 'refused', message: 'The request body has 1001 bytes; the limit is 1000.', bytesOut: 0 })
 })
 
 t.test('an aborted fetch ends at once, and its connection with it', async (t) => {
@@ -21,15 +21,15 @@ t.test('an aborted fetch ends at once, and its connection with it', async (t) =>
     response.write('begun')
     arrived.resolve(request.socket)
   })
-  const fetch = fetcher(t)
+  const fetch = fetcher()
   const aborting = new AbortController()
   const result = fetch(origin, {}, aborting.signal)
   const socket = await arrived.promise
   const closed = new Promise((resolve) => socket.on('close', resolve))
   aborting.abort()
-  t.match(await result, { ok: false, verdict: 'aborted', message: 'The fetch was aborted.' })
+  t.match(await result, { ok: false, end: 'aborted', message: 'The fetch was aborted.' })
   await closed
-  t.match(await fetch(origin, {}, aborting.signal), { ok: false, verdict: 'aborted', message: 'The fetch was aborted.' })
+  t.match(await fetch(origin, {}, aborting.signal), { ok: false, end: 'aborted', message: 'The fetch was aborted.' })
 })
 
 t.test('what goes wrong on the way is told without a word of this machine', async (t) => {
@@ -48,7 +48,7 @@ t.test('what goes wrong on the way is told without a word of this machine', asyn
     socket.once('data', (data) => socket.end(answers[/^GET (\S+)/.exec(data.toString())?.[1] ?? ''] ?? ''))
   })
   const port = await listen(t, server)
-  const fetch = fetcher(t)
+  const fetch = fetcher()
   const expected: Record<string, RegExp> = {
     '/nothing': /closed the connection\.$/,
     '/garbage': /gave no valid HTTP response\.$/,
@@ -82,7 +82,7 @@ t.test(
     const server = createTlsServer({ key: readFileSync(key), cert: readFileSync(cert) }, () => t.fail('was reached'))
     const port = await listen(t, server)
     t.equal(
-      text(await fetcher(t)(`https://127.0.0.1:${port}/`)),
+      text(await fetcher()(`https://127.0.0.1:${port}/`)),
       `FAILED: The TLS connection to 127.0.0.1:${port} failed (DEPTH_ZERO_SELF_SIGNED_CERT).`,
     )
   },

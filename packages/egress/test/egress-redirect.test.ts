@@ -1,6 +1,6 @@
 import { text as consumeText } from 'node:stream/consumers'
 import t from 'tap'
-import { redirectedHop, type Hop } from '../src/redirect.ts'
+import { redirectedHop, type Hop } from '../src/hop.ts'
 import { fetcher, text, upstream } from './fixtures/upstream.ts'
 
 const hop = (method: string, url = 'https://a.example/x'): Hop => ({
@@ -47,7 +47,7 @@ t.test('a location beyond ASCII is read as it is written, in UTF-8', async (t) =
     if (request.url === '/') response.writeHead(302, { location: Buffer.from('/größe').toString('latin1') }).end()
     else response.end(request.url)
   })
-  t.equal(text(await fetcher(t)(origin)), '/gr%C3%B6%C3%9Fe')
+  t.equal(text(await fetcher()(origin)), '/gr%C3%B6%C3%9Fe')
 })
 
 t.test('redirects are followed to their end, or not at all', async (t) => {
@@ -59,7 +59,7 @@ t.test('redirects are followed to their end, or not at all', async (t) => {
     if (Number.isNaN(left)) response.writeHead(302).end('no location')
     else response.writeHead(left === 0 ? 307 : 302, { location: left === 0 ? other : `/${left - 1}` }).end('moved')
   })
-  const fetch = fetcher(t)
+  const fetch = fetcher()
   const headers = [['authorization', 'secret']] as const
   const result = await fetch(`${origin}/0`, { method: 'POST', headers, body: Buffer.from('body') })
   t.match(result, { ok: true, redirected: true, url: `${other}/` })

@@ -2,17 +2,18 @@
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import { buffer } from 'node:stream/consumers'
+import type { Worker } from 'node:worker_threads'
 import t, { type Test } from 'tap'
-import { createEgress, type Egress, type EgressOptions, type EgressResult } from '../src/index.ts'
+import { startEgressThread } from '../src/egress.ts'
+import { Egress, type EgressOptions, type EgressResult } from '../src/index.ts'
 import { afterDeath, type ThreadDeaths } from '../src/restart-delay.ts'
-import { startThread, type Thread } from '../src/thread.ts'
 import { listen, LOOPBACK, requestOf, upstream, type Request } from './fixtures/upstream.ts'
 
 type Head = { ok: true; status: number } | { ok: false; message: string }
 type Result = Omit<EgressResult, 'result'> & Head
 
-function egressOf(t: Test, options: EgressOptions = {}, parts?: Parameters<typeof createEgress>[1]): Egress {
-  const egress = createEgress({ allow: LOOPBACK, ...options }, parts)
+function egressOf(t: Test, options: EgressOptions = {}, parts?: ConstructorParameters<typeof Egress>[1]): Egress {
+  const egress = new Egress({ allow: LOOPBACK, ...options }, parts)
   t.teardown(() => egress.close())
   return egress
 }
@@ -36,8 +37,8 @@ async function holding(t: Test): Promise<{ origin: string; held: () => Promise<u
 }
 
 /** An egress of which the test has the threads. */
-function withThreads(t: Test, pingMs = 60_000): { egress: Egress; threads: Thread[]; lost: number[] } {
-  const threads: Thread[] = []
+function withThreads(t: Test, pingMs = 60_000): { egress: Egress; threads: Worker[]; lost: number[] } {
+  const threads: Worker[] = []
   const lost: number[] = []
   const egress = egressOf(
     t,
@@ -45,7 +46,7 @@ function withThreads(t: Test, pingMs = 60_000): { egress: Egress; threads: Threa
     {
       pingMs,
       startThread: (...args) => {
-        const thread = startThread(...args)
+        const thread = startEgressThread(...args)
         threads.push(thread)
         return thread
       },
@@ -60,14 +61,14 @@ t.test('bodies go to the thread and come back', async (t) => {
   for (const bytes of [0, 1, 5_000, 3_000_000]) {
     const body = new Uint8Array(bytes).fill(7)
     const result = await fetchBy(egress, origin, { method: 'POST', body })
-    t.match(result, { ok: true, status: 200, verdict: 'ok', bytesOut: bytes, bytesIn: bytes })
+    t.match(result, { ok: true, status: 200, end: 'ok', bytesOut: bytes, bytesIn: bytes })
     t.ok(Buffer.from(body).equals(result.body), `${bytes} bytes`)
   }
   const many = await Promise.all(
     Array.from({ length: 200 }, (_, index) => fetchBy(egress, origin, { method: 'POST', body: Buffer.from(`body ${index}`) })),
   )
   t.ok(many.every((result, index) => text(result) === `body ${index}`))
-  t.same(egress.verdicts, { ok: 204, refused: 0, failed: 0, aborted: 0 })
+  t.same(egress.ended, { ok: 204, refused: 0, failed: 0, aborted: 0 })
 })
 
 t.test('a fetch that is stopped says what went over until then', async (t) => {
@@ -83,12 +84,12 @@ t.test('a fetch that is stopped says what went over until then', async (t) => {
   stop()
   stop()
   t.match(await settled.promise, {
-    verdict: 'aborted',
+    end: 'aborted',
     bytesOut: 5,
     result: JSON.stringify({ ok: false, message: 'The fetch was aborted.' }),
   })
   stop()
-  t.same(egress.verdicts, { ok: 0, refused: 0, failed: 0, aborted: 1 })
+  t.same(egress.ended, { ok: 0, refused: 0, failed: 0, aborted: 1 })
 })
 
 t.test('nothing that a host can send ends the thread', async (t) => {
@@ -108,11 +109,11 @@ t.test('nothing that a host can send ends the thread', async (t) => {
   for (const head of heads) {
     const settled = Promise.withResolvers<EgressResult>()
     egress.fetch({ ...requestOf(origin), head }, settled.resolve)
-    const { verdict, result } = await settled.promise
-    t.match({ verdict, ...JSON.parse(result) }, { verdict: 'refused', ok: false, message: /^The .+\.$/ }, head)
+    const { end, result } = await settled.promise
+    t.match({ end, ...JSON.parse(result) }, { end: 'refused', ok: false, message: /^The .+\.$/ }, head)
   }
   t.match(await fetchBy(egress, `${origin}/${'x'.repeat(70_000)}`), {
-    verdict: 'refused',
+    end: 'refused',
     message: /have \d+ characters; the limit is 65536\.$/,
   })
   t.equal(text(await fetchBy(egress, origin)), 'alive')
@@ -128,7 +129,7 @@ t.test('a thread that ends fails what it was at, and the next one goes on at onc
   await threads[0]?.terminate()
   t.match(await atWork, {
     ok: false,
-    verdict: 'failed',
+    end: 'failed',
     message: 'The server lost the fetch by a fault of its own; the request may have been sent.',
   })
   t.equal(text(await fetchBy(egress, origin)), 'answered')
@@ -150,7 +151,7 @@ t.test('a thread that ends fails what it was at, and the next one goes on at onc
 })
 
 t.test('a thread that is stuck counts as ended', async (t) => {
-  const threads: Thread[] = []
+  const threads: Worker[] = []
   let isStuck = true
   const egress = egressOf(
     t,
@@ -158,16 +159,17 @@ t.test('a thread that is stuck counts as ended', async (t) => {
     {
       pingMs: 10,
       startThread: (...args) => {
-        const thread = startThread(...args)
+        const thread = startEgressThread(...args)
         threads.push(thread)
-        return isStuck ? { ...thread, post: () => {} } : thread
+        if (isStuck) thread.postMessage = () => {}
+        return thread
       },
     },
   )
   const { origin } = await holding(t)
   const stuck = fetchBy(egress, origin)
   isStuck = false
-  t.match(await stuck, { ok: false, verdict: 'failed', message: /fault of its own/ })
+  t.match(await stuck, { ok: false, end: 'failed', message: /fault of its own/ })
   t.ok(threads.length >= 2)
 })
 
@@ -191,15 +193,15 @@ t.test('fetches fail once the egress is closed, those at work too', async (t) =>
   const atWork = fetchBy(egress, `${origin}/held`)
   await arrived
   await egress.close()
-  const refused = { ok: false, verdict: 'failed', message: 'The server is shutting down.' }
+  const refused = { ok: false, end: 'failed', message: 'The server is shutting down.' }
   t.match(await atWork, refused)
   t.match(await fetchBy(egress, origin), refused)
 })
 
 t.test('a range that is none is refused by name, and no thread is started for it', async (t) => {
   const parts = { pingMs: 60_000, startThread: () => t.fail('was started') as never }
-  t.throws(() => createEgress({ allow: ['10.0.0.0/99'] }, parts), { code: 'invalid-setting', message: /"10\.0\.0\.0\/99"/ })
-  t.throws(() => createEgress({ deny: ['example.com'] }, parts), { code: 'invalid-setting', message: /"example\.com"/ })
+  t.throws(() => new Egress({ allow: ['10.0.0.0/99'] }, parts), { code: 'invalid-setting', message: /"10\.0\.0\.0\/99"/ })
+  t.throws(() => new Egress({ deny: ['example.com'] }, parts), { code: 'invalid-setting', message: /"example\.com"/ })
 })
 
 t.test('no proxy of the environment is used', async (t) => {

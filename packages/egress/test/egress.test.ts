@@ -11,7 +11,7 @@ t.test('a request goes out and its response comes back', async (t) => {
     ])
     void buffer(request).then((body) => response.end(Buffer.concat([body, Buffer.from([0, 255])])))
   })
-  const fetch = fetcher(t)
+  const fetch = fetcher()
   const headers = [['Content-Type', 'text/plain']] as const
   const result = await fetch(`${origin}/a b?q=1#part`, { method: 'post', headers, body: Buffer.from('héllo') })
   t.match(result, { ok: true, status: 201, statusText: 'Well Made', url: `${origin}/a%20b?q=1`, redirected: false })
@@ -28,7 +28,7 @@ t.test('headers of the connection are not for functions to set, and a fetch has 
     seen.push(request.rawHeaders.filter((_, index) => index % 2 === 0).map((name) => name.toLowerCase()))
     response.end(`${request.headers.host} ${request.headers['user-agent']} ${request.headers['accept-encoding']}`)
   })
-  const fetch = fetcher(t)
+  const fetch = fetcher()
   const forbidden = [
     'Host',
     'Content-Length',
@@ -55,7 +55,7 @@ t.test('headers of the connection are not for functions to set, and a fetch has 
 
 t.test('what is no valid request is refused before anything is sent', async (t) => {
   const origin = await upstream(t, () => t.fail('was sent'))
-  const fetch = fetcher(t)
+  const fetch = fetcher()
   const refusal = async (...args: Parameters<typeof fetch>) => {
     const result = await fetch(...args)
     return result.ok ? 'sent' : result.message
@@ -90,7 +90,7 @@ t.test('fetches of one origin do not wait for each other', async (t) => {
     held.push(() => response.end('x'))
     if (held.length === count) for (const release of held) release()
   })
-  const fetch = fetcher(t)
+  const fetch = fetcher()
   const results = await Promise.all(Array.from({ length: count }, () => fetch(origin)))
   t.ok(results.every(({ ok }) => ok))
 })

@@ -125,7 +125,7 @@ t.test('each hop of a fetch is held to the list of its function, before its name
     else response.end('here')
   })
   const { port } = new URL(origin)
-  const fetch = fetcher(t, {
+  const fetch = fetcher({
     resolve: async (hostname) => {
       asked.push(hostname)
       return [{ address: '127.0.0.1', family: 4 }]
@@ -135,11 +135,11 @@ t.test('each hop of a fetch is held to the list of its function, before its name
   t.equal(text(await fetch(`http://api.example.org:${port}/`, { hosts })), 'here')
   const refused = {
     ok: false,
-    verdict: 'refused',
+    end: 'refused',
     message: 'secret-data.evil.example is not among the hosts that this function may fetch from ("egress" in its config).',
   } as const
   t.match(await fetch('http://secret-data.evil.example/', { hosts }), { ...refused, bytesOut: 0 })
   t.match(await fetch(`http://api.example.org:${port}/moved`, { hosts }), refused)
-  t.match(await fetch(`http://api.example.org:${port}/`, { hosts: [] }), { ok: false, verdict: 'refused' })
+  t.match(await fetch(`http://api.example.org:${port}/`, { hosts: [] }), { ok: false, end: 'refused' })
   t.same([...new Set(asked)], ['api.example.org'])
 })

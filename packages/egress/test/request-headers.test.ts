@@ -11,7 +11,7 @@ async function capture(t: Test, request: Request, path = '/'): Promise<string[]>
     lines = request.split('\r\n')
     socket.end(OK)
   })
-  const result = await fetcher(t)(`${origin}${path}`, request)
+  const result = await fetcher()(`${origin}${path}`, request)
   t.equal(text(result), 'ok')
   return lines.map((line) => line.replace(origin.slice('http://'.length), 'ORIGIN'))
 }
@@ -85,7 +85,7 @@ t.test(
       ['cookie', 'a=1'],
       ['x-own', '1'],
     ] as const
-    t.equal(text(await fetcher(t)(source.origin, { headers, carpoolHeaders: [['x-carpool-hops', '1.mac']] })), 'ok')
+    t.equal(text(await fetcher()(source.origin, { headers, carpoolHeaders: [['x-carpool-hops', '1.mac']] })), 'ok')
     t.equal(seen.length, 3)
     for (const request of seen) t.equal(request.match(/^x-carpool-hops: 1\.mac\r$/gm)?.length, 1)
     for (const request of seen) t.match(request, /^x-own: 1\r$/m)

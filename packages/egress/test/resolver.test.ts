@@ -1,8 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { parseHosts, parseSearchRule, searchNames } from '../src/resolver-files.ts'
-import { createResolver, type Resolve } from '../src/resolver.ts'
+import { createResolver, parseHosts, parseSearchRule, searchNames, type Resolve } from '../src/resolver.ts'
 import { dnsServer } from './fixtures/dns-server.ts'
 
 function resolverOf(t: Test, server: string, { hosts = '', config = '' } = {}): Resolve {

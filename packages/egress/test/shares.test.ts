@@ -2,7 +2,7 @@
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import t from 'tap'
-import { affordableConnections } from '../src/descriptor-share.ts'
+import { affordableConnections } from '../src/limits.ts'
 import { createTestFetcher, fetchBy, fetcher, listen, text, upstream, type Result } from './fixtures/upstream.ts'
 
 t.test('a flood that nobody answers leaves another function its connections', async (t) => {
@@ -11,7 +11,7 @@ t.test('a flood that nobody answers leaves another function its connections', as
     if (request.url === '/held') held.add(response)
     else response.end('answered')
   })
-  const egress = createTestFetcher(t, { limits: { maxConnections: 90 } })
+  const egress = createTestFetcher({ limits: { maxConnections: 90 } })
   const stopping = new AbortController()
   const flood = Array.from({ length: 400 }, () => fetchBy(egress, `${origin}/held`, { functionName: 'flood' }, stopping.signal))
   for (let call = 0; call < 50; call += 1)
@@ -19,14 +19,14 @@ t.test('a flood that nobody answers leaves another function its connections', as
   t.same([egress.reading.open, egress.reading.waiting], [400, 370])
   t.equal(held.size, 30)
   stopping.abort()
-  t.ok((await Promise.all(flood)).every(({ verdict }) => verdict === 'aborted'))
+  t.ok((await Promise.all(flood)).every(({ end }) => end === 'aborted'))
   t.same([egress.reading.open, egress.reading.waiting, egress.reading.memoryBytes], [0, 0, 0])
   t.equal(text(await fetchBy(egress, origin, { functionName: 'flood' })), 'answered')
 })
 
 t.test('fetches that wait go on as soon as others have ended', async (t) => {
   const origin = await upstream(t, (_request, response) => setImmediate(() => response.end('x')))
-  const fetch = fetcher(t, { limits: { maxConnections: 6 } })
+  const fetch = fetcher({ limits: { maxConnections: 6 } })
   const results = await Promise.all(Array.from({ length: 100 }, () => fetch(origin)))
   t.ok(results.every((result) => text(result) === 'x'))
 })
@@ -36,7 +36,7 @@ t.test('connections to one origin are limited, and used again', async (t) => {
   let connections = 0
   server.on('connection', () => (connections += 1))
   const port = await listen(t, server)
-  const fetch = fetcher(t, { limits: { maxConnectionsPerOrigin: 9 } })
+  const fetch = fetcher({ limits: { maxConnectionsPerOrigin: 9 } })
   const results = await Promise.all(Array.from({ length: 60 }, () => fetch(`http://127.0.0.1:${port}/`)))
   t.ok(results.every(({ ok }) => ok))
   for (let call = 0; call < 20; call += 1) t.ok((await fetch(`http://127.0.0.1:${port}/`)).ok)
@@ -46,7 +46,7 @@ t.test('connections to one origin are limited, and used again', async (t) => {
 t.test('functions share no connection', async (t) => {
   const server = createServer((request, response) => response.end(String(request.socket.remotePort)))
   const port = await listen(t, server)
-  const fetch = fetcher(t)
+  const fetch = fetcher()
   const portOf = async (functionName: string) => {
     const result = await fetch(`http://127.0.0.1:${port}/`, { functionName })
     // The connection is free one turn later.
@@ -60,14 +60,14 @@ t.test('functions share no connection', async (t) => {
 
 t.test('idle connections give way when there are as many as there may be', async (t) => {
   const servers = await Promise.all(Array.from({ length: 12 }, () => upstream(t, (_request, response) => response.end('x'))))
-  const egress = createTestFetcher(t, { limits: { maxConnections: 5 } })
+  const egress = createTestFetcher({ limits: { maxConnections: 5 } })
   for (const origin of [...servers, ...servers]) t.equal(text(await fetchBy(egress, origin)), 'x')
   t.ok(egress.reading.connections <= 5, `${egress.reading.connections} connections`)
 })
 
 t.test('a function waits no longer than its time, and is told what for', async (t) => {
   const origin = await upstream(t, () => {})
-  const fetch = fetcher(t, { limits: { maxConnections: 1 } })
+  const fetch = fetcher({ limits: { maxConnections: 1 } })
   const results = await Promise.all([fetch(origin, { timeoutMs: 300 }), fetch(origin, { timeoutMs: 60 })])
   t.match(results[0], { message: /did not answer within the 300 ms that the fetch had\.$/ })
   t.match(results[1], { message: /had to wait for other fetches of this function until its 60 ms were over\.$/ })
@@ -75,12 +75,12 @@ t.test('a function waits no longer than its time, and is told what for', async (
 
 t.test('an invocation has so many fetches at once, and a function so many that wait', async (t) => {
   const origin = await upstream(t, () => {})
-  const fetch = fetcher(t, {
+  const fetch = fetcher({
     limits: { maxConnections: 1, maxFetchesPerInvocation: 3, maxWaitingPerFunction: 4, totalTimeoutMs: 300 },
   })
   const results = await Promise.all(['a', 'a', 'a', 'a', 'b', 'b', 'c'].map((invocationId) => fetch(origin, { invocationId })))
-  const verdicts = results.map(({ verdict }) => verdict)
-  t.same(verdicts, ['failed', 'failed', 'failed', 'refused', 'failed', 'failed', 'refused'])
+  const ended = results.map(({ end }) => end)
+  t.same(ended, ['failed', 'failed', 'failed', 'refused', 'failed', 'failed', 'refused'])
   t.match(results[3], { message: 'Too many fetches of this invocation are open; the limit is 3 at once.' })
   t.match(results[6], { message: 'Too many fetches of this function wait; the limit is 4.' })
 })
@@ -92,7 +92,7 @@ t.test('a function that hoards responses has a share of the memory, and others h
     response.writeHead(200, { 'content-length': 1_000_000 }).write(body)
     if (request.url === '/whole') response.end(Buffer.alloc(100_000, 'x'))
   })
-  const egress = createTestFetcher(t, { limits: { maxMemoryBytes: 10_000_000 } })
+  const egress = createTestFetcher({ limits: { maxMemoryBytes: 10_000_000 } })
   const stopping = new AbortController()
   const hoarded: Result[] = []
   const flood = Array.from({ length: 20 }, async () => {
@@ -102,7 +102,7 @@ t.test('a function that hoards responses has a share of the memory, and others h
   // Each of those that are left holds what has come of it.
   while (hoarded.length < 17) await new Promise((resolve) => setImmediate(resolve))
   const refused = 'The open fetches of this function take more memory than its share of the 10000000 bytes for all functions.'
-  for (const result of hoarded) t.match(result, { ok: false, verdict: 'refused', message: refused })
+  for (const result of hoarded) t.match(result, { ok: false, end: 'refused', message: refused })
   const neighbour = await fetchBy(egress, `${origin}/whole`, { functionName: 'neighbour', owner: 'another' })
   t.equal(neighbour.body.length, 1_000_000)
   t.ok(egress.reading.memoryBytes <= 3_400_000, `${egress.reading.memoryBytes} bytes are held`)
@@ -119,7 +119,7 @@ t.test('an abort storm leaves nothing open', async (t) => {
     open.add(socket)
     socket.on('error', () => {}).on('close', () => open.delete(socket))
   })
-  const egress = createTestFetcher(t)
+  const egress = createTestFetcher()
   for (let round = 0; round < 20; round += 1) {
     const storm = new AbortController()
     const fetches = Array.from({ length: 25 }, () => fetchBy(egress, `http://127.0.0.1:${port}/`, {}, storm.signal))

@@ -11,7 +11,7 @@ const CHUNKED = `${HEAD}transfer-encoding: chunked\r\n\r\n`
 async function fetchFrom(t: Test, answer: (socket: Socket) => void, options: FetcherOptions = {}): Promise<Result> {
   const { origin, closed } = await rawUpstream(t, answer)
   const left = closed()
-  const result = await fetcher(t, options)(origin)
+  const result = await fetcher(options)(origin)
   await left
   return result
 }
@@ -144,7 +144,7 @@ const cases: ReadonlyArray<readonly [name: string, answer: (socket: Socket) => v
 for (const [name, answer, message, options] of cases) {
   t.test(name, async (t) => {
     const result = await fetchFrom(t, answer, options)
-    t.match(result, { ok: false, verdict: 'failed', message })
+    t.match(result, { ok: false, end: 'failed', message })
     t.ok(result.bytesIn <= 11 * 1024 * 1024, `${result.bytesIn} bytes`)
   })
 }
@@ -155,7 +155,7 @@ for (const [how, head] of [
   ['the end of the connection', `${HEAD}\r\n`],
 ] as const) {
   t.test(`a reset within a body that ${how} would end`, async (t) => {
-    const egress = createTestFetcher(t)
+    const egress = createTestFetcher()
     const { origin } = await rawUpstream(t, (socket) => {
       socket.write(head + 'x'.repeat(1000))
       // A reset takes along what has not been read yet.
@@ -166,14 +166,14 @@ for (const [how, head] of [
       resetOnceRead()
     })
     const result = await fetchBy(egress, origin)
-    t.match(result, { ok: false, verdict: 'failed', message: /closed the connection\.$/, bytesIn: 1000 })
+    t.match(result, { ok: false, end: 'failed', message: /closed the connection\.$/, bytesIn: 1000 })
   })
 }
 
 t.test('a TLS server that never says a word is a connection that does not come about', async (t) => {
   const { origin, closed } = await rawUpstream(t, () => {})
   const left = closed()
-  const result = await fetcher(t, { limits: { connectTimeoutMs: 80 } })(origin.replace('http:', 'https:'))
+  const result = await fetcher({ limits: { connectTimeoutMs: 80 } })(origin.replace('http:', 'https:'))
   t.match(result, { ok: false, message: /did not accept the connection within 80 ms\.$/ })
   await left
 })
@@ -182,14 +182,14 @@ t.test('a connection that nobody waits for any more is not waited for', async (t
   const { origin, closed } = await rawUpstream(t, () => stopping.abort())
   const stopping = new AbortController()
   const left = closed()
-  const fetch = fetcher(t, { limits: { connectTimeoutMs: 600_000, totalTimeoutMs: 600_000 } })
-  t.match(await fetch(origin.replace('http:', 'https:'), {}, stopping.signal), { ok: false, verdict: 'aborted' })
+  const fetch = fetcher({ limits: { connectTimeoutMs: 600_000, totalTimeoutMs: 600_000 } })
+  t.match(await fetch(origin.replace('http:', 'https:'), {}, stopping.signal), { ok: false, end: 'aborted' })
   await left
 })
 
 t.test('so is a name that no server resolves in time', async (t) => {
   const resolve = (): Promise<never> => new Promise(() => {})
-  const result = await fetcher(t, { resolve, limits: { connectTimeoutMs: 80 } })('http://slow.example/')
+  const result = await fetcher({ resolve, limits: { connectTimeoutMs: 80 } })('http://slow.example/')
   t.match(result, { ok: false, message: 'slow.example did not accept the connection within 80 ms.', bytesOut: 0 })
 })
 
@@ -200,7 +200,7 @@ t.test('what comes after a response is for nobody', async (t) => {
     connections.push(1)
     socket.write(`${HEAD}content-length: 4\r\n\r\nreal${smuggled}`)
   })
-  const fetch = fetcher(t)
+  const fetch = fetcher()
   for (let call = 0; call < 3; call += 1) t.equal(Buffer.from((await fetch(origin)).body).toString(), 'real')
   t.equal(connections.length, 3)
 })

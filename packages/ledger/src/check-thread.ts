@@ -1,4 +1,4 @@
-/** A thread that reads the whole file while the server serves. It tells what is wrong; nothing if it is sound. */
+/** A thread that reads the whole file while the server serves. It posts what is wrong; nothing if it is sound. */
 import { parentPort, workerData } from 'node:worker_threads'
 import { checkIntegrity, openForReading } from './database.ts'
 import { unusable } from './failure.ts'
@@ -8,6 +8,5 @@ try {
   checkIntegrity(database)
   database.close()
 } catch (cause) {
-  // oxlint-disable-next-line unicorn/require-post-message-target-origin -- that is for windows
-  parentPort?.postMessage(unusable(cause).message)
+  parentPort?.postMessage(unusable(cause).message, [])
 }

@@ -1,16 +1,17 @@
+import type { Worker } from 'node:worker_threads'
 import { CarpoolError } from '@carpool/core'
+import { startThread } from '@carpool/core/start-thread'
+import { Failure, type LedgerProblem } from './failure.ts'
 import type { JournalPosition } from './journal-format.ts'
-import type { LedgerProblem } from './ledger-types.ts'
-import { startThread, type Thread } from './thread.ts'
 import type { FromThread, QuestionKind, Questions, ThreadReady, ThreadStart, ToThread } from './thread-messages.ts'
 
-/** The thread is told of what is written this long after it was told before. */
-const TELL_INTERVAL_MS = 100
-/** Most records that may wait in the journal, for a gigabyte or so. */
+/** At least so long between two messages to the thread that something was written. */
+const WRITTEN_INTERVAL_MS = 100
+/** Most records that may wait in the journal: a gigabyte or so. */
 const MAX_BEHIND = 6_000_000
 const RESTART_DELAY_MS = 100
 const MAX_RESTART_DELAY_MS = 5000
-/** Threads that end in a row without having done anything, from which on nobody should wait for the next one. */
+/** After so many threads in a row that ended without having brought anything in, calls are refused. */
 const HOPELESS_FAILURES = 5
 
 export interface DatabaseClientOptions {
@@ -31,24 +32,23 @@ export class DatabaseClient {
   readonly #opening = Promise.withResolvers<ThreadReady>()
   readonly #closed = Promise.withResolvers<void>()
   readonly #questions = new Map<number, OpenQuestion>()
-  #thread: Thread<ToThread> | undefined
+  readonly #failure: Failure
+  /** Nothing more should be written to the journal while it fails like that. */
+  #isFatal = false
+  #phase: 'opening' | 'open' | 'refusing' | 'closing' | 'given up' = 'opening'
+  #thread: Worker | undefined
   #nextId = 1
   /** The last record that is known to be in the database. */
   #through = 0
-  #isOpen = false
-  #isReady = false
-  #isRefusing = false
-  #isClosing = false
-  #hasGivenUp = false
   /** Threads that ended in a row without having brought anything in. */
   #failures = 0
   #restartTimer: NodeJS.Timeout | undefined
-  #tellTimer: NodeJS.Timeout | undefined
+  #writtenTimer: NodeJS.Timeout | undefined
   #retentionBeforeMs: number | undefined
-  #blocked: { readonly message: string; readonly isFatal: boolean } | undefined
 
   private constructor(options: DatabaseClientOptions) {
     this.#options = options
+    this.#failure = new Failure(options.onProblem)
   }
 
   /** @throws CarpoolError `data-unusable` */
@@ -60,51 +60,53 @@ export class DatabaseClient {
 
   /** Why nothing more should be written to the journal, in words for an operator. What is in it is safe. */
   unavailable(lastSequence: number): string | undefined {
-    if (this.#blocked?.isFatal === true) return this.#blocked.message
+    const { message } = this.#failure
+    if (message !== undefined && this.#isFatal) return message
     if (lastSequence - this.#through <= MAX_BEHIND) return undefined
-    return this.#blocked?.message ?? `More than ${MAX_BEHIND} records wait to be brought into the ledger.`
+    return message ?? `More than ${MAX_BEHIND} records wait to be brought into the ledger.`
   }
 
-  /** Has what is written brought in, in a while. */
+  /** Has the thread bring in what is written, soon. */
   written(): void {
-    this.#tellTimer ??= setTimeout(() => {
-      this.#tellTimer = undefined
-      this.#tellPosition()
-    }, TELL_INTERVAL_MS).unref()
+    this.#writtenTimer ??= setTimeout(() => {
+      this.#writtenTimer = undefined
+      const upTo = this.#options.position()
+      if (upTo !== undefined) this.#post({ kind: 'written', upTo })
+    }, WRITTEN_INTERVAL_MS).unref()
   }
 
   /** The answer has everything that was written before. @throws CarpoolError `ledger-unavailable`, `data-unusable`, `draining` */
   ask<K extends QuestionKind>(about: K, query: Questions[K]['query']): Promise<Questions[K]['answer']> {
     const upTo = this.#options.position()
-    if (this.#isRefusing || upTo === undefined) return Promise.reject(closing())
+    if (this.#phase !== 'open' || upTo === undefined) return Promise.reject(closing())
     const id = this.#nextId
     this.#nextId += 1
     const question: OpenQuestion = { message: { kind: 'question', id, about, query, upTo }, waiter: Promise.withResolvers() }
     this.#questions.set(id, question)
-    // If there is none, the next one is asked.
-    this.#thread?.post(question.message)
+    // If there is no thread, the next one is asked.
+    this.#post(question.message)
     return question.waiter.promise as Promise<Questions[K]['answer']>
   }
 
   /** Rows of hours that ended before this may go. */
   retain(beforeMs: number): void {
     this.#retentionBeforeMs = beforeMs
-    this.#thread?.post({ kind: 'retention', beforeMs })
+    this.#post({ kind: 'retention', beforeMs })
   }
 
-  /** Tells who waits for an answer that there will be none. */
+  /** Rejects the open questions, and all that come. */
   refuseQuestions(): void {
-    this.#isRefusing = true
+    this.#phase = 'refusing'
     this.#rejectQuestions(closing)
   }
 
   /** Ends the thread when everything is in the database, or after that time. The journal must be closed. */
   async close(timeoutMs: number): Promise<void> {
     this.refuseQuestions()
-    this.#isClosing = true
-    clearTimeout(this.#tellTimer)
+    this.#phase = 'closing'
+    clearTimeout(this.#writtenTimer)
     if (this.#thread === undefined) this.#startThread()
-    else this.#thread.post({ kind: 'close' })
+    else this.#post({ kind: 'close' })
     const timer = setTimeout(() => this.#giveUp(), timeoutMs)
     await this.#closed.promise
     clearTimeout(timer)
@@ -112,45 +114,33 @@ export class DatabaseClient {
 
   #startThread(): void {
     clearTimeout(this.#restartTimer)
-    const workerData: ThreadStart = {
-      dataDir: this.#options.dataDir,
-      upTo: this.#options.position(),
-      afterSequence: this.#through,
-    }
-    this.#thread = startThread<ToThread, FromThread>('database', workerData, {
-      onMessage: (message) => this.#receive(message),
-      onEnd: (cause) => this.#ended(cause),
-    })
+    const { dataDir, position } = this.#options
+    const workerData: ThreadStart = { dataDir, upTo: position(), afterSequence: this.#through }
+    const options = { workerData, name: 'carpool-ledger' }
+    this.#thread = startThread('database-thread', import.meta.url, options, (cause) => this.#ended(cause))
+    this.#thread.on('message', (message: FromThread) => this.#receive(message))
     if (this.#retentionBeforeMs !== undefined) this.retain(this.#retentionBeforeMs)
-    for (const { message } of this.#questions.values()) this.#thread.post(message)
-    if (this.#isClosing) this.#thread.post({ kind: 'close' })
+    for (const { message } of this.#questions.values()) this.#post(message)
+    if (this.#phase === 'closing') this.#post({ kind: 'close' })
   }
 
-  #tellPosition(): void {
-    const upTo = this.#options.position()
-    if (upTo !== undefined) this.#thread?.post({ kind: 'written', upTo })
+  #post(message: ToThread): void {
+    this.#thread?.postMessage(message, [])
   }
 
   #receive(message: FromThread): void {
     switch (message.kind) {
       case 'ready':
+        if (this.#phase === 'opening') this.#phase = 'open'
         this.#through = message.through
-        this.#isOpen = true
-        this.#isReady = true
         this.#opening.resolve(message)
-        return this.#unblock()
-      case 'unusable':
-        if (!this.#isOpen) return this.#opening.reject(new CarpoolError('data-unusable', message.message))
-        this.#block(message.message, undefined, true)
-        return this.#isClosing ? this.#giveUp() : undefined
+        return this.#failure.clear()
       case 'imported':
         this.#through = message.through
         this.#failures = 0
-        return
+        return this.#failure.clear()
       case 'blocked':
-        return this.#block(message.message, message.cause, message.isDamage)
-      case 'unblocked':
-        return this.#unblock()
+        return this.#fail(message.message, message.cause, message.isDamage)
       case 'problem':
         return this.#options.onProblem({ message: message.message })
       case 'answer':
@@ -162,40 +152,33 @@ export class DatabaseClient {
     }
   }
 
+  /** @param cause undefined: it closed in order, and everything is in the database */
   #ended(cause: unknown): void {
-    const hasEndedInOrder = this.#isReady && cause === undefined
     this.#thread = undefined
-    this.#isReady = false
     this.#rejectQuestions(() => new CarpoolError('internal', 'The thread of the ledger ended.', { cause }))
-    if (!this.#isOpen) {
-      this.#opening.reject(new CarpoolError('internal', 'The thread of the ledger does not start.', { cause }))
-    } else if (this.#hasGivenUp || (this.#isClosing && hasEndedInOrder)) {
-      clearTimeout(this.#restartTimer)
-      this.#closed.resolve()
-    } else {
-      this.#failures += 1
-      const message = 'The thread that writes the ledger ended; it is started again.'
-      if (cause !== undefined) this.#block(message, cause, this.#failures >= HOPELESS_FAILURES)
-      // At once if it is the first, ever more rarely if they keep dying.
-      const delayMs = this.#failures === 1 ? 0 : Math.min(RESTART_DELAY_MS * 2 ** (this.#failures - 2), MAX_RESTART_DELAY_MS)
-      this.#restartTimer = setTimeout(() => this.#startThread(), delayMs)
+    const unusable = unusableOf(cause)
+    if (this.#phase === 'opening') {
+      const failed = new CarpoolError('internal', 'The thread of the ledger does not start.', { cause })
+      return this.#opening.reject(unusable ?? failed)
     }
+    if (this.#phase === 'given up' || (this.#phase === 'closing' && cause === undefined)) return this.#closed.resolve()
+    this.#failures += 1
+    const message = 'The thread that writes the ledger ended; it is started again.'
+    if (unusable === undefined) this.#fail(message, cause, this.#failures >= HOPELESS_FAILURES)
+    else this.#fail(unusable.message, undefined, true)
+    if (unusable !== undefined && this.#phase === 'closing') return this.#giveUp()
+    // At once if it is the first, ever more rarely if they keep dying.
+    const delayMs = this.#failures === 1 ? 0 : Math.min(RESTART_DELAY_MS * 2 ** (this.#failures - 2), MAX_RESTART_DELAY_MS)
+    this.#restartTimer = setTimeout(() => this.#startThread(), delayMs)
   }
 
-  #block(message: string, cause: unknown, isFatal: boolean): void {
-    const isNews = this.#blocked?.message !== message
-    this.#blocked = { message, isFatal }
-    if (isNews) this.#options.onProblem({ message, cause })
-  }
-
-  #unblock(): void {
-    if (this.#blocked === undefined) return
-    this.#blocked = undefined
-    this.#options.onProblem({ message: 'The ledger is written again.' })
+  #fail(message: string, cause: unknown, isFatal: boolean): void {
+    this.#isFatal = isFatal
+    this.#failure.set(message, cause)
   }
 
   #giveUp(): void {
-    this.#hasGivenUp = true
+    this.#phase = 'given up'
     this.#options.onProblem({ message: 'What is left in the journal is brought into the ledger when it is opened again.' })
     if (this.#thread !== undefined) return void this.#thread.terminate()
     clearTimeout(this.#restartTimer)
@@ -216,4 +199,10 @@ export class DatabaseClient {
 
 function closing(): CarpoolError {
   return new CarpoolError('draining', 'The ledger is closed.')
+}
+
+/** The thread throws a CarpoolError if it cannot use the files; on the way here it loses its class. */
+function unusableOf(cause: unknown): CarpoolError | undefined {
+  if (!(cause instanceof Error && 'code' in cause && cause.code === 'data-unusable')) return undefined
+  return new CarpoolError('data-unusable', cause.message)
 }

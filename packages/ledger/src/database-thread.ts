@@ -1,155 +1,138 @@
-/** The thread of the database: it brings the journal into it, deletes what is old, and answers questions, one thing after the other. */
+/** The thread of the database: it brings the journal in, deletes what is old, and answers questions, one after the other. */
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import type { DatabaseSync } from 'node:sqlite'
 import { parentPort, workerData } from 'node:worker_threads'
-import type { ErrorCode, InvocationQuery, UsageQuery } from '@carpool/core'
+import { CarpoolError, type ErrorCode, type InvocationQuery, type UsageQuery } from '@carpool/core'
 import { isDamage } from '@carpool/storage'
 import { fileIdentity, openForWriting, revisionsThatRan } from './database.ts'
 import { describeFailure, LEDGER_FILE, unusable } from './failure.ts'
 import { Importer } from './importer.ts'
-import { readInvocations } from './invocation-query.ts'
 import { journalNumbers, type JournalPosition } from './journal-format.ts'
+import { readInvocations, readUsage } from './queries.ts'
 import { Retention } from './retention.ts'
 import type { FromThread, ThreadStart, ToThread } from './thread-messages.ts'
-import { readUsage } from './usage-query.ts'
 
 const RETRY_MS = 500
 /** Between two steps of retention: they take a small part of the thread's time. */
 const RETENTION_PAUSE_MS = 10
 
-const { dataDir, upTo, afterSequence } = workerData as ThreadStart
+const { database, importer, isFileInPlace } = open(workerData as ThreadStart)
+const retention = new Retention(database)
+let upTo: JournalPosition | undefined
+let isClosing = false
+let isBlocked = false
+let retryTimer: NodeJS.Timeout | undefined
+let retentionTimer: NodeJS.Timeout | undefined
 
-function tell(message: FromThread): void {
-  // oxlint-disable-next-line unicorn/require-post-message-target-origin -- that is for windows
-  parentPort?.postMessage(message)
-}
-
-class DatabaseThread {
-  readonly #database: DatabaseSync
-  readonly #isFileInPlace: () => boolean
-  readonly #importer: Importer
-  readonly #retention: Retention
-  #upTo: JournalPosition | undefined
-  #isClosing = false
-  #isBlocked = false
-  #retryTimer: NodeJS.Timeout | undefined
-  #retentionTimer: NodeJS.Timeout | undefined
-
-  constructor(database: DatabaseSync, path: string, importer: Importer) {
-    this.#database = database
-    this.#isFileInPlace = fileIdentity(path)
-    this.#importer = importer
-    this.#retention = new Retention(database)
+parentPort?.on('message', (message: ToThread) => {
+  switch (message.kind) {
+    case 'written':
+      ;({ upTo } = message)
+      // What failed is tried again in its own time.
+      if (retryTimer === undefined) bringIn()
+      return
+    case 'question':
+      ;({ upTo } = message)
+      return answer(message)
+    case 'retention':
+      retention.beforeMs = message.beforeMs
+      return retain()
+    case 'close':
+      upTo = undefined
+      isClosing = true
+      return bringIn()
   }
+})
 
-  receive(message: ToThread): void {
-    switch (message.kind) {
-      case 'written':
-        this.#upTo = message.upTo
-        // What failed is tried again in its own time.
-        if (this.#retryTimer === undefined) this.#bringIn()
-        return
-      case 'question':
-        this.#upTo = message.upTo
-        return this.#answer(message)
-      case 'retention':
-        this.#retention.beforeMs = message.beforeMs
-        return this.#retain()
-      case 'close':
-        this.#upTo = undefined
-        this.#isClosing = true
-        return this.#bringIn()
-    }
-  }
-
-  /** Brings in what is written. If the database does not take it now, that is told and tried again. */
-  #bringIn(): void {
-    clearTimeout(this.#retryTimer)
-    this.#retryTimer = undefined
-    this.#requireFile()
-    const isDone = this.#attempt(() => this.#bringInOnce())
-    if (!isDone) this.#retryTimer = setTimeout(() => this.#bringIn(), RETRY_MS)
-    else if (this.#isClosing) this.#close()
-  }
-
-  #bringInOnce(): void {
-    this.#importer.bringIn(this.#upTo)
-    tell({ kind: 'imported', through: this.#importer.through })
-  }
-
-  #answer({ id, about, query }: Extract<ToThread, { kind: 'question' }>): void {
-    this.#requireFile()
-    let code: ErrorCode = 'ledger-unavailable'
-    try {
-      // An answer without what was written last would be wrong.
-      this.#bringInOnce()
-      code = 'data-unusable'
-      const database = this.#database
-      const answer =
-        about === 'usage' ? readUsage(database, query as UsageQuery) : readInvocations(database, query as InvocationQuery)
-      tell({ kind: 'answer', id, answer })
-    } catch (cause) {
-      tell({ kind: 'no answer', id, code, message: unusable(cause).message, cause: String(cause) })
-    }
-  }
-
-  /** Deletes what is old in small steps, so that nothing else waits for all of it. */
-  #retain(): void {
-    clearTimeout(this.#retentionTimer)
-    let isMore = true
-    const isDone = this.#attempt(() => {
-      isMore = this.#retention.step()
-    })
-    if (isMore) this.#retentionTimer = setTimeout(() => this.#retain(), isDone ? RETENTION_PAUSE_MS : RETRY_MS)
-  }
-
-  /** Does what the disk may refuse, and tells if it does, and when it does no more. */
-  #attempt(work: () => void): boolean {
-    try {
-      work()
-      if (this.#isBlocked) tell({ kind: 'unblocked' })
-      this.#isBlocked = false
-      return true
-    } catch (cause) {
-      if (!this.#isBlocked) {
-        tell({ kind: 'blocked', message: describeFailure(cause), cause: String(cause), isDamage: isDamage(cause) })
-      }
-      this.#isBlocked = true
-      return false
-    }
-  }
-
-  /** Rows in a file that was deleted are lost, so this thread ends, and the next one begins a new file. */
-  #requireFile(): void {
-    if (!this.#isFileInPlace()) throw new Error(`${LEDGER_FILE} was moved or deleted while it was in use.`)
-  }
-
-  #close(): void {
-    clearTimeout(this.#retentionTimer)
-    this.#database.close()
-    parentPort?.close()
-  }
-}
-
-function open(): DatabaseThread | undefined {
+function open({ dataDir, upTo, afterSequence }: ThreadStart): {
+  database: DatabaseSync
+  importer: Importer
+  isFileInPlace: () => boolean
+} {
   const path = join(dataDir, LEDGER_FILE)
   let database: DatabaseSync | undefined
   try {
     const opened = openForWriting(path)
     database = opened.database
     const nextFile = (journalNumbers(readdirSync(dataDir)).at(-1) ?? 0) + 1
-    const onProblem = (message: string): void => tell({ kind: 'problem', message })
+    const onProblem = (message: string): void => post({ kind: 'problem', message })
     const importer = new Importer(database, { folder: dataDir, afterSequence, onProblem })
     importer.bringIn(upTo)
-    tell({ kind: 'ready', isChecked: opened.isChecked, through: importer.through, nextFile, ran: revisionsThatRan(database) })
-    return new DatabaseThread(database, path, importer)
+    post({ kind: 'ready', isChecked: opened.isChecked, through: importer.through, nextFile, ran: revisionsThatRan(database) })
+    return { database, importer, isFileInPlace: fileIdentity(path) }
   } catch (cause) {
     database?.close()
-    tell({ kind: 'unusable', message: unusable(cause).message })
-    return undefined
+    // Without the cause, which may not go over to another thread.
+    throw new CarpoolError('data-unusable', unusable(cause).message)
   }
 }
 
-const thread = open()
-if (thread !== undefined) parentPort?.on('message', (message: ToThread) => thread.receive(message))
+function post(message: FromThread): void {
+  parentPort?.postMessage(message, [])
+}
+
+/** Brings in what is written. If the database does not take it now, it is tried again. */
+function bringIn(): void {
+  clearTimeout(retryTimer)
+  retryTimer = undefined
+  requireFile()
+  const isDone = attempt(bringInOnce)
+  if (!isDone) retryTimer = setTimeout(bringIn, RETRY_MS)
+  else if (isClosing) close()
+}
+
+function bringInOnce(): void {
+  importer.bringIn(upTo)
+  post({ kind: 'imported', through: importer.through })
+}
+
+function answer({ id, about, query }: Extract<ToThread, { kind: 'question' }>): void {
+  requireFile()
+  let code: ErrorCode = 'ledger-unavailable'
+  try {
+    // An answer without what was written last would be wrong.
+    bringInOnce()
+    code = 'data-unusable'
+    const answer =
+      about === 'usage' ? readUsage(database, query as UsageQuery) : readInvocations(database, query as InvocationQuery)
+    post({ kind: 'answer', id, answer })
+  } catch (cause) {
+    post({ kind: 'no answer', id, code, message: unusable(cause).message, cause: String(cause) })
+  }
+}
+
+/** Deletes what is old in small steps, so that nothing else waits for all of it. */
+function retain(): void {
+  clearTimeout(retentionTimer)
+  let isMore = true
+  const isDone = attempt(() => {
+    isMore = retention.step()
+  })
+  if (isMore) retentionTimer = setTimeout(retain, isDone ? RETENTION_PAUSE_MS : RETRY_MS)
+}
+
+/** Does what the disk may refuse. Gives false if it does. */
+function attempt(work: () => void): boolean {
+  try {
+    work()
+    if (isBlocked) post({ kind: 'imported', through: importer.through })
+    isBlocked = false
+    return true
+  } catch (cause) {
+    isBlocked = true
+    post({ kind: 'blocked', message: describeFailure(cause), cause: String(cause), isDamage: isDamage(cause) })
+    return false
+  }
+}
+
+/** Rows in a file that was deleted are lost, so this thread ends, and the next one begins a new file. */
+function requireFile(): void {
+  if (!isFileInPlace()) throw new Error(`${LEDGER_FILE} was moved or deleted while it was in use.`)
+}
+
+function close(): void {
+  clearTimeout(retentionTimer)
+  database.close()
+  parentPort?.close()
+}

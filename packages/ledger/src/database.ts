@@ -58,7 +58,7 @@ function sizeBytes(path: string): number {
   return statSync(path, { throwIfNoEntry: false })?.size ?? 0
 }
 
-/** Tells whether there is still the same file at the path as when this was called. */
+/** The result says whether there is still the same file at the path as now. */
 export function fileIdentity(path: string): () => boolean {
   const { dev, ino } = statSync(path)
   return () => {

@@ -1,40 +1,50 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
-import { execUs } from '@carpool/core'
-import type { RecordWords } from './journal-format.ts'
-import { SLOT } from './slots.ts'
+import { execUs, type UsageTotals } from '@carpool/core'
+import { SLOT, type RecordEnums } from './journal-format.ts'
 
 export const HOUR_MS = 3_600_000
 
 /** Sums in the order of the columns of `totals`. What was refused counts as that and in its bytes, and in nothing else. */
-export const SUM_NAMES = [
+export const SUM_FIELDS = [
   'invocations',
   'failures',
   'refused',
-  'cold_starts',
-  'cpu_us',
-  'init_cpu_us',
-  'background_cpu_us',
-  'wall_us',
-  'queue_us',
-  'init_us',
-  'exec_1_ms',
-  'exec_100_ms',
-  'init_1_ms',
-  'instance_us',
-  'bytes_in',
-  'bytes_out',
-  'egress_bytes_in',
-  'egress_bytes_out',
-] as const
+  'coldStarts',
+  'cpuUs',
+  'initCpuUs',
+  'backgroundCpuUs',
+  'wallUs',
+  'queueUs',
+  'initUs',
+  'exec1Ms',
+  'exec100Ms',
+  'init1Ms',
+  'instanceUs',
+  'bytesIn',
+  'bytesOut',
+  'egressBytesIn',
+  'egressBytesOut',
+] as const satisfies ReadonlyArray<keyof UsageTotals>
 
-const COLUMNS = ['hour', 'revision', ...SUM_NAMES, 'memory_peak_kb', 'first_sequence', 'last_sequence'] as const
-const AT = Object.fromEntries(COLUMNS.map((name, index) => [name, index])) as Record<(typeof COLUMNS)[number], number>
+/** The column of a field: `exec_1_ms` of `exec1Ms`. */
+export function columnOf(field: string): string {
+  return field.replaceAll(/[A-Z]|\d+/g, (part) => `_${part.toLowerCase()}`)
+}
 
-/** Sums stay whole numbers that JavaScript can tell apart, whatever a row holds. */
+const FIELDS = ['hour', 'revision', ...SUM_FIELDS, 'memoryPeakKb', 'firstSequence', 'lastSequence'] as const
+type Field = (typeof FIELDS)[number]
+const AT = Object.fromEntries(FIELDS.map((field, index) => [field, index])) as Record<Field, number>
+/** Sums of figures of an invocation as they are. */
+const PLAIN_SUMS = (
+  ['cpuUs', 'initCpuUs', 'wallUs', 'queueUs', 'initUs', 'instanceUs', 'bytesOut', 'egressBytesIn', 'egressBytesOut'] as const
+).map((field) => [AT[field], SLOT[field]] as const)
+
+const SUM_COLUMNS = SUM_FIELDS.map(columnOf)
+/** Sums stay safe integers, whatever a row holds. */
 const ADD_TO_TOTALS = `
-  INSERT INTO totals VALUES (${COLUMNS.map(() => '?').join(', ')})
+  INSERT INTO totals VALUES (${FIELDS.map(() => '?').join(', ')})
   ON CONFLICT (hour, revision) DO UPDATE SET
-    ${SUM_NAMES.map((name) => `${name} = min(${name} + excluded.${name}, ${Number.MAX_SAFE_INTEGER})`).join(', ')},
+    ${SUM_COLUMNS.map((name) => `${name} = min(${name} + excluded.${name}, ${Number.MAX_SAFE_INTEGER})`).join(', ')},
     memory_peak_kb = max(memory_peak_kb, excluded.memory_peak_kb),
     first_sequence = coalesce(min(first_sequence, excluded.first_sequence), excluded.first_sequence),
     last_sequence = coalesce(max(last_sequence, excluded.last_sequence), excluded.last_sequence)`
@@ -52,46 +62,33 @@ export class HourlySums {
     this.#add = database.prepare(ADD_TO_TOTALS)
   }
 
-  /** @param words undefined for background usage */
-  add(slots: Float64Array, base: number, revision: number, words: RecordWords | undefined): void {
-    const sequence = figure(slots, base + SLOT.sequence)
-    const hour = Math.floor(figure(slots, base + SLOT.startedAtMs) / HOUR_MS)
+  /** @param enums undefined for background usage */
+  add(slots: Float64Array, base: number, revision: number, enums: RecordEnums | undefined): void {
+    const figure = (place: number): number => slots[base + place] ?? 0
+    const hour = Math.floor(figure(SLOT.startedAtMs) / HOUR_MS)
     const isLatest = this.#latest[AT.hour] === hour && this.#latest[AT.revision] === revision
-    const sums = isLatest ? this.#latest : this.#find(hour, revision, sequence)
+    const sums = isLatest ? this.#latest : this.#find(hour, revision, figure(SLOT.sequence))
     this.#latest = sums
-    sums[AT.last_sequence] = sequence
-    if (words === undefined) {
-      increase(sums, AT.background_cpu_us, figure(slots, base + SLOT.cpuUs))
-      increase(sums, AT.egress_bytes_in, figure(slots, base + SLOT.egressBytesIn))
-      increase(sums, AT.egress_bytes_out, figure(slots, base + SLOT.egressBytesOut))
+    sums[AT.lastSequence] = figure(SLOT.sequence)
+    if (enums === undefined) {
+      increase(sums, AT.backgroundCpuUs, figure(SLOT.cpuUs))
+      increase(sums, AT.egressBytesIn, figure(SLOT.egressBytesIn))
+      increase(sums, AT.egressBytesOut, figure(SLOT.egressBytesOut))
       return
     }
-    increase(sums, AT.bytes_in, figure(slots, base + SLOT.bytesIn))
-    const [, start, outcome] = words
-    if (outcome === 'refused') {
-      increase(sums, AT.refused, 1)
-      return
-    }
-    const wallUs = figure(slots, base + SLOT.wallUs)
-    const queueUs = figure(slots, base + SLOT.queueUs)
-    const initUs = figure(slots, base + SLOT.initUs)
-    const exec = execUs({ wallUs, queueUs, initUs })
+    increase(sums, AT.bytesIn, figure(SLOT.bytesIn))
+    const [, start, outcome] = enums
+    if (outcome === 'refused') return increase(sums, AT.refused, 1)
+    for (const [at, place] of PLAIN_SUMS) increase(sums, at, figure(place))
+    const initUs = figure(SLOT.initUs)
+    const exec = execUs({ wallUs: figure(SLOT.wallUs), queueUs: figure(SLOT.queueUs), initUs })
     increase(sums, AT.invocations, 1)
     if (outcome !== 'ok') increase(sums, AT.failures, 1)
-    if (start !== 'warm') increase(sums, AT.cold_starts, 1)
-    increase(sums, AT.cpu_us, figure(slots, base + SLOT.cpuUs))
-    increase(sums, AT.init_cpu_us, figure(slots, base + SLOT.initCpuUs))
-    increase(sums, AT.wall_us, wallUs)
-    increase(sums, AT.queue_us, queueUs)
-    increase(sums, AT.init_us, initUs)
-    increase(sums, AT.exec_1_ms, Math.ceil(exec / 1000))
-    increase(sums, AT.exec_100_ms, Math.ceil(exec / 100_000) * 100)
-    increase(sums, AT.init_1_ms, Math.ceil(initUs / 1000))
-    increase(sums, AT.instance_us, figure(slots, base + SLOT.instanceUs))
-    increase(sums, AT.bytes_out, figure(slots, base + SLOT.bytesOut))
-    increase(sums, AT.egress_bytes_in, figure(slots, base + SLOT.egressBytesIn))
-    increase(sums, AT.egress_bytes_out, figure(slots, base + SLOT.egressBytesOut))
-    sums[AT.memory_peak_kb] = Math.max(sums[AT.memory_peak_kb] ?? 0, figure(slots, base + SLOT.memoryPeakKb))
+    if (start !== 'warm') increase(sums, AT.coldStarts, 1)
+    increase(sums, AT.exec1Ms, Math.ceil(exec / 1000))
+    increase(sums, AT.exec100Ms, Math.ceil(exec / 100_000) * 100)
+    increase(sums, AT.init1Ms, Math.ceil(initUs / 1000))
+    sums[AT.memoryPeakKb] = Math.max(sums[AT.memoryPeakKb] ?? 0, figure(SLOT.memoryPeakKb))
   }
 
   /** Adds them to `totals`, within the transaction of their rows, and forgets them. */
@@ -109,18 +106,14 @@ export class HourlySums {
     const rows = this.#byRevision.get(revision)
     const found = rows?.find((row) => row[AT.hour] === hour)
     if (found !== undefined) return found
-    const row = Array<number>(COLUMNS.length).fill(0)
+    const row = Array<number>(FIELDS.length).fill(0)
     row[AT.hour] = hour
     row[AT.revision] = revision
-    row[AT.first_sequence] = sequence
+    row[AT.firstSequence] = sequence
     if (rows === undefined) this.#byRevision.set(revision, [row])
     else rows.push(row)
     return row
   }
-}
-
-function figure(slots: Float64Array, index: number): number {
-  return slots[index] ?? 0
 }
 
 function increase(sums: TotalsRow, index: number, amount: number): void {

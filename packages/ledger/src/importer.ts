@@ -3,19 +3,24 @@ import { transact } from '@carpool/storage'
 import { HourlySums } from './hourly-sums.ts'
 import { JournalFile } from './journal-file.ts'
 import {
+  BACKGROUND,
   BLOCK_HEAD_BYTES,
   nameAt,
+  RECORD_BYTES,
+  SLOT,
   TABLE,
   type JournalBytes,
   type JournalPosition,
   type Name,
-  type RecordWords,
+  type RecordEnums,
   type RevisionName,
 } from './journal-format.ts'
-import { BACKGROUND, RECORD_BYTES, SLOT } from './slots.ts'
 
 /** Rows of one transaction, and up to a block more: some ten ms. */
 const TRANSACTION_ROWS = 5000
+
+/** Figures of a record, which follow each other as the columns of `invocations` do. */
+const FIGURES = SLOT.id - SLOT.startedAtMs
 
 export interface ImporterOptions {
   readonly folder: string
@@ -24,9 +29,15 @@ export interface ImporterOptions {
   readonly onProblem: (message: string) => void
 }
 
-/** What the key of some words stands for. */
-interface KnownWords {
-  readonly words: RecordWords
+interface Loss {
+  readonly count: number
+  readonly first: number
+  readonly last: number
+}
+
+/** What an enum code stands for. */
+interface KnownEnums {
+  readonly enums: RecordEnums
   readonly add: StatementSync
 }
 
@@ -39,20 +50,25 @@ export class Importer {
   readonly #addRevision: StatementSync
   readonly #addBackground: StatementSync
   readonly #setThrough: StatementSync
-  /** One statement for each combination of words, with the words in it: what is not bound costs nothing. */
+  /** One statement for each combination of enums, with them in it: what is not bound costs nothing. */
   readonly #addInvocation = new Map<string, StatementSync>()
   readonly #sums: HourlySums
   /** The binding copies it, so that one array serves all rows. */
   readonly #id = new Uint8Array(16)
   readonly #idQuads = new Uint32Array(this.#id.buffer)
+  readonly #figures = Array<number>(FIGURES).fill(0)
   #file: JournalFile | undefined
   /** What the keys in the file stand for. */
   readonly #revisions = new Map<number, number>()
-  readonly #words = new Map<number, KnownWords>()
+  readonly #enums = new Map<number, KnownEnums>()
   /** The last record that was read, and the last that is committed. */
   #sequence: number
   #through: number
-  #missing: { readonly count: number; readonly first: number; readonly last: number } | undefined
+  /** Bytes of the file, and records, that cannot be read and were not reported yet. */
+  #damage: Loss | undefined
+  #missing: Loss | undefined
+  /** Of the file that is open. */
+  #isDamaged = false
 
   constructor(database: DatabaseSync, options: ImporterOptions) {
     this.#database = database
@@ -79,9 +95,9 @@ export class Importer {
 
   /**
    * Brings in everything up to there, and deletes the files that are complete.
-   * @param upTo default: everything that there is, and no file is still written
-   * @throws CarpoolError `data-unusable` if another version wrote the journal; else what SQLite or the system says. Then what is committed is
-   * in, and the rest can be tried again.
+   * @param upTo default: everything, and no file is still written
+   * @throws CarpoolError `data-unusable` if another version wrote the journal; else errors of SQLite or the system. What is
+   * committed stays, and the rest can be tried again.
    */
   bringIn(upTo?: JournalPosition): void {
     try {
@@ -91,15 +107,16 @@ export class Importer {
         const isComplete = upTo === undefined || this.#file.number < upTo.file
         this.#importFile(this.#file, isComplete ? undefined : upTo?.end)
         if (!isComplete) return
-        this.#file.drop()
+        this.#file.drop(this.#isDamaged)
         this.#file = undefined
       }
     } catch (cause) {
-      // What was rolled back is read again, from the beginning of its file on, for the names in it may have been rolled back, too.
+      // What was rolled back is read again, from the beginning of its file: the names in it may have been rolled back, too.
       this.#file?.close()
       this.#file = undefined
       this.#sequence = this.#through
       this.#sums.clear()
+      this.#damage = undefined
       this.#missing = undefined
       throw cause
     }
@@ -107,7 +124,8 @@ export class Importer {
 
   #openOldest(): JournalFile | undefined {
     this.#revisions.clear()
-    this.#words.clear()
+    this.#enums.clear()
+    this.#isDamaged = false
     return JournalFile.openOldest(this.#options.folder)
   }
 
@@ -119,35 +137,42 @@ export class Importer {
         const limit = this.#sequence + TRANSACTION_ROWS
         for (; next.done !== true && this.#sequence < limit; next = stretches.next()) {
           const { from, to, isBlock } = next.value
-          if (isBlock) this.#importBlock(view, from + BLOCK_HEAD_BYTES, to, (at, end) => file.markDamaged(origin + at, end - at))
-          else file.markDamaged(origin + from, to - from)
+          if (isBlock) this.#importBlock(view, origin, from + BLOCK_HEAD_BYTES, to)
+          else this.#damage = added(this.#damage, origin + from, origin + to - 1)
         }
         this.#sums.store()
         this.#setThrough.run(this.#sequence)
       })
       this.#through = this.#sequence
-      this.#tellDamage(file)
+      this.#report(file)
     }
   }
 
-  #tellDamage(file: JournalFile): void {
-    const damage = file.takeDamage()
-    if (damage !== undefined) this.#options.onProblem(damage)
-    if (this.#missing === undefined) return
-    const { count, first, last } = this.#missing
+  /** Names what was lost. Called after the commit, for what is rolled back is read again. */
+  #report({ name }: JournalFile): void {
+    const { onProblem } = this.#options
+    if (this.#damage !== undefined) {
+      const { count, first } = this.#damage
+      onProblem(
+        `${name} in the data folder is damaged: ${count} bytes of it cannot be read, the first of them byte ${first}. ` +
+          `What is whole is brought into the ledger, and the file is kept, as ${name}.damaged.`,
+      )
+      this.#isDamaged = true
+    }
+    if (this.#missing !== undefined) {
+      const { count, first, last } = this.#missing
+      onProblem(`Missing in the journal of the ledger: ${count} records, of those with the sequences ${first} to ${last}.`)
+    }
+    this.#damage = undefined
     this.#missing = undefined
-    this.#options.onProblem(
-      `Missing in the journal of the ledger: ${count} records, of those with the sequences ${first} to ${last}.`,
-    )
   }
 
-  #importBlock(view: JournalBytes, from: number, end: number, onDamage: (at: number, end: number) => void): void {
+  #importBlock(view: JournalBytes, origin: number, from: number, end: number): void {
     for (let at = from; at < end; ) {
       const name = nameAt(view, at, end)
-      let itemEnd = at + (name?.itemBytes ?? RECORD_BYTES)
-      if (itemEnd > end) itemEnd = end
+      const itemEnd = Math.min(at + (name?.itemBytes ?? RECORD_BYTES), end)
       const isUnderstood = name === undefined ? itemEnd - at === RECORD_BYTES && this.#importRecord(view, at) : this.#learn(name)
-      if (!isUnderstood) onDamage(at, itemEnd)
+      if (!isUnderstood) this.#damage = added(this.#damage, origin + at, origin + itemEnd - 1)
       at = itemEnd
     }
   }
@@ -156,8 +181,8 @@ export class Importer {
     const value = parsed(text)
     if (table === TABLE.revisions && Array.isArray(value))
       this.#revisions.set(key, this.#revisionOf(value as unknown as RevisionName))
-    else if (table === TABLE.words && Array.isArray(value))
-      this.#words.set(key, this.#knownWords(value as unknown as RecordWords))
+    else if (table === TABLE.enums && Array.isArray(value))
+      this.#enums.set(key, this.#knownEnums(value as unknown as RecordEnums))
     else return false
     return true
   }
@@ -169,13 +194,13 @@ export class Importer {
     return Number(this.#addRevision.run(...names, memoryMb ?? 0).lastInsertRowid)
   }
 
-  #knownWords(words: RecordWords): KnownWords {
-    const literals = words.map((word) => (word === null ? 'NULL' : `'${word.replaceAll("'", "''")}'`)).join(', ')
+  #knownEnums(enums: RecordEnums): KnownEnums {
+    const literals = enums.map((word) => (word === null ? 'NULL' : `'${word.replaceAll("'", "''")}'`)).join(', ')
     const add =
       this.#addInvocation.get(literals) ??
       this.#database.prepare(`INSERT INTO invocations VALUES (?, ?, ?, ?, ${literals}, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`)
     this.#addInvocation.set(literals, add)
-    return { words, add }
+    return { enums, add }
   }
 
   /** Gives false if it is no record, or one whose names are lost. */
@@ -185,54 +210,30 @@ export class Importer {
     const sequence = figure(SLOT.sequence)
     if (sequence <= this.#sequence) return true
     const revision = this.#revisions.get(figure(SLOT.revisionKey))
-    const isBackground = figure(SLOT.words) === BACKGROUND
-    const known = isBackground ? undefined : this.#words.get(figure(SLOT.words))
+    const isBackground = figure(SLOT.enumCode) === BACKGROUND
+    const known = isBackground ? undefined : this.#enums.get(figure(SLOT.enumCode))
     // Also if the sequence is no number.
     if (!(sequence > this.#sequence) || revision === undefined || (known === undefined && !isBackground)) return false
     if (this.#sequence > 0 && sequence > this.#sequence + 1) {
-      const first = this.#sequence + 1
-      const count = sequence - first
-      const { count: counted = 0, first: firstOfAll = first } = this.#missing ?? {}
-      this.#missing = { count: counted + count, first: firstOfAll, last: sequence - 1 }
+      this.#missing = added(this.#missing, this.#sequence + 1, sequence - 1)
     }
     this.#sequence = sequence
-    this.#sums.add(slots, base, revision, known?.words)
+    this.#sums.add(slots, base, revision, known?.enums)
     if (known === undefined) {
-      this.#addBackground.run(
-        sequence,
-        revision,
-        figure(SLOT.startedAtMs),
-        figure(SLOT.host),
-        figure(SLOT.cpuUs),
-        figure(SLOT.egressBytesIn),
-        figure(SLOT.egressBytesOut),
-      )
+      const { startedAtMs, host, cpuUs, egressBytesIn, egressBytesOut } = SLOT
+      this.#addBackground.run(sequence, revision, ...[startedAtMs, host, cpuUs, egressBytesIn, egressBytesOut].map(figure))
       return true
     }
     const idBase = (base + SLOT.id) * 2
     for (let quad = 0; quad < 4; quad += 1) this.#idQuads[quad] = quads[idBase + quad] ?? 0
-    known.add.run(
-      sequence,
-      this.#id,
-      revision,
-      figure(SLOT.startedAtMs),
-      figure(SLOT.status),
-      figure(SLOT.host),
-      figure(SLOT.attempts),
-      figure(SLOT.queueUs),
-      figure(SLOT.initUs),
-      figure(SLOT.wallUs),
-      figure(SLOT.cpuUs),
-      figure(SLOT.initCpuUs),
-      figure(SLOT.instanceUs),
-      figure(SLOT.memoryPeakKb),
-      figure(SLOT.bytesIn),
-      figure(SLOT.bytesOut),
-      figure(SLOT.egressBytesIn),
-      figure(SLOT.egressBytesOut),
-    )
+    for (let place = 0; place < FIGURES; place += 1) this.#figures[place] = figure(SLOT.startedAtMs + place)
+    known.add.run(sequence, this.#id, revision, ...this.#figures)
     return true
   }
+}
+
+function added(loss: Loss | undefined, first: number, last: number): Loss {
+  return { count: (loss?.count ?? 0) + last - first + 1, first: loss?.first ?? first, last }
 }
 
 function parsed(text: string): unknown {

@@ -1,3 +1,3 @@
-export { openLedger } from './ledger.ts'
-export type { Ledger, LedgerOptions, LedgerProblem } from './ledger-types.ts'
+export type { LedgerProblem } from './failure.ts'
+export { openLedger, type Ledger, type LedgerOptions } from './ledger.ts'
 export { Meter, type FunctionCounts, type MeterOptions } from './meter.ts'

@@ -1,16 +1,20 @@
 import type { BackgroundUsage, InvocationRecord } from '@carpool/core'
 import {
+  BACKGROUND,
   BLOCK_HEAD_BYTES,
+  clampFigure,
+  encodeBackground,
+  encodeInvocation,
   journalBytes,
   nameBytes,
   putName,
+  RECORD_BYTES,
   sealBlock,
+  SLOT,
   TABLE,
-  type JournalBytes,
-  type RecordWords,
+  type RecordEnums,
   type RevisionName,
 } from './journal-format.ts'
-import { BACKGROUND, clampFigure, encodeBackground, encodeInvocation, RECORD_BYTES, SLOT } from './slots.ts'
 
 export type Entry = InvocationRecord | BackgroundUsage
 
@@ -21,7 +25,7 @@ export function isInvocation(entry: Entry): entry is InvocationRecord {
 /** 1,600 records or so. */
 const BLOCK_BYTES = 256 * 1024
 
-/** A revision as its records named it last, and the number that stands for it in this file. */
+/** A revision as its records named it last, and its key in this file. */
 interface NamedRevision {
   readonly key: number
   readonly functionName: string
@@ -29,20 +33,15 @@ interface NamedRevision {
   readonly memoryMb: number | null
 }
 
-/** Words that a record had, and the number that stands for them in this file. */
-interface NamedWords {
-  readonly key: number
-  readonly words: RecordWords
-}
-
-/** The block that is written next, encoded in memory that is there for all of them, and the names that its file has already. */
+/** The block that is written next, encoded in memory that all blocks share, and the names that its file has already. */
 export class JournalBlock {
-  readonly #view: JournalBytes = journalBytes(BLOCK_BYTES)
+  readonly #view = journalBytes(BLOCK_BYTES)
   readonly #revisions = new Map<string, NamedRevision>()
-  readonly #words = new Map<string, NamedWords>()
-  /** Those of the record before: nearly always the same. */
-  #latestWords: NamedWords | undefined
-  #nextKey = 0
+  readonly #enumCodes = new Map<string, number>()
+  /** Of the record before: nearly always the same. */
+  #latestEnums: RecordEnums | undefined
+  #latestEnumCode = 0
+  #nextRevisionKey = 0
   #end = BLOCK_HEAD_BYTES
   #records = 0
 
@@ -51,11 +50,12 @@ export class JournalBlock {
     return this.#records
   }
 
-  /** Its bytes, if there are any, are the first {@link byteLength} of these. */
+  /** Its bytes are the first {@link byteLength} of these. */
   get bytes(): Buffer {
     return this.#view.bytes
   }
 
+  /** 0 if there is nothing in it. */
   get byteLength(): number {
     return this.#end === BLOCK_HEAD_BYTES ? 0 : this.#end
   }
@@ -70,16 +70,16 @@ export class JournalBlock {
   beginFile(): void {
     this.clear()
     this.#revisions.clear()
-    this.#words.clear()
-    this.#latestWords = undefined
-    this.#nextKey = 0
+    this.#enumCodes.clear()
+    this.#latestEnums = undefined
+    this.#nextRevisionKey = 0
   }
 
   /** Appends an entry. `unsound`: it can never be written, for its id is no UUID, or its names are too long. */
   put(entry: Entry, instanceUs: number, sequence: number): 'put' | 'full' | 'unsound' {
-    const words = isInvocation(entry) ? this.#wordsKey(entry) : BACKGROUND
+    const enumCode = isInvocation(entry) ? this.#enumCode(entry) : BACKGROUND
     const revision = this.#revisionKey(entry)
-    const hasRoom = words !== undefined && revision !== undefined && this.#end + RECORD_BYTES <= BLOCK_BYTES
+    const hasRoom = enumCode !== undefined && revision !== undefined && this.#end + RECORD_BYTES <= BLOCK_BYTES
     // What finds no room in an empty block finds it nowhere.
     if (!hasRoom) return this.byteLength === 0 ? 'unsound' : 'full'
     const { slots, bytes } = this.#view
@@ -88,7 +88,7 @@ export class JournalBlock {
     else if (!encodeInvocation(slots, bytes, base, entry, instanceUs)) return 'unsound'
     slots[base + SLOT.sequence] = sequence
     slots[base + SLOT.revisionKey] = revision
-    slots[base + SLOT.words] = words
+    slots[base + SLOT.enumCode] = enumCode
     this.#end += RECORD_BYTES
     this.#records += 1
     return 'put'
@@ -100,28 +100,23 @@ export class JournalBlock {
   }
 
   /** Undefined if there is no room for their name. */
-  #wordsKey(record: InvocationRecord): number | undefined {
+  #enumCode(record: InvocationRecord): number | undefined {
     const { trigger, start, outcome } = record
     const error = record.error ?? null
-    const latest = this.#latestWords
-    if (latest !== undefined) {
-      const [latestTrigger, latestStart, latestOutcome, latestError] = latest.words
-      if (latestOutcome === outcome && latestStart === start && latestTrigger === trigger && latestError === error)
-        return latest.key
-    }
-    const words: RecordWords = [trigger, start, outcome, error]
-    const text = JSON.stringify(words)
-    let named = this.#words.get(text)
-    if (named === undefined) {
-      named = { key: this.#words.size, words }
-      if (!this.#putName(TABLE.words, named.key, text)) return undefined
-      this.#words.set(text, named)
-    }
-    this.#latestWords = named
-    return named.key
+    const latest = this.#latestEnums
+    if (latest !== undefined && latest[2] === outcome && latest[1] === start && latest[0] === trigger && latest[3] === error)
+      return this.#latestEnumCode
+    const enums: RecordEnums = [trigger, start, outcome, error]
+    const text = JSON.stringify(enums)
+    const code = this.#enumCodes.get(text) ?? this.#enumCodes.size
+    if (!this.#enumCodes.has(text) && !this.#putName(TABLE.enums, code, text)) return undefined
+    this.#enumCodes.set(text, code)
+    this.#latestEnums = enums
+    this.#latestEnumCode = code
+    return code
   }
 
-  /** Undefined if there is no room for its name. Background usage knows no memory limit: it goes to the revision as it ran last. */
+  /** Undefined if there is no room for its name. Background usage has no memory limit: it goes to the revision as it ran last. */
   #revisionKey(entry: Entry): number | undefined {
     const { functionName, revision, owner } = entry
     const memoryMb = isInvocation(entry) ? entry.memoryMb : null
@@ -130,10 +125,9 @@ export class JournalBlock {
       known?.functionName === functionName && known.owner === owner && (memoryMb ?? known.memoryMb) === known.memoryMb
     if (isKnown) return known.key
     const name: RevisionName = [functionName, revision, owner, memoryMb === null ? null : clampFigure(memoryMb)]
-    const text = JSON.stringify(name)
-    const key = this.#nextKey
-    if (!this.#putName(TABLE.revisions, key, text)) return undefined
-    this.#nextKey += 1
+    const key = this.#nextRevisionKey
+    if (!this.#putName(TABLE.revisions, key, JSON.stringify(name))) return undefined
+    this.#nextRevisionKey += 1
     this.#revisions.set(revision, { key, functionName, owner, memoryMb })
     return key
   }

@@ -26,8 +26,6 @@ export class JournalFile {
   readonly #path: string
   readonly #descriptor: number
   #position = 0
-  #isDamaged = false
-  #untold: { readonly from: number; readonly bytes: number } | undefined
 
   private constructor(folder: string, number: number) {
     this.number = number
@@ -39,6 +37,10 @@ export class JournalFile {
   static openOldest(folder: string): JournalFile | undefined {
     const [oldest] = journalNumbers(readdirSync(folder))
     return oldest === undefined ? undefined : new JournalFile(folder, oldest)
+  }
+
+  get name(): string {
+    return journalFileName(this.number)
   }
 
   /**
@@ -60,7 +62,7 @@ export class JournalFile {
     if (version !== undefined && version !== JOURNAL_VERSION) {
       throw new CarpoolError(
         'data-unusable',
-        `${journalFileName(this.number)} in the data folder has version ${version} of the journal, and this Carpool reads version ${JOURNAL_VERSION}. ` +
+        `${this.name} in the data folder has version ${version} of the journal, and this Carpool reads version ${JOURNAL_VERSION}. ` +
           'Start the Carpool that wrote it, and end it in order: that brings its records into the ledger.',
       )
     }
@@ -68,28 +70,9 @@ export class JournalFile {
     return { view, origin, stretches: stretchesOf(view, version === undefined ? 0 : HEADER_BYTES, end) }
   }
 
-  /** These bytes cannot be read. The file is kept when it is dropped. */
-  markDamaged(at: number, length: number): void {
-    this.#isDamaged = true
-    const { from = at, bytes = 0 } = this.#untold ?? {}
-    this.#untold = { from, bytes: bytes + length }
-  }
-
-  /** What to tell an operator of damage that was found since this was called before. */
-  takeDamage(): string | undefined {
-    if (this.#untold === undefined) return undefined
-    const { from, bytes } = this.#untold
-    this.#untold = undefined
-    const name = journalFileName(this.number)
-    return (
-      `${name} in the data folder is damaged: ${bytes} bytes of it cannot be read, the first of them byte ${from}. ` +
-      `What is whole is brought into the ledger, and the file is kept, as ${name}.damaged.`
-    )
-  }
-
   /** Closes it and deletes it, when all of it is in the database. One that is damaged is kept under another name. */
-  drop(): void {
-    if (this.#isDamaged) renameSync(this.#path, `${this.#path}.damaged`)
+  drop(isDamaged: boolean): void {
+    if (isDamaged) renameSync(this.#path, `${this.#path}.damaged`)
     else rmSync(this.#path, { force: true })
     this.close()
   }

@@ -1,10 +1,15 @@
 import { closeSync, ftruncateSync, openSync, rmSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
-import { CarpoolError, monotonicClock } from '@carpool/core'
-import { describeJournalFailure } from './failure.ts'
+import { CarpoolError, monotonicClock, type InvocationRecord } from '@carpool/core'
+import { describeJournalFailure, Failure, type LedgerProblem } from './failure.ts'
 import { isInvocation, JournalBlock, type Entry } from './journal-block.ts'
 import { header, HEADER_BYTES, journalFileName, type JournalPosition } from './journal-format.ts'
-import type { LedgerProblem, RecordListener, WriteDone } from './ledger-types.ts'
+
+/** Called with each record that is written. Must not throw. */
+export type RecordListener = (record: InvocationRecord) => void
+
+/** Called when a write has ended. Must not throw. */
+export type WriteDone = (error?: CarpoolError) => void
 
 /** Longest time that a write waits. */
 const WRITE_TIMEOUT_MS = 2000
@@ -22,18 +27,17 @@ export interface JournalWriterOptions {
   readonly onProblem: (problem: LedgerProblem) => void
   /** Called after each write. */
   readonly onWritten: () => void
-  /** Called with each record that is written, before those who wait for it. */
+  /** Called before the `done` of the same write. */
   readonly listeners: ReadonlySet<RecordListener>
 }
 
 interface Queued {
   readonly entry: Entry
   readonly instanceUs: number
-  /** Absent when nobody waits, or nobody waits any more. */
+  /** Undefined: there is none, or it was called already. */
   done: WriteDone | undefined
   /** Since when it waits for a disk that fails. */
   sinceMs: number
-  refusal: CarpoolError | undefined
 }
 
 interface OpenFile {
@@ -44,28 +48,29 @@ interface OpenFile {
 }
 
 /**
- * Appends records to the journal: those of one turn of the event loop with one write, after everything else of that turn. It writes on the thread
- * of the caller, which is what makes it cheap: the system takes a copy, and no other thread has to be waited for.
+ * Appends records to the journal: those of one turn of the event loop with one write, after everything else of that turn. It
+ * writes on the caller's thread, which is cheap: the system takes a copy, and there is no other thread to wait for.
  */
 export class JournalWriter {
   readonly #options: JournalWriterOptions
+  readonly #failure: Failure
   /** What is in the block stays there until it is written, so that it keeps its sequences and its place. */
   readonly #block = new JournalBlock()
   #queue: Queued[] = []
-  /** How many of the queue the block takes along, with those that were refused. */
+  /** How many of the queue are in the block. */
   #encoded = 0
   #nextSequence: number
   #nextFile: number
   #file: OpenFile | undefined
   #turn: NodeJS.Immediate | undefined
   #retryTimer: NodeJS.Timeout | undefined
-  #failure: string | undefined
   #isClosing = false
   #onEmpty: (() => void) | undefined
 
-  /** Begins a file. Throws what the system says. */
+  /** Begins a file. @throws Error of the system */
   constructor(options: JournalWriterOptions) {
     this.#options = options
+    this.#failure = new Failure(options.onProblem)
     this.#nextSequence = options.nextSequence
     this.#nextFile = options.nextFile
     this.#file = this.#openFile()
@@ -73,7 +78,7 @@ export class JournalWriter {
 
   /** Why nothing can be written, in words for an operator. */
   get failure(): string | undefined {
-    return this.#failure
+    return this.#failure.message
   }
 
   /** Undefined once it is closed. */
@@ -89,18 +94,12 @@ export class JournalWriter {
   }
 
   write(entry: Entry, instanceUs: number, done: WriteDone | undefined): void {
-    if (this.#isClosing) this.#lose(entry, 'A record came after the ledger was closed.', done)
-    else if (this.#queue.length >= MAX_QUEUED) this.#lose(entry, `More than ${MAX_QUEUED} records wait for the ledger.`, done)
-    else {
-      this.#queue.push({
-        entry,
-        instanceUs,
-        done,
-        sinceMs: this.#failure === undefined ? 0 : monotonicClock(),
-        refusal: undefined,
-      })
-      if (this.#failure === undefined) this.#turn ??= setImmediate(this.#writeQueue)
-    }
+    if (this.#isClosing) return this.#lose({ entry, done }, 'A record came after the ledger was closed.')
+    if (this.#queue.length >= MAX_QUEUED)
+      return this.#lose({ entry, done }, `More than ${MAX_QUEUED} records wait for the ledger.`)
+    const isFailing = this.#failure.message !== undefined
+    this.#queue.push({ entry, instanceUs, done, sinceMs: isFailing ? monotonicClock() : 0 })
+    if (!isFailing) this.#turn ??= setImmediate(this.#writeQueue)
   }
 
   /** Writes what waits. What cannot be written within that time goes to `onProblem`. */
@@ -125,50 +124,52 @@ export class JournalWriter {
     this.#closeFile()
   }
 
-  #lose(entry: Entry, message: string, done: WriteDone | undefined): void {
+  #lose(
+    { entry, done }: Pick<Queued, 'entry' | 'done'>,
+    message: string,
+    code: 'ledger-unavailable' | 'internal' = 'ledger-unavailable',
+  ): void {
     this.#options.onProblem({ message, lost: [entry] })
-    if (done !== undefined) setImmediate(done, new CarpoolError('ledger-unavailable', 'The invocation could not be recorded.'))
+    if (done !== undefined) setImmediate(done, new CarpoolError(code, 'The invocation could not be recorded.'))
   }
 
-  /** Writes what is queued, in as many blocks as it takes, and tells whoever waits for it. */
+  /** Writes what is queued, in as many blocks as it takes, and calls back those who wait for it. */
   readonly #writeQueue = (): void => {
     clearImmediate(this.#turn)
     this.#turn = undefined
-    const { length } = this.#queue
     let written = 0
-    while (written < length) {
+    while (written < this.#queue.length) {
       if (this.#block.byteLength === 0) this.#encodeFrom(written)
       if (!this.#writeBlock()) break
       written += this.#encoded
       this.#block.clear()
     }
-    if (written === 0) return
-    const settled = written === length ? this.#queue : this.#queue.splice(0, written)
-    // What those who are called back write comes with the next turn.
-    if (written === length) this.#queue = []
+    if (written > 0) this.#settle(written)
+    if (this.#queue.length === 0) this.#onEmpty?.()
+  }
+
+  /** The first of the queue are in the journal. What those who are called back write comes with the next turn. */
+  #settle(written: number): void {
+    const settled = this.#queue
+    this.#queue = written === settled.length ? [] : settled.splice(written)
     this.#options.onWritten()
     for (const listener of this.#options.listeners) {
-      for (const { entry, refusal } of settled) if (refusal === undefined && isInvocation(entry)) listener(entry)
+      for (const { entry } of settled) if (isInvocation(entry)) listener(entry)
     }
-    for (const { done, refusal } of settled) done?.(refusal)
-    if (this.#queue.length === 0) this.#onEmpty?.()
+    for (const { done } of settled) done?.()
   }
 
   #encodeFrom(from: number): void {
     if (this.#file !== undefined && this.#file.end >= FILE_BYTES) this.#beginNextFile(this.#file)
-    this.#encoded = 0
-    for (let index = from; index < this.#queue.length; index += 1) {
-      const queued = this.#queue[index]
-      if (queued === undefined) break
-      const sequence = this.#nextSequence + this.#block.records
-      const result = this.#block.put(queued.entry, queued.instanceUs, sequence)
+    let index = from
+    while (index < this.#queue.length) {
+      const { entry, instanceUs } = this.#queue[index]!
+      const result = this.#block.put(entry, instanceUs, this.#nextSequence + this.#block.records)
       if (result === 'full') break
-      this.#encoded += 1
-      if (result !== 'unsound' || queued.refusal !== undefined) continue
-      const message = 'A record has an id that is no UUID, or names that are too long.'
-      this.#options.onProblem({ message, lost: [queued.entry] })
-      queued.refusal = new CarpoolError('internal', 'The invocation could not be recorded.')
+      if (result === 'put') index += 1
+      else for (const lost of this.#queue.splice(index, 1)) this.#lose(lost, UNSOUND, 'internal')
     }
+    this.#encoded = index - from
     this.#block.seal()
   }
 
@@ -177,7 +178,7 @@ export class JournalWriter {
     try {
       const file = (this.#file ??= this.#openFile())
       const { bytes, byteLength, records } = this.#block
-      // If there is no room for all of it, the second write says why.
+      // If there is no room for all of it, the second write throws.
       for (let done = 0; done < byteLength; ) done += writeSync(file.descriptor, bytes, done, byteLength - done, file.end + done)
       file.end += byteLength
       this.#nextSequence += records
@@ -185,10 +186,7 @@ export class JournalWriter {
       this.#fail(cause)
       return false
     }
-    if (this.#failure !== undefined) {
-      this.#failure = undefined
-      this.#options.onProblem({ message: 'The ledger is written again.' })
-    }
+    this.#failure.clear()
     return true
   }
 
@@ -198,13 +196,11 @@ export class JournalWriter {
       this.#closeFile()
       this.#block.beginFile()
     }
-    const message = describeJournalFailure(cause)
-    if (this.#failure !== message) this.#options.onProblem({ message, cause })
-    this.#failure = message
+    this.#failure.set(describeJournalFailure(cause), cause)
     const nowMs = monotonicClock()
     for (const queued of this.#queue) {
       if (queued.sinceMs === 0) queued.sinceMs = nowMs
-      // Not later than at the time that is promised, rather than at the first try after it.
+      // Fails before the timeout rather than at the first retry after it.
       if (queued.sinceMs > nowMs + RETRY_MS - WRITE_TIMEOUT_MS) continue
       queued.done?.(notRecorded())
       queued.done = undefined
@@ -254,6 +250,8 @@ export class JournalWriter {
     this.#file = undefined
   }
 }
+
+const UNSOUND = 'A record has an id that is no UUID, or names that are too long.'
 
 function notRecorded(): CarpoolError {
   return new CarpoolError('ledger-unavailable', `The invocation could not be recorded within ${WRITE_TIMEOUT_MS / 1000} s.`)

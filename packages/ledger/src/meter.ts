@@ -1,4 +1,5 @@
 import {
+  INSTANCE_CONCURRENCY,
   NO_USAGE,
   OUTCOMES,
   type Call,
@@ -10,7 +11,6 @@ import {
   type InvocationUsage,
   type Revision,
 } from '@carpool/core'
-import { InstanceTime } from './instance-time.ts'
 
 /** What a function did since the server started. */
 export interface FunctionCounts {
@@ -20,7 +20,7 @@ export interface FunctionCounts {
   readonly failures: number
 }
 
-/** Told once the record is where it survives the end of this process, or why it is not: `ledger-unavailable`. */
+/** Called once the record survives the end of this process, or with the reason why not: `ledger-unavailable`. */
 type Written = (error?: CarpoolError) => void
 
 export interface MeterOptions {
@@ -63,7 +63,7 @@ export class Meter {
     this.#instances.began(call.functionName)
   }
 
-  /** It has an outcome. @param written told when the record is written; the call has it then */
+  /** It has an outcome. @param written called when the record is written; the call has it then */
   finish(call: Call, result: InvocationResult, written: Written): void {
     if (!call.isUnderWay) return written()
     const { usage } = result
@@ -82,7 +82,10 @@ export class Meter {
     )
   }
 
-  /** It ends without an outcome: refused, or for a fault of ours. @param done told when the record is written, or there is to be none */
+  /**
+   * It ends without an outcome: refused, or a fault of Carpool.
+   * @param done called when the record is written, or if there is none
+   */
   refuse(call: Call, { code, status }: CarpoolError, done: Written): void {
     if (!call.isUnderWay) return done()
     if (code === 'ledger-unavailable') {
@@ -156,4 +159,51 @@ function recordOf(call: Call, endedMs: number, { usage, start, outcome, status, 
 
 function microseconds(ms: number): number {
   return Math.max(0, Math.round(ms * 1000))
+}
+
+interface InUse {
+  inFlight: number
+  sinceMs: number
+  /** Not yet taken. */
+  instanceMs: number
+}
+
+/**
+ * How long instances of a function would have been in use on a platform that puts up to {@link INSTANCE_CONCURRENCY} invocations
+ * in one: the integral of ceil(in flight / concurrency) over time. Each invocation that ends takes what has come up since the one
+ * before into its record.
+ */
+export class InstanceTime {
+  readonly #clock: Clock
+  readonly #inUse = new Map<string, InUse>()
+
+  constructor(clock: Clock) {
+    this.#clock = clock
+  }
+
+  began(functionName: string): void {
+    const nowMs = this.#clock()
+    const inUse = this.#inUse.get(functionName)
+    if (inUse === undefined) return void this.#inUse.set(functionName, { inFlight: 1, sinceMs: nowMs, instanceMs: 0 })
+    advance(inUse, nowMs)
+    inUse.inFlight++
+  }
+
+  /** @returns instance time since this was last asked for the function, in µs */
+  ended(functionName: string): number {
+    const inUse = this.#inUse.get(functionName)
+    if (inUse === undefined) return 0
+    advance(inUse, this.#clock())
+    inUse.inFlight--
+    if (inUse.inFlight === 0) this.#inUse.delete(functionName)
+    // Rounding may leave a little less than 0.
+    const us = Math.max(0, Math.floor(inUse.instanceMs * 1000))
+    inUse.instanceMs -= us / 1000
+    return us
+  }
+}
+
+function advance(inUse: InUse, nowMs: number): void {
+  inUse.instanceMs += Math.ceil(inUse.inFlight / INSTANCE_CONCURRENCY) * Math.max(0, nowMs - inUse.sinceMs)
+  inUse.sinceMs = nowMs
 }

@@ -1,4 +1,5 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
+import { monotonicClock, type Clock } from '@carpool/core'
 import { transact } from '@carpool/storage'
 import { HOUR_MS } from './hourly-sums.ts'
 
@@ -13,8 +14,8 @@ interface OldHour {
 }
 
 /**
- * Deletes the rows of hours that are over the age, in small steps. The totals know in which range of sequences the rows of an hour are, so
- * that nothing is searched; other rows in that range stay.
+ * Deletes the rows of hours that are over the age, in small steps. The totals have the range of sequences of each hour, so
+ * nothing is searched; other rows in that range stay.
  */
 export class Retention {
   readonly #database: DatabaseSync
@@ -47,7 +48,7 @@ export class Retention {
     this.#beforeMs = beforeMs
   }
 
-  /** Takes one step. Gives false if there is nothing left to delete. Throws what SQLite says. */
+  /** Takes one step. Gives false if there is nothing left to delete. @throws Error of SQLite */
   step(): boolean {
     const hours = Math.floor(this.#beforeMs / HOUR_MS)
     this.#current ??= this.#oldestHour.get(hours) as unknown as OldHour | undefined
@@ -65,5 +66,22 @@ export class Retention {
     current.next = next
     if (next > current.last) this.#current = undefined
     return true
+  }
+}
+
+/** A step of the time of day that is no mere correction. */
+const JUMP_MS = 60_000
+
+/**
+ * The time of day by which old rows are deleted, in ms of the epoch. It ignores a jump forward of the clock until the next start:
+ * what is deleted does not come back when the clock is set right. It follows the clock back.
+ */
+export function retentionClock(now: () => number, clock: Clock = monotonicClock): () => number {
+  let offsetMs = now() - clock()
+  return () => {
+    const timeMs = now()
+    const steadyMs = clock() + offsetMs
+    if (timeMs - steadyMs < JUMP_MS) offsetMs = timeMs - clock()
+    return Math.min(timeMs, clock() + offsetMs)
   }
 }

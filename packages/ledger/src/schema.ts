@@ -1,5 +1,5 @@
 /**
- * Version 1 stored totals a moment after their rows, piece by piece. Here they catch up with what a process that was killed in between left out:
+ * Version 1 stored totals a moment after their rows. Here they catch up with what a process that was killed in between left out;
  * from then on they are stored with their rows. Each sum with what a row of `invocations` adds to it, unless it was refused.
  */
 const CATCH_UP_SUMS: ReadonlyArray<readonly [name: string, ofInvocation: string, ofBackground?: string]> = [

@@ -1,7 +1,7 @@
 import type { ErrorCode, InvocationQuery, InvocationRecord, UsageQuery, UsageRow } from '@carpool/core'
 import type { JournalPosition } from './journal-format.ts'
 
-/** What the thread of the database is asked. */
+/** Questions to the thread of the database, with their answers. */
 export interface Questions {
   readonly usage: { readonly query: UsageQuery; readonly answer: UsageRow[] }
   readonly invocations: { readonly query: InvocationQuery; readonly answer: InvocationRecord[] }
@@ -46,16 +46,13 @@ export interface ThreadReady {
   readonly isChecked: boolean
 }
 
-/** From the thread of the database. */
+/** From the thread of the database. It ends with a CarpoolError `data-unusable` if the files cannot be used. */
 export type FromThread =
   | ThreadReady
-  /** The files cannot be used; the thread ends. */
-  | { readonly kind: 'unusable'; readonly message: string }
-  /** Everything up to this record is in the database. */
+  /** Everything up to this record is in the database, and it can be written. */
   | { readonly kind: 'imported'; readonly through: number }
-  /** Writing failed, and is tried again. */
+  /** Writing fails, and is tried again. */
   | { readonly kind: 'blocked'; readonly message: string; readonly cause: string; readonly isDamage: boolean }
-  | { readonly kind: 'unblocked' }
   | { readonly kind: 'problem'; readonly message: string }
   | { readonly kind: 'answer'; readonly id: number; readonly answer: Questions[QuestionKind]['answer'] }
   | {

@@ -7,7 +7,7 @@ import t from 'tap'
 import { USAGE_GROUPS, type BackgroundUsage, type UsageGroup, type UsageRow } from '@carpool/core'
 import { openForWriting } from '../src/database.ts'
 import { Importer } from '../src/importer.ts'
-import { readUsage } from '../src/usage-query.ts'
+import { readUsage } from '../src/queries.ts'
 import { background, GROUPS, namesOf, totalsOf, written, type Written } from './fixtures/oracle.ts'
 import { fileOf, idsIn, journalIn, open, record, save } from './fixtures/records.ts'
 

@@ -1,7 +1,7 @@
 import { INSTANCE_CONCURRENCY } from '@carpool/core'
 import fc from 'fast-check'
 import t from 'tap'
-import { InstanceTime } from '../src/instance-time.ts'
+import { InstanceTime } from '../src/meter.ts'
 
 /** An instance time under a clock that the test sets, in µs. */
 function instanceTimeAt0(): { time: InstanceTime; passUs: (us: number) => void } {

@@ -9,7 +9,7 @@ import { openForWriting } from '../src/database.ts'
 import { Importer } from '../src/importer.ts'
 import { JournalBlock, type Entry } from '../src/journal-block.ts'
 import { header, journalBytes, stretchesOf } from '../src/journal-format.ts'
-import { readUsage } from '../src/usage-query.ts'
+import { readUsage } from '../src/queries.ts'
 import { background, GROUPS, totalsOf, written, type Written } from './fixtures/oracle.ts'
 import { ask, fileOf, idsIn, journalIn, open, record, save } from './fixtures/records.ts'
 

@@ -3,8 +3,8 @@ import { readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import t from 'tap'
-import { CarpoolError, type InvocationRecord } from '@carpool/core'
-import { ask, fileOf, HOUR_MS, NO_TOTALS, open, record, save, START_MS } from './fixtures/records.ts'
+import { CarpoolError, NO_TOTALS, type InvocationRecord } from '@carpool/core'
+import { ask, fileOf, HOUR_MS, open, record, save, START_MS } from './fixtures/records.ts'
 
 t.test('a record is read back as it was written, and as plain columns', async (t) => {
   const folder = t.testdir()

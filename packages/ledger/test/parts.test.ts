@@ -1,8 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import fc from 'fast-check'
 import t from 'tap'
-import { clampFigure } from '../src/slots.ts'
-import { readUuid, writeUuid } from '../src/uuid-bytes.ts'
+import { clampFigure, readUuid, writeUuid } from '../src/journal-format.ts'
 
 t.test('a UUID is the same after it was bytes', async () => {
   const bytes = new Uint8Array(20)

@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises'
 import t from 'tap'
-import { retentionClock } from '../src/retention-clock.ts'
+import { retentionClock } from '../src/retention.ts'
 import { ask, HOUR_MS, idsIn, open, record, save, START_MS } from './fixtures/records.ts'
 
 const DAY_MS = 24 * HOUR_MS

@@ -1,8 +1,7 @@
-import { randomUUID } from 'node:crypto'
+import { createHash, randomUUID } from 'node:crypto'
 import { mkdirSync, readdirSync, rmSync, statSync } from 'node:fs'
 import { open, readFile, rename, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
-import { contentHash } from './content-hash.ts'
 
 /** What a blob is: also the ending of its file name. */
 export type BlobKind = 'js' | 'map' | 'cache'
@@ -16,8 +15,8 @@ export interface BlobName {
 const BLOB_FILE = /^([0-9a-f]{64})\.(js|map|cache)$/
 
 /**
- * Files named after their content. A file appears under its name only when it is whole and on the disk, so that a server killed at
- * any point leaves at most a temporary file behind.
+ * Files named after their content. A file appears under its name only when it is whole and on the disk, so that a server killed
+ * at any point leaves at most a temporary file behind.
  */
 export class BlobStore {
   readonly #folder: string
@@ -48,7 +47,7 @@ export class BlobStore {
     await this.#syncFolder()
   }
 
-  /** The content; undefined if the file is missing or is not what its name says. */
+  /** The content; undefined if the file is missing or does not match its hash. */
   async get(name: BlobName): Promise<Buffer | undefined> {
     try {
       const content = await readFile(this.#path(name))
@@ -94,4 +93,9 @@ export class BlobStore {
       await folder.close()
     }
   }
+}
+
+/** SHA-256 in hex. */
+export function contentHash(content: string | Uint8Array): string {
+  return createHash('sha256').update(content).digest('hex')
 }

@@ -1,4 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite'
+import { CarpoolError } from '@carpool/core'
 
 /** Why calls of a function are refused, and since when. */
 export interface DisabledInfo {
@@ -13,7 +14,7 @@ export interface DisabledInfo {
 export class DisabledFunctions {
   readonly #database: DatabaseSync
   readonly #disabled = new Map<string, DisabledInfo>()
-  /** Those of which the disk does not know yet. */
+  /** Those that are not on the disk yet. */
   readonly #unwritten = new Set<string>()
 
   constructor(database: DatabaseSync) {
@@ -29,8 +30,8 @@ export class DisabledFunctions {
   }
 
   /**
-   * In force at once, for a full disk must not keep harmful code running. One that is disabled already keeps its info; if that was not
-   * written yet, this tries again.
+   * In force at once, for a full disk must not keep harmful code running. One that is disabled already keeps its info; if that
+   * was not written yet, this tries again.
    * @throws what the database throws, if it is in force but a restart would forget it
    */
   add(functionName: string, given: DisabledInfo): void {
@@ -52,4 +53,12 @@ export class DisabledFunctions {
     this.#disabled.delete(functionName)
     this.#unwritten.delete(functionName)
   }
+}
+
+/** What a call of a function that is disabled is answered. */
+export function functionDisabled(name: string, { reason, at }: DisabledInfo): CarpoolError {
+  return new CarpoolError(
+    'function-disabled',
+    `${name} is disabled since ${at} because ${reason}. An operator can enable it with "carpool enable ${name}".`,
+  )
 }

@@ -1,4 +1,4 @@
-import type { HandlerForm, Revision, RevisionConfig } from '@carpool/core'
+import { CarpoolError, type HandlerForm, type Revision } from '@carpool/core'
 
 export interface RegistryOptions {
   /** What a code cache depends on besides the code, such as V8's version and the processor. Caches of another key are dropped. */
@@ -10,7 +10,7 @@ export interface RegistryOptions {
   /** Revisions kept for each function, with the live one. Default: 10. */
   readonly historyLimit?: number
   readonly now?: () => Date
-  /** Told of stored data that is missing or damaged, and what was done about it. */
+  /** Called when stored data is missing or damaged. */
   readonly onProblem?: (problem: RegistryProblem) => void
 }
 
@@ -18,24 +18,6 @@ export interface RegistryProblem {
   readonly functionName: string
   readonly revision: string
   readonly detail: string
-}
-
-export interface StageInput {
-  readonly functionName: string
-  readonly owner: string
-  readonly code: string
-  readonly sourceMap: string
-  readonly config: RevisionConfig
-}
-
-/** A revision whose code is on disk, but which answers to no name yet. */
-export interface StagedRevision extends RevisionConfig {
-  readonly id: string
-  readonly functionName: string
-  readonly owner: string
-  readonly codeBytes: number
-  readonly codeHash: string
-  readonly sourceMapHash: string
 }
 
 /** What was learned of a staged revision by loading it. */
@@ -50,4 +32,17 @@ export interface RouteChange {
   readonly previous?: Revision
   /** Absent: the function was removed. */
   readonly current?: Revision
+}
+
+/** The error for a function that does not exist; also for another owner's. */
+export function functionNotFound(name: string): CarpoolError {
+  return new CarpoolError('not-found', `There is no function named ${JSON.stringify(name.slice(0, 80))}.`)
+}
+
+/** @param what of the revision is not sound, such as `bundle` */
+export function damaged(what: string, { functionName, id }: Pick<Revision, 'functionName' | 'id'>): CarpoolError {
+  return new CarpoolError(
+    'data-unusable',
+    `The ${what} of ${functionName}, revision ${id}, is missing or damaged; deploy it again.`,
+  )
 }

@@ -2,15 +2,12 @@ import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import type { DatabaseSync } from 'node:sqlite'
 import { CarpoolError, checkFunctionName, type HandlerForm, type Revision } from '@carpool/core'
-import { BlobClaims } from './blob-claims.ts'
-import { BlobStore, type BlobName } from './blob-store.ts'
-import { checkedContents } from './checked-contents.ts'
-import { contentHash, revisionId } from './content-hash.ts'
+import { BlobStore, contentHash, type BlobName } from './blob-store.ts'
 import { openDatabase } from './database.ts'
-import { DisabledFunctions, type DisabledInfo } from './disabled-functions.ts'
-import { damaged, functionDisabled, functionNotFound } from './registry-errors.ts'
-import type { PublishInput, RegistryOptions, RouteChange, StagedRevision, StageInput } from './registry-types.ts'
+import { DisabledFunctions, functionDisabled, type DisabledInfo } from './disabled-functions.ts'
+import { damaged, functionNotFound, type PublishInput, type RegistryOptions, type RouteChange } from './registry-types.ts'
 import { RevisionTable } from './revision-table.ts'
+import { checkedContents, revisionId, type StagedRevision, type StageInput } from './staging.ts'
 
 /** Which revision answers to which name. Routes are in memory; what they stand for is on disk before they change. */
 export class Registry {
@@ -23,8 +20,8 @@ export class Registry {
   readonly #damaged = new Map<string, Revision>()
   readonly #disabled: DisabledFunctions
   readonly #listeners = new Set<(change: RouteChange) => void>()
-  readonly #claims = new BlobClaims()
-  readonly #staged = new Map<StagedRevision, readonly BlobName[]>()
+  /** Blobs that no record names yet, by the staged revision or code cache that needs them: they are not collected. */
+  readonly #claims = new Map<object, readonly BlobName[]>()
 
   constructor(database: DatabaseSync, blobs: BlobStore, options: RegistryOptions) {
     this.#options = options
@@ -44,7 +41,10 @@ export class Registry {
     }
   }
 
-  /** The live revision of a function, also while it is disabled. Does no I/O. @throws CarpoolError `not-found`, `data-unusable` */
+  /**
+   * The live revision of a function, also while it is disabled. Does no I/O.
+   * @throws CarpoolError `not-found`, `data-unusable`
+   */
   route(name: string): Revision {
     const revision = this.#routes.get(name)
     if (revision !== undefined) return revision
@@ -58,7 +58,7 @@ export class Registry {
     if (info !== undefined) throw functionDisabled(name, info)
   }
 
-  /** Whose function it is, also while it cannot be used; undefined if there is none. */
+  /** The owner of a function, also while it cannot be used; undefined if there is none. */
   ownerOf(name: string): string | undefined {
     return (this.#routes.get(name) ?? this.#damaged.get(name))?.owner
   }
@@ -97,7 +97,7 @@ export class Registry {
     })
     const bundle: BlobName = { kind: 'js', hash: codeHash }
     const map: BlobName = { kind: 'map', hash: sourceMapHash }
-    this.#claim(staged, [bundle, map])
+    this.#claims.set(staged, [bundle, map])
     try {
       await Promise.all([this.#blobs.put(bundle, codeContent), this.#blobs.put(map, mapContent)])
     } catch (cause) {
@@ -117,20 +117,20 @@ export class Registry {
    * @throws CarpoolError `internal` if it is not staged
    */
   async publish(staged: StagedRevision, { form, codeCache }: PublishInput): Promise<Revision> {
-    if (!this.#staged.has(staged)) {
+    if (!this.#claims.has(staged)) {
       throw new CarpoolError('internal', `Revision ${staged.id} of ${staged.functionName} is not staged.`)
     }
     const cache = codeCache === undefined ? undefined : await this.#putCodeCache(codeCache)
     try {
       return this.#commit(staged, form, cache)
     } finally {
-      if (cache !== undefined) this.#claims.release(cache.claim)
+      if (cache !== undefined) this.#claims.delete(cache)
     }
   }
 
   /**
-   * Refuses the calls of a function from now on, until it is enabled: a new deploy of its owner does not end that, and neither does deleting it.
-   * One that is disabled already keeps its reason.
+   * Refuses the calls of a function until it is enabled: a new deploy of its owner does not end that, and neither does deleting
+   * it. One that is disabled already keeps its reason.
    * @param reason completes "it is disabled because …"
    * @throws CarpoolError `not-found`; what the database throws if it cannot be written: then it is in force until a restart
    */
@@ -213,17 +213,17 @@ export class Registry {
     return revision
   }
 
-  async #putCodeCache(content: Uint8Array): Promise<{ hash: string; claim: readonly BlobName[] }> {
+  /** Its blob is claimed until the caller deletes the claim. */
+  async #putCodeCache(content: Uint8Array): Promise<BlobName> {
     const blob: BlobName = { kind: 'cache', hash: contentHash(content) }
-    const claim = [blob]
-    this.#claims.add(claim)
+    this.#claims.set(blob, [blob])
     try {
       await this.#blobs.put(blob, content)
     } catch (cause) {
-      this.#claims.release(claim)
+      this.#claims.delete(blob)
       throw cause
     }
-    return { hash: blob.hash, claim }
+    return blob
   }
 
   async #codeCache(revision: Revision | StagedRevision): Promise<Uint8Array | undefined> {
@@ -234,22 +234,19 @@ export class Registry {
     return content
   }
 
-  #claim(staged: StagedRevision, blobs: readonly BlobName[]): void {
-    this.#staged.set(staged, blobs)
-    this.#claims.add(blobs)
-  }
-
   #release(staged: StagedRevision): readonly BlobName[] {
-    const blobs = this.#staged.get(staged) ?? []
-    this.#staged.delete(staged)
-    this.#claims.release(blobs)
+    const blobs = this.#claims.get(staged) ?? []
+    this.#claims.delete(staged)
     return blobs
   }
 
-  /** Deletes those of the blobs that no record and no deploy at work needs. */
+  /** Deletes those of the blobs that no record and no running deploy needs. */
   #collect(blobs: readonly BlobName[]): void {
-    const unneeded = blobs.filter((blob) => !this.#claims.has(blob) && !this.#table.isReferenced(blob))
-    for (const blob of unneeded) this.#blobs.remove(blob)
+    const claimed = [...this.#claims.values()].flat()
+    for (const blob of blobs) {
+      const isClaimed = claimed.some(({ kind, hash }) => kind === blob.kind && hash === blob.hash)
+      if (!isClaimed && !this.#table.isReferenced(blob)) this.#blobs.remove(blob)
+    }
   }
 
   #now(): Date {

@@ -1,11 +1,11 @@
 import { LIMIT_RANGES } from '@carpool/core'
-import { createEgress, type Egress } from '@carpool/egress'
+import { Egress } from '@carpool/egress'
 import type { Logger } from 'pino'
 import type { ServerSettings } from './settings.ts'
 
 /** What fetches for functions, as the settings have it. @throws CarpoolError of a setting that makes no sense */
 export function egressOf(settings: ServerSettings, log: Logger): Egress {
-  return createEgress({
+  return new Egress({
     allow: settings.allowEgress,
     deny: settings.denyEgress,
     limits: {

@@ -138,7 +138,7 @@ export async function openServer(settings: ServerSettings): Promise<OpenServer> 
   })
   const metrics = new ServerMetrics({
     readFleet: () => status.readFleet(),
-    readEgress: () => ({ ...egress.reading, ended: egress.verdicts }),
+    readEgress: () => ({ ...egress.reading, ended: egress.ended }),
   })
   const meter = new Meter({
     write: (record, instanceUs, written) => {

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { createEgress, type EgressOptions } from '@carpool/egress'
+import { Egress, type EgressOptions } from '@carpool/egress'
 import fc from 'fast-check'
 import t, { type Test } from 'tap'
 import {
@@ -48,7 +48,7 @@ class Settled implements FetchingHost {
 }
 
 function relayOf(t: Test, options: EgressOptions = {}, parts: Partial<EgressRelayParts> = {}): EgressRelay {
-  const egress = createEgress({ allow: ['127.0.0.0/8'], ...options })
+  const egress = new Egress({ allow: ['127.0.0.0/8'], ...options })
   t.teardown(() => egress.close())
   return new EgressRelay({ egress, revisionOf: (id) => REVISIONS[id], ...parts })
 }

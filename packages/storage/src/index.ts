@@ -1,7 +1,15 @@
-export { readLastLines } from './ndjson/last-lines.ts'
-export { RotatingFile, type RotatingFileOptions } from './ndjson/rotating-file.ts'
-export { describeFailure, isDamage, unusable, type StoreName } from './sqlite/failure.ts'
-export { migrate } from './sqlite/migrate.ts'
-export { checkIntegrity, openForReading, openForWriting, type OpenOptions } from './sqlite/open.ts'
-export { resultCode, type ResultCode } from './sqlite/result-code.ts'
-export { transact } from './sqlite/transact.ts'
+export { readLastLines, RotatingFile, type RotatingFileOptions } from './ndjson.ts'
+export {
+  checkIntegrity,
+  describeFailure,
+  isDamage,
+  migrate,
+  openForReading,
+  openForWriting,
+  resultCode,
+  transact,
+  unusable,
+  type OpenOptions,
+  type ResultCode,
+  type StoreName,
+} from './sqlite.ts'

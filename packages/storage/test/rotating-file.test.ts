@@ -2,8 +2,7 @@ import { existsSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:
 import { join } from 'node:path'
 import fc from 'fast-check'
 import t from 'tap'
-import { readLastLines } from '../src/ndjson/last-lines.ts'
-import { RotatingFile } from '../src/ndjson/rotating-file.ts'
+import { readLastLines, RotatingFile } from '../src/index.ts'
 
 t.test('whatever is appended, the last lines are the last that were, and no file is larger than it may be', async (t) => {
   let run = 0

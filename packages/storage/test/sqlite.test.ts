@@ -3,10 +3,16 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { CarpoolError } from '@carpool/core'
 import t from 'tap'
-import { describeFailure, isDamage, unusable } from '../src/sqlite/failure.ts'
-import { openForReading, openForWriting, type OpenOptions } from '../src/sqlite/open.ts'
-import { resultCode } from '../src/sqlite/result-code.ts'
-import { transact } from '../src/sqlite/transact.ts'
+import {
+  describeFailure,
+  isDamage,
+  openForReading,
+  openForWriting,
+  resultCode,
+  transact,
+  unusable,
+  type OpenOptions,
+} from '../src/index.ts'
 
 const STORE = { name: 'shelf', file: 'shelf.sqlite', damaged: 'The shelf is damaged.' }
 const FIRST = 'CREATE TABLE books (title TEXT NOT NULL) STRICT'

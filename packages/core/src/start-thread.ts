@@ -1,0 +1,18 @@
+import { extname } from 'node:path'
+import { Worker, type WorkerOptions } from 'node:worker_threads'
+
+/**
+ * Starts a worker thread of the server.
+ * @param name of its program, without extension
+ * @param beside `import.meta.url` of a file in the same folder: the source, or the bundle that was made of it
+ * @param onEnd called once, after the last message; the cause is undefined if the thread ended by itself
+ */
+export function startThread(name: string, beside: string, options: WorkerOptions, onEnd: (cause: unknown) => void): Worker {
+  let failure: unknown
+  const program = new URL(`./${name}${extname(new URL(beside).pathname)}`, beside)
+  // No flags of this process: the hooks of a test runner have no business in a thread.
+  const worker = new Worker(program, { ...options, execArgv: [] })
+  worker.on('error', (cause) => (failure = cause))
+  worker.on('exit', (code) => onEnd(failure ?? (code === 0 ? undefined : new Error(`The thread ended with code ${code}.`))))
+  return worker
+}
