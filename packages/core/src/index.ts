@@ -1,3 +1,4 @@
+export { backoffMs } from './backoff.ts'
 export { AwaitedCall, Call, type CallHolder, type CallInit, type FinishedInvocation, type Invoke, type Lease } from './call.ts'
 export { type Clock, monotonicClock } from './clock.ts'
 export {

@@ -6,5 +6,4 @@ export type { CallListener, HostProgram, RevisionCode } from './pool/host-types.
 export { LoadHistory, type LoadMeans, type LoadSums } from './scaling/load-history.ts'
 export { findCpuQuota, type CpuQuota, type ReadSystemFile } from './machine/cgroup.ts'
 export { Machine, type MachineLoad } from './machine/machine.ts'
-export { HEALTHY_AFTER_MS, respawnDelayMs } from './pool/respawn-delay.ts'
 export type { TryOut } from './pool/try-out.ts'

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { chooseHost, respawnDelayMs, type HostCandidate } from '../src/index.ts'
+import { chooseHost, type HostCandidate } from '../src/index.ts'
 import { parseResponseHead } from '../src/pool/response-head.ts'
 
 const idle: HostCandidate = { hasRoom: true, isWarm: true, sharedDelayMs: 0, ofFunction: 0, running: 0 }
@@ -36,16 +36,6 @@ t.test('a host without room is never chosen', async () => {
       const chosen = chooseHost(hosts, costMs)
       return chosen === undefined ? hosts.every(({ hasRoom }) => !hasRoom) : chosen.hasRoom
     }),
-  )
-})
-
-t.test('the first death costs no wait; a host that cannot live is tried ever more rarely', async (t) => {
-  t.equal(respawnDelayMs(1), 0)
-  fc.assert(
-    fc.property(
-      fc.integer({ min: 1, max: 1000 }),
-      (n) => respawnDelayMs(n) <= respawnDelayMs(n + 1) && respawnDelayMs(n) <= 10_000,
-    ),
   )
 })
 

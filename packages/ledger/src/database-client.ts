@@ -1,4 +1,4 @@
-import { CarpoolError } from '@carpool/core'
+import { backoffMs, CarpoolError } from '@carpool/core'
 import type { JournalPosition } from './journal-format.ts'
 import type { LedgerProblem } from './ledger-types.ts'
 import { startThread, type Thread } from './thread.ts'
@@ -8,7 +8,6 @@ import type { FromThread, QuestionKind, Questions, ThreadReady, ThreadStart, ToT
 const TELL_INTERVAL_MS = 100
 /** Most records that may wait in the journal, for a gigabyte or so. */
 const MAX_BEHIND = 6_000_000
-const RESTART_DELAY_MS = 100
 const MAX_RESTART_DELAY_MS = 5000
 /** Threads that end in a row without having done anything, from which on nobody should wait for the next one. */
 const HOPELESS_FAILURES = 5
@@ -176,9 +175,7 @@ export class DatabaseClient {
       this.#failures += 1
       const message = 'The thread that writes the ledger ended; it is started again.'
       if (cause !== undefined) this.#block(message, cause, this.#failures >= HOPELESS_FAILURES)
-      // At once if it is the first, ever more rarely if they keep dying.
-      const delayMs = this.#failures === 1 ? 0 : Math.min(RESTART_DELAY_MS * 2 ** (this.#failures - 2), MAX_RESTART_DELAY_MS)
-      this.#restartTimer = setTimeout(() => this.#startThread(), delayMs)
+      this.#restartTimer = setTimeout(() => this.#startThread(), backoffMs(this.#failures, MAX_RESTART_DELAY_MS))
     }
   }
 

@@ -1,5 +1,5 @@
 import type { HostProcess } from '../pool/host-process.ts'
-import { respawnDelayMs } from '../pool/respawn-delay.ts'
+import { backoffMs } from '@carpool/core'
 
 export interface QuarantineOptions {
   /** Most processes; when there are more functions in quarantine, they share. */
@@ -10,6 +10,7 @@ export interface QuarantineOptions {
 
 /** A process that nobody has called for so long ends, in ms. */
 const IDLE_MS = 60_000
+const MAX_RETRY_DELAY_MS = 10_000
 
 interface Cell {
   readonly host: HostProcess
@@ -89,7 +90,7 @@ export class Quarantine {
       return cell
     } catch {
       // Whoever waits is told when its time is over; until then it is tried again.
-      this.#retryAtMs = nowMs + respawnDelayMs(++this.#failures + 1)
+      this.#retryAtMs = nowMs + backoffMs(++this.#failures + 1, MAX_RETRY_DELAY_MS)
       return undefined
     }
   }

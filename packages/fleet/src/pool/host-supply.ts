@@ -1,7 +1,6 @@
 import { isDueForRecycling, type RecyclingPolicy } from '../health/recycling.ts'
-import { CarpoolError, type FailedStartsInfo } from '@carpool/core'
+import { backoffMs, CarpoolError, type FailedStartsInfo } from '@carpool/core'
 import type { HostProcess } from './host-process.ts'
-import { HEALTHY_AFTER_MS, respawnDelayMs } from './respawn-delay.ts'
 
 export interface HostSupplyOptions {
   /** Hosts that serve from the start, and at least. */
@@ -28,6 +27,9 @@ const SETTLED_MS = 1_500
 /** What nobody waits for gets so long to end, in ms; as in an isolate that is retired. */
 const LINGER_MS = 30_000
 
+/** A host that lived for so long was healthy: its end does not count as another failure in a row. */
+const HEALTHY_AFTER_MS = 10_000
+const MAX_RESPAWN_DELAY_MS = 10_000
 /** A host that was ready for so long was a success, in ms. */
 const SERVED_MS = 1_000
 /** Most poisoned hosts that wait for the end of their other calls. */
@@ -222,7 +224,7 @@ export class HostSupply {
   #fail(how: string, host?: HostProcess): void {
     this.#lastFailure = how
     this.#failedAtMs = performance.now()
-    const respawnInMs = respawnDelayMs(++this.#failures)
+    const respawnInMs = backoffMs(++this.#failures, MAX_RESPAWN_DELAY_MS)
     this.#options.onLost(how, respawnInMs, host)
     if (respawnInMs === 0) return
     clearTimeout(this.#retry)
