@@ -1,5 +1,3 @@
-import type { QueueOrder } from './queue-timeout.ts'
-
 /** A call costs at least this much, in ms of CPU time: sending it costs something, and what costs nothing would always go first. */
 const MIN_COST_MS = 0.02
 
@@ -18,6 +16,9 @@ export interface Pushed<T> {
   /** What had to leave because the queue was full; it may be `entry`. */
   readonly pushedOut?: Queued<T>
 }
+
+/** Which entry of a flow leaves the queue first. */
+export type QueueOrder = 'oldest' | 'newest'
 
 interface Node<T> extends Queued<T> {
   readonly flow: Flow<T>
@@ -71,11 +72,6 @@ export class FairQueue<T> {
 
   sizeOf(key: string): number {
     return this.#flows.get(key)?.length ?? 0
-  }
-
-  /** Keys of which something waits. */
-  get keys(): string[] {
-    return this.#active.map(({ key }) => key)
   }
 
   /** Keys of which anything is kept: those that wait, and those whose last entry the others have not been served as much as yet. */

@@ -1,5 +1,5 @@
 import type { HostLimitPolicy } from './scaling/host-limit.ts'
-import type { QueueTimeoutPolicy } from '@carpool/admission'
+import type { QueuePolicy } from '@carpool/admission'
 import type { ScalingPolicy } from './scaling/scaling-types.ts'
 import {
   KILL_POLICY,
@@ -32,7 +32,7 @@ import { TryOuts, type TryOut } from './pool/try-out.ts'
 export interface FleetPolicy {
   readonly scaling: ScalingPolicy
   readonly limit: HostLimitPolicy
-  readonly queue: QueueTimeoutPolicy
+  readonly queue: QueuePolicy
   /** Most calls that may wait for a place. */
   readonly maxQueued: number
   readonly standbyHosts: number

@@ -1,15 +1,14 @@
 import type { HostLimitPolicy } from '../scaling/host-limit.ts'
-import type { QueueTimeoutPolicy } from '@carpool/admission'
-import { CarpoolError, monotonicClock, NO_USAGE, type Call, type InvocationResult, type Revision } from '@carpool/core'
+import { CallQueue, type QueuePolicy } from '@carpool/admission'
+import { CarpoolError, NO_USAGE, type Call, type InvocationResult, type Revision } from '@carpool/core'
 import { chooseHost } from './choose-host.ts'
 import type { HostProcess } from '../pool/host-process.ts'
 import type { CallListener } from '../pool/host-types.ts'
 import { Lanes, type Lane } from './lanes.ts'
-import { PlaceQueue } from './place-queue.ts'
 
 export interface PlacementOptions {
   readonly limit: HostLimitPolicy
-  readonly queue: QueueTimeoutPolicy
+  readonly queue: QueuePolicy
   /** Most calls that may wait for a place. */
   readonly maxQueued: number
   /** Hosts that take invocations of a function. */
@@ -38,18 +37,17 @@ const CANCELED_IN_QUEUE: InvocationResult = {
 /** Finds each call a place in a host, at once or when its turn in the queue has come, and sends it there. */
 export class Placement {
   readonly #options: PlacementOptions
-  readonly #queue: PlaceQueue
+  readonly #queue: CallQueue
   readonly #lanes = new Lanes()
   readonly #hasPlace = (functionName: string): boolean => this.#hasPlaceFor(functionName)
   readonly #takePlace = (call: Call): boolean => this.#tryPlace(call)
 
   constructor(options: PlacementOptions) {
     this.#options = options
-    const { maxQueued, queue: timeouts, isOverloaded, hasHost, calls } = options
-    this.#queue = new PlaceQueue({
+    const { maxQueued, queue: policy, isOverloaded, hasHost, calls } = options
+    this.#queue = new CallQueue({
       maxQueued,
-      timeouts,
-      clock: monotonicClock,
+      policy,
       isOverloaded,
       hasHost,
       costMs: (functionName) => this.#lanes.costMs(functionName),

@@ -43,11 +43,8 @@ export class SimulatedServer {
   readonly #limits = new Map<SimulatedHost, HostLimit>()
   readonly #costOf = new Map<string, number>()
   readonly #machineUsedMs: number[] = []
-  /** Calls sent to hosts, and how many it were at the end of each of the last ten windows. */
-  #dispatched = 0
   /** How many calls may be refused for those that came while the queue stood. */
   #refusable = 0
-  readonly #dispatchedAt = [0]
   #memory = initialScalingMemory(0)
   #overloadedUntilMs = -Infinity
   #standbyAtMs = 0
@@ -106,12 +103,7 @@ export class SimulatedServer {
 
   #queueState() {
     const { nowMs } = this.#clock
-    const spanMs = (this.#dispatchedAt.length - 1) * WINDOW_MS + (nowMs % WINDOW_MS)
-    return {
-      isOverloaded: this.isOverloaded,
-      stoodMs: this.#standing.lateMs(nowMs),
-      gapMs: spanMs / Math.max(1, this.#dispatched - this.#dispatchedAt[0]!),
-    }
+    return { isOverloaded: this.isOverloaded, lateMs: this.#standing.lateMs(nowMs) }
   }
 
   #expire(): void {
@@ -143,7 +135,6 @@ export class SimulatedServer {
     for (;;) {
       const entry = this.#queue.take((functionName) => this.#placeFor(functionName) !== undefined, order)
       if (entry === undefined) return
-      this.#dispatched++
       this.#send(this.#placeFor(entry.key)!, entry.item)
     }
   }
@@ -210,8 +201,6 @@ export class SimulatedServer {
     const { nowMs } = this.#clock
     const targetMs = this.#settings.runDelayTargetMs
     this.#machineUsedMs.push(this.machine.usedMs)
-    this.#dispatchedAt.push(this.#dispatched)
-    if (this.#dispatchedAt.length > 10) this.#dispatchedAt.shift()
     for (const host of this.hosts) {
       if (host.state === 'starting') continue
       const sample = host.sample(targetMs)
