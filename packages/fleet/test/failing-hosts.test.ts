@@ -17,10 +17,10 @@ function fleetOf(script: string, { hostStartTimeoutMs = 60_000 } = {}) {
     fetchStopped: ignore,
     usedInBackground: ignore,
     usedCpu: ignore,
-    complained: ignore,
+    onStderr: ignore,
     gone: ignore,
     hostPoisoned: ignore,
-    struck: ignore,
+    strikeAdded: ignore,
     hostStarted: ignore,
     scaled: ignore,
     hostLost: (how, respawnInMs) => {

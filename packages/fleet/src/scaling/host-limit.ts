@@ -1,10 +1,10 @@
-/** What a host tells of the last 100 ms. */
+/** What a host reports of the last 100 ms. */
 export interface HostLimitSample {
   /** p90 of its run delays, in µs. */
   readonly p90Us: number
   /** Entries that ran. */
   readonly count: number
-  /** Invocations that ran there: neither answered nor waiting for a timer or a fetch. */
+  /** Calls that ran there: neither answered nor waiting for a timer or a fetch. */
   readonly running: number
   /** Time of a monotonic clock, in ms. */
   readonly atMs: number
@@ -61,7 +61,7 @@ export function initialHostLimit({ initial }: Pick<HostLimitPolicy, 'initial'>):
  * - No growth while less than half of the limit runs: it would be growth without evidence.
  * - Fewer than 5 entries are no p90, so they are carried on to the next step, for at most 1 s. A limit that then falls does so by all the steps
  *   that were left out, or entries of 200 ms would keep a host over its limit for a minute.
- * - While nothing runs it goes back to the initial limit, by half in 3.5 s: what one load has taught says nothing about the next one.
+ * - While nothing runs it goes back to the initial limit, by half in 3.5 s: the limit that one load needs is not that of the next one.
  */
 export function nextHostLimit(state: HostLimit, sample: HostLimitSample, policy: HostLimitPolicy): HostLimit {
   const { atMs, running } = sample

@@ -1,6 +1,6 @@
 import type { HostLimitPolicy } from '../../src/scaling/host-limit.ts'
 import type { QueuePolicy } from '@carpool/admission'
-import type { ScalingPolicy } from '../../src/scaling/scaling-types.ts'
+import type { ScalingPolicy } from '../../src/scaling/scaling-policy.ts'
 import { POLICY } from '../support/scaling-views.ts'
 
 /** A call: it runs for each of `cpuMs`, and waits for each of `waitMs` in between. */
