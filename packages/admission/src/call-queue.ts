@@ -24,8 +24,8 @@ export interface CallQueueOptions {
   /** A call's client has left. Called after the call was taken out of the queue. */
   readonly onCanceled: (call: Call) => void
   /**
-   * A call waits no longer. Called after it was taken out, with `saturated`, `no-host` if no host takes calls, `draining`, or what
-   * {@link CallQueue.refuseOf} was given.
+   * A call waits no longer. Called after it was taken out, with `saturated`, `no-host` if no host takes calls, `draining`, or
+   * what {@link CallQueue.refuseOf} was given.
    */
   readonly onRefused: (call: Call, error: CarpoolError) => void
   readonly clock?: Clock
@@ -33,22 +33,22 @@ export interface CallQueueOptions {
   readonly every?: (periodMs: number, sweep: () => void) => () => void
 }
 
-/** A call waits for a host at least this long however short its wall limit is, in ms: to replace a host that died takes as long. */
+/** A call waits for a host at least this long, however short its wall limit, in ms: replacing a host takes as long. */
 const LEAST_DEADLINE_MS = 3_000
 /** How often calls are looked for that have waited too long, in ms: as often as the shortest wait that is worth a setting. */
 const SWEEP_MS = 5
 /** Most calls that are refused by one sweep: thousands would hold up the event loop, and most callers come again at once. */
 const MAX_REFUSALS = 50
 /**
- * Refusals for each call that comes while the queue stands. A queue to which nobody comes any more was a burst, and works itself off: to
- * refuse would help nobody. More than one, so that waits come down to the target.
+ * Refusals for each call that comes while the queue stands. A queue to which nobody comes any more was a burst, and works
+ * itself off: to refuse would help nobody. More than one, so that waits come down to the target.
  */
 const REFUSALS_PER_ARRIVAL = 4
 
 /**
- * The one queue in the server: calls that no host has room for, in the order of {@link FairQueue}. A call leaves it once: to a host, because its
- * client left, or refused because it has waited as long as it may. Deadlines come first, then what {@link queueTimeoutMs} says of a queue that
- * stands. Its sweep runs only while something waits.
+ * The one queue in the server: calls that no host has room for, in the order of {@link FairQueue}. A call leaves it once: to
+ * a host, because its client left, or refused because it has waited as long as it may. Deadlines come first, then {@link
+ * queueTimeoutMs}. Its sweep runs only while something waits.
  */
 export class CallQueue implements CallHolder {
   readonly #options: CallQueueOptions
@@ -169,7 +169,7 @@ export class CallQueue implements CallHolder {
     this.#restIfEmpty()
   }
 
-  /** What waits of a function could have been done within the target by itself, so its calls are not what keeps the queue standing. */
+  /** What waits of a function could be done within the target by itself, so it is not what keeps the queue standing. */
   #isDelayedByOthers(functionName: string): boolean {
     const { policy, costMs } = this.#options
     return this.#queue.sizeOf(functionName) * costMs(functionName) <= policy.targetMs
@@ -199,10 +199,11 @@ function repeat(periodMs: number, sweep: () => void): () => void {
 }
 
 /**
- * Tells a queue that stands from one that takes up a burst. A queue stands once its calls have waited longer than the target for a whole interval,
- * as in CoDel (RFC 8289, section 4): that it is never empty says little, for callers who wait for one answer before they ask again
- * fill it just as well. A client that leaves has waited too long, whatever the target. Once the queue stands, calls that wait longer than the target are
- * refused, which keeps waits near it; so it has come to an end only when none was refused and none left for an interval, or it is empty for as long.
+ * Tells a queue that stands from one that absorbs a burst. A queue stands once its calls have waited longer than the target
+ * for a whole interval, as in CoDel (RFC 8289, section 4): that it is never empty says little, for callers who wait for one
+ * answer before they ask again fill it just as well. A client that leaves has waited too long, whatever the target. Once the
+ * queue stands, calls that wait longer than the target are refused, which keeps waits near it; so it has come to an end only
+ * when none was refused and none left for an interval, or it is empty for as long.
  */
 export class StandingQueue {
   readonly #policy: Pick<QueuePolicy, 'targetMs' | 'intervalMs'>
@@ -216,7 +217,10 @@ export class StandingQueue {
     this.#policy = policy
   }
 
-  /** Looks at the queue; to be called again and again while it is not empty. @param oldestAtMs when the longest waiting call came; undefined: none waits */
+  /**
+   * Called by every sweep, and when the queue has become empty.
+   * @param oldestAtMs when the longest waiting call came; undefined: none waits
+   */
   look(nowMs: number, oldestAtMs: number | undefined): void {
     const { targetMs, intervalMs } = this.#policy
     if (oldestAtMs !== undefined && nowMs - oldestAtMs > targetMs) this.#late(nowMs)
@@ -256,19 +260,20 @@ export interface QueueState {
 /**
  * How long a call may wait in the queue, in ms.
  *
- * Without a full CPU `maxQueueMs`: what is waited for then is no core but, say, a function that loads, and refusing calls would free nothing.
- * Under overload `intervalMs`, and `targetMs` once the queue stands, as in "Fail at Scale" (Maurer, ACM Queue 2015): a burst passes, a queue that
- * does not empty is cut short, and who is refused learns it soon.
+ * Without a full CPU `maxQueueMs`: what is waited for then is no core but, say, a function that loads, and refusing calls
+ * would free nothing. Under overload `intervalMs`, and `targetMs` once the queue stands, as in "Fail at Scale" (Maurer, ACM
+ * Queue 2015): a burst passes, a queue that does not empty is cut short, and who is refused learns it soon.
  *
- * Calls that take longer than the target need no longer timeout: hosts hold a few of them anyway, and refusals are bound to arrivals. In simulation
- * of up to ten times the load that fits, no more of them were answered with a timeout of at least the time between two calls that leave.
+ * Calls that take longer than the target need no longer timeout: hosts hold a few of them anyway, and refusals are bound to
+ * arrivals. In simulation of up to ten times the load that fits, no more of them were answered with a timeout of at least the
+ * time between two calls that leave.
  */
 export function queueTimeoutMs({ isOverloaded, lateMs }: QueueState, { targetMs, intervalMs, maxQueueMs }: QueuePolicy): number {
   if (!isOverloaded) return maxQueueMs
   return Math.min(lateMs < intervalMs ? intervalMs : targetMs, maxQueueMs)
 }
 
-/** Newest first while the queue stands under overload, for the newest are those that can still be served in time; else oldest first. */
+/** Newest first while the queue stands under overload: the newest can still be served in time. Else oldest first. */
 export function takeOrder({ isOverloaded, lateMs }: QueueState, { intervalMs }: Pick<QueuePolicy, 'intervalMs'>): QueueOrder {
   return isOverloaded && lateMs >= intervalMs ? 'newest' : 'oldest'
 }

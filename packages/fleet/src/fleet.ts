@@ -141,7 +141,7 @@ export class Fleet {
     await Promise.all(hosts.map(({ ended }) => ended))
   }
 
-  /** 4 of the table in ARCHITECTURE.md: takes a routed call to a host, now if one has room, else when its turn in the queue has come. */
+  /** 4 of the table in ARCHITECTURE.md: takes a routed call to a host, now if one has room, else from the queue. */
   place(call: Call): void {
     this.#placement.place(call)
   }
@@ -220,8 +220,8 @@ export class Fleet {
   }
 
   /**
-   * Whether the CPU is full: entries have lately waited too long in every host, and the host is busy or the whole machine is. A wait alone may be
-   * a burst that is over before it could be helped, or a function that loads.
+   * Whether the CPU is full: entries have lately waited too long in every host, and the host is busy or the whole machine is.
+   * A wait alone may be a burst that is over before it could be helped, or a function that loads.
    */
   get isOverloaded(): boolean {
     const { ready } = this.#pool

@@ -90,7 +90,7 @@ export type ReadSystemFile = (path: string) => string | undefined
 /** A limit on CPU time that holds for this process, together with all others of its control group. */
 export interface CpuQuota {
   readonly cores: number
-  /** CPU time that the group has used since it was made, in µs; undefined if it does not say. */
+  /** CPU time that the group has used since it was made, in µs; undefined if it is not counted. */
   usedUs(): number | undefined
 }
 
@@ -110,8 +110,8 @@ export const readSystemFile: ReadSystemFile = (path) => {
 }
 
 /**
- * The tightest CPU quota of the control groups that this process is in; undefined if there is none. Node.js itself reads them only in part:
- * `availableParallelism` knew nothing of a quota of version 1, and it rounds.
+ * The tightest CPU quota of the control groups that this process is in; undefined if there is none. Node.js itself reads them
+ * only in part: `availableParallelism` knew nothing of a quota of version 1, and it rounds.
  */
 export function findCpuQuota(read: ReadSystemFile = readSystemFile): CpuQuota | undefined {
   const groups = read('/proc/self/cgroup') ?? ''

@@ -7,7 +7,7 @@ import type { Load } from '../scaling/scaling-policy.ts'
 const FRESH_MS = 500
 /** A host without work reports once a second; after this long its event loop must be held up, in ms. */
 const SILENT_MS = 1_500
-/** A wait of so many targets tells of one function what the p90 of all may not. */
+/** A wait of so many targets shows that a function has filled its isolate, which the p90 of all may not. */
 const LONG_WAIT_TARGETS = 10
 /** What is shown as the load of the moment, in ms. */
 const LATELY_MS = 1_000
@@ -58,8 +58,8 @@ export class HostSignals {
   }
 
   /**
-   * Whether entries waited too long: most of those that ran; or if none ran, those that still wait; or one waits for so long that its function must
-   * have filled its isolate, which the many short entries of others would hide.
+   * Whether entries waited too long: most of those that ran; or if none ran, those that still wait; or one waits for so long
+   * that its function must have filled its isolate, which the many short entries of others would hide.
    */
   #showsDelay({ runDelay, oldestWaitUs }: Signals): boolean {
     const targetUs = this.#targetMs * 1000
@@ -132,7 +132,7 @@ export class HostSignals {
     return whole(this.#last?.entered ?? 0)
   }
 
-  /** Isolates with work that nobody waits for. */
+  /** Isolates with background work. */
   get lingering(): number {
     return whole(this.#last?.lingering ?? 0)
   }

@@ -30,8 +30,8 @@ export class HostWatchdog {
   }
 
   /**
-   * Called twice a second, until the host is lost. Two looks in a row must find the same: when the server itself was held up, the host's messages
-   * may lie unread in the socket, and between two looks they are read.
+   * Called twice a second, until the host is lost. Two looks in a row must find the same: when the server itself was held up,
+   * the host's messages may lie unread in the socket, and between two looks they are read.
    */
   look(nowMs: number): void {
     const { policy, evidence, onPoisoned, onKilled } = this.#options

@@ -1,6 +1,6 @@
 /**
- * Strikes: one for each host process that a function has harmed, or a share of one if it may have been others. Two of them, and the function gets a
- * process of its own; four, and it is disabled until an operator enables it.
+ * Strikes: one for each host process that a function has harmed, or a share of one if it may have been others. Two of them,
+ * and the function gets a process of its own; four, and it is disabled until an operator enables it.
  */
 export interface Strike {
   readonly atMs: number
@@ -15,7 +15,7 @@ export interface StrikePolicy {
   readonly windowMs: number
   /** Strikes from which on a function runs in a process of its own. */
   readonly quarantineAfter: number
-  /** Strikes from which on it is disabled; those that are more than `quarantineAfter`, and at least one, must have been by itself. */
+  /** Strikes from which on it is disabled. Those beyond `quarantineAfter`, at least one, must have been by itself. */
   readonly disableAfter: number
 }
 

@@ -11,7 +11,8 @@ export interface HostHarm {
 
 /**
  * The functions whose code may have brought a process down.
- * @param inLongEntries functions with an entry that had run for a while: to fill a heap takes a while, so one of them did it if there are any
+ * @param inLongEntries functions with an entry that had run for a while. If there are any, one of them did it: to fill a heap
+ * takes a while
  * @param running functions of which calls were running, rather than waiting
  */
 export function suspectsOf(
@@ -40,7 +41,10 @@ export class HostSuspects {
     else this.#longEntries.delete(functionName)
   }
 
-  /** Harm to the process is attributed to functions. @returns those that had none before: a function gets one strike for each process */
+  /**
+   * Harm to the process is attributed to functions.
+   * @returns those that had none before: a function gets one strike for each process
+   */
   attribute(functionNames: readonly string[]): string[] {
     const first = functionNames.filter((name) => !this.#attributed.has(name))
     for (const name of first) this.#attributed.add(name)

@@ -59,8 +59,8 @@ export class Flows {
 const SHORTEST: Flow = { functionName: '', costMs: 0.01, wallMs: 1 }
 
 /**
- * The slots of one host: its limit, and what runs there, in all and of each function. A call gives its slot back when it is answered, or when it
- * waits for a timer or a fetch: what waits takes none of the host's CPU.
+ * The slots of one host: its limit, and what runs there, in all and of each function. A call gives its slot back when it is
+ * answered, or when it waits for a timer or a fetch: what waits takes none of the host's CPU.
  */
 export class HostSlots {
   readonly #onRelease: () => void

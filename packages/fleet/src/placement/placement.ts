@@ -21,17 +21,19 @@ export interface PlacementOptions {
   readonly calls: CallListener
 }
 
-/** Told of calls on their way through the hosts. Called on the server's loop. */
+/** Learns how calls get on in the hosts. Called on the server's loop. */
 export interface CallListener {
   /** A host takes the call now. Called before it is sent, and again if that host is lost and another takes the call. */
   placed(call: Call): void
-  /** A host has said how the call ended, or the host is gone, or the client has left before there was one. Called after its slot was given back. */
+  /**
+   * The host has replied or is gone, or the client has left before there was a host. Called after the slot was given back.
+   */
   answered(call: Call, result: InvocationResult): void
   /** No host takes it: `saturated` or `no-host` if there was none in time, `draining` if the fleet was closed meanwhile. */
   refused(call: Call, error: CarpoolError): void
 }
 
-/** What such calls used says nothing of what the next one will. */
+/** What such calls used is no measure of what the next one will use. */
 const CUT_SHORT: ReadonlySet<InvocationResult['outcome']> = new Set(['canceled', 'host-lost', 'isolate-lost', 'load-failed'])
 
 const CANCELED_IN_QUEUE: InvocationResult = {
@@ -72,7 +74,7 @@ export class Placement {
     return this.#queue.stands
   }
 
-  /** Takes a routed call to a host: now if one has room, else from the queue. What comes of it is told to the listener of calls. */
+  /** Takes a routed call to a host: now if one has room, else from the queue. {@link CallListener} learns how it ends. */
   place(call: Call): void {
     if (call.isCanceled) return this.#options.calls.answered(call, CANCELED_IN_QUEUE)
     if (this.#queue.sizeOf(call.functionName) > 0 || !this.#tryPlace(call)) this.#queue.push(call)
@@ -83,7 +85,7 @@ export class Placement {
     if (this.#queue.size > 0) this.#queue.dispatch(this.#hasRoom, this.#tryPlaceNext)
   }
 
-  /** A host has said how a call ended, or is gone. Called after the call's slot was given back. */
+  /** A host has replied how a call ended, or is gone. Called after the call's slot was given back. */
   answered(host: HostProcess, call: Call, result: InvocationResult): void {
     if (!CUT_SHORT.has(result.outcome)) this.#flows.used(call.functionName, result.usage.cpuUs / 1000)
     if (call.isOfStaleRevision && call.revision !== undefined) host.connection.retire(call.revision.id)

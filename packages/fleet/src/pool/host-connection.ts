@@ -31,7 +31,7 @@ export type HostRevision = Pick<Revision, 'id' | 'functionName' | 'handlerExport
   readonly keepWarm?: boolean
 }
 
-/** What a host says besides replies. Called on the server's loop, as a frame of the host is read. */
+/** What a host sends besides replies. Called on the server's loop, as a frame of the host is read. */
 export interface HostEvents {
   ready(): void
   /** How a call ended; its slot was given back. */
@@ -163,8 +163,8 @@ export class HostConnection implements CallHolder {
   }
 
   /**
-   * Sends a call of a given revision; it leaves with all messages of this turn of the loop, in one frame. How the call ends is told to `answered`,
-   * as `host-lost` if the host dies.
+   * Sends a call of a given revision; it leaves with all messages of this turn of the loop, in one frame. How the call ends
+   * is told to `answered`, as `host-lost` if the host dies.
    */
   send(call: Call): void {
     const { id, head, body, revision } = call

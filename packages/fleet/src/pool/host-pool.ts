@@ -2,8 +2,9 @@ import { backoffMs, CarpoolError, type FailedStartsInfo } from '@carpool/core'
 import type { HostProcess } from './host-process.ts'
 
 /**
- * When a host process is replaced although nothing is wrong with it: fragmented memory does not go back to the system, and what was corrupted
- * once without a crash should not live for ever (isolated-vm has two open reports of damaged heaps after long use).
+ * When a host process is replaced although nothing is wrong with it: fragmented memory does not go back to the system, and
+ * what was corrupted once without a crash should not live for ever (isolated-vm has two open reports of damaged heaps after
+ * long use).
  */
 export interface RecyclingPolicy {
   /** Longest time that a host serves, in ms; 0: no limit. */
@@ -105,7 +106,8 @@ export class HostPool {
   poison(host: HostProcess): void {
     if (!this.#hosts.has(host) || host.state === 'poisoned') return
     host.drain('poisoned')
-    // What is stuck there takes up to a core and a good deal of memory, so the calls of the oldest get no more time when there are several.
+    // What is stuck there takes up to a core and a good deal of memory, so the calls of the oldest get no more time when
+    // there are several.
     const poisoned = [...this.#hosts].filter(({ state }) => state === 'poisoned')
     for (const oldest of poisoned.slice(0, -MAX_POISONED)) oldest.kill()
     this.fill()

@@ -41,7 +41,8 @@ export interface HostProcessListener {
   /** A slot was given back, or there are more of them. */
   hasRoom(host: HostProcess): void
   /**
-   * The process is gone. Called once, after every call in it was answered, but for those whose answer waits to know how the process ended.
+   * The process is gone. Called once, after every call in it was answered, but for those whose answer waits to know how the
+   * process ended.
    * @param suspects functions whose code may have brought it down; none if somebody ended it
    * @param isCertain whether it must have been one of them
    */
@@ -256,7 +257,7 @@ export class HostProcess {
     this.#role = role
   }
 
-  /** Whether a host that drains has nothing left to do. Called four times a second; poisoned hosts are left to the kill ladder. */
+  /** Whether a host that drains has nothing left to do. Called four times a second. The kill ladder ends poisoned hosts. */
   isDrained(nowMs: number): boolean {
     if (this.#role !== 'draining') return false
     if (this.inFlight > 0) this.#idleSinceMs = undefined

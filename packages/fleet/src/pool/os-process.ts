@@ -23,7 +23,7 @@ export interface HostProgram {
 export interface HostHandle {
   /** The process that was started: it ends when the host does. */
   readonly child: ChildProcess
-  /** The host process itself, as the server sees it; while it is on its way, the one that is becoming it. 0 if nothing was started. */
+  /** The host process itself; while a sandbox starts it, the process that becomes it. 0 if nothing was started. */
   pid(): number
   /** How the host ended, derived from how the child did. */
   endOf(exitCode: number | null, signal: NodeJS.Signals | null): ProcessEnd
@@ -60,7 +60,7 @@ export function spawnHost(command: HostCommand, cage: HostCage = NO_CAGE): Spawn
   }
   const socket = handle.child.stdio?.[3]
   if (socket !== undefined && socket !== null) return { ...handle, socket: socket as Duplex }
-  // Without descriptors left, Node.js gives a child without streams, and tells why in an event of its own.
+  // Without descriptors left, Node.js returns a child without streams, and emits the reason as an error event.
   handle.child.once('error', () => {})
   throw new CarpoolError('no-host', 'A host process could not be started.')
 }
@@ -86,7 +86,7 @@ export interface ProcessEnd {
   readonly signal: NodeJS.Signals | null
 }
 
-/** What V8, the C library and the processor end a process with. A plain SIGKILL is somebody else's doing: an operator's, or ours. */
+/** What V8, the C library and the processor end a process with. A SIGKILL comes from somebody else: an operator, or us. */
 const CRASH_SIGNALS: ReadonlyMap<NodeJS.Signals, number> = new Map([
   ['SIGILL', 4],
   ['SIGTRAP', 5],
@@ -113,8 +113,8 @@ export interface ProcessUsage {
 const TICK_US = 10_000
 
 /**
- * What a process has used, as the system counts it: also of one whose event loop is stuck and that reports nothing itself. Undefined if there is
- * no such process, or no /proc.
+ * What a process has used, as the system counts it: also of one whose event loop is stuck and that reports nothing itself.
+ * Undefined if there is no such process, or no /proc.
  */
 export function processUsage(pid: number): ProcessUsage | undefined {
   try {
@@ -134,22 +134,22 @@ const LOW = 10
 /** The smallest share that there is. */
 const LOWEST = 19
 
-/** Gives a process less of a busy machine than others: what runs in it has done harm. Threads that it starts from here on get no more. */
+/** Gives a process less of a busy machine: what runs in it has done harm. Threads that it starts later inherit that. */
 export function demoteProcess(pid: number): void {
   demoteGroup(pid)
   demote(pid, LOW, () => true)
 }
 
 /**
- * The same for one in which a thread is stuck, which would take a core from everybody. Its first thread, which answers what else is under way in
- * it, keeps its priority.
+ * The same for one in which a thread is stuck, which would take a core from everybody. Its first thread, which answers what
+ * else is under way in it, keeps its priority.
  */
 export function demoteStuck(pid: number): void {
   demoteGroup(pid)
   demote(pid, LOWEST, (thread) => thread !== pid)
 }
 
-/** Without effect where there is no /proc, or no right to do so. It is never taken back: that would need more rights than a server has. */
+/** Without effect where there is no /proc or no right to do so. Never taken back: that needs rights that a server lacks. */
 function demote(pid: number, niceness: number, isMeant: (thread: number) => boolean): void {
   for (const thread of threadsOf(pid)) {
     if (!isMeant(thread)) continue
@@ -170,8 +170,8 @@ function threadsOf(pid: number): number[] {
 }
 
 /**
- * Where the system gives each session an equal share (sched(7): autogroups), as it does unless control groups do, niceness of threads counts only
- * within the session.
+ * Where the system gives each session an equal share (sched(7): autogroups), as it does unless control groups do, niceness of
+ * threads counts only within the session.
  */
 function demoteGroup(pid: number): void {
   try {

@@ -133,8 +133,8 @@ export class PendingReplies {
   }
 
   /**
-   * @param crash of a function that may have brought the host down: resolves with whether somebody's code did; undefined for the others, which are
-   *   answered at once
+   * @param crash of a function that may have brought the host down: resolves with whether somebody's code did; undefined for
+   * the others, which are answered at once
    */
   lose(crash: (functionName: string) => Promise<boolean> | undefined): void {
     this.#lost = true

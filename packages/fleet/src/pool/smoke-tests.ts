@@ -13,8 +13,8 @@ export interface SmokeTestResult {
 const MAX_TESTS = 2
 
 /**
- * Compiles and loads new code in host processes of their own, which end afterwards: whatever the code does, no running function feels it.
- * The code cache is made before any of the code runs.
+ * Compiles and loads new code in host processes of their own, which end afterwards: whatever the code does, no running
+ * function feels it. The code cache is made before any of the code runs.
  */
 export class SmokeTests {
   readonly #start: () => HostProcess

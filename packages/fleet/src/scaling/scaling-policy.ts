@@ -5,8 +5,9 @@ export interface Load {
   /** Share of the time in which its event loop was busy, 0 to 1. */
   readonly loopUtilization: number
   /**
-   * Share of the windows of 100 ms in which the p90 run delay was above its target, 0 to 1. A window in which no entry was counted is judged by how
-   * long those wait that wait at its end: entries of 200 ms fall into every other window only, and would never come to the share that is saturated.
+   * Share of the windows of 100 ms in which the p90 run delay was above its target, 0 to 1. A window in which no entry was
+   * counted is judged by how long those wait that wait at its end: entries of 200 ms fall into every other window only, and
+   * would never come to the share that is saturated.
    */
   readonly delayedShare: number
   /** How much of the time it is known for, in ms. */
@@ -62,8 +63,8 @@ export interface ScalingPolicy {
  *
  * grow: `below-minimum`, `saturated` over the saturation window, `panic` over the panic window. shrink: `idle`.
  *
- * none, although every host is saturated: `host-starting` (or ready for less than 2 s), `max-hosts`, `no-spare-core`, `no-memory`,
- * `growing-pause`. none, else: `not-saturated`, and `no-host` if none is ready.
+ * none, although every host is saturated: `host-starting` (or ready for less than 2 s), `max-hosts`, `no-spare-core`,
+ * `no-memory`, `growing-pause`. none, else: `not-saturated`, and `no-host` if none is ready.
  */
 export type GrowReason = 'below-minimum' | 'saturated' | 'panic'
 
@@ -134,12 +135,12 @@ export function initialScalingMemory(atMs: number): ScalingMemory {
 /**
  * Whether the fleet gets another host, or one fewer. Asked every 250 ms.
  *
- * It grows when every host is saturated and another one would help: there is a core to spare and memory for it. A host that starts, or has just
- * started, is capacity to be waited for (Knative did not count it, and overshot: serving#4344, #13284). By one host at a time, with a pause; in
- * panic straight to what is needed if that is twice what there is, as Knative does.
+ * It grows when every host is saturated and another one would help: there is a core to spare and memory for it. A host that
+ * starts, or has just started, is capacity to be waited for (Knative did not count it, and overshot: serving#4344, #13284).
+ * By one host at a time, with a pause; in panic straight to what is needed if that is twice what there is, as Knative does.
  *
- * It shrinks by what was needed at most within the shrink window, never by a mean: ten seconds of work after fifty of none are a mean of almost
- * nothing, by which Watt takes workers away in the middle of a burst.
+ * It shrinks by what was needed at most within the shrink window, never by a mean: ten seconds of work after fifty of none
+ * are a mean of almost nothing, by which Watt takes workers away in the middle of a burst.
  */
 export function decideScaling(
   view: FleetView,
