@@ -119,19 +119,18 @@ export class CallQueue implements CallHolder {
 
   /** Refuses what waits of a function. */
   refuseOf(functionName: string, error: CarpoolError): void {
-    for (const { item: call } of this.#queue.takeExpired(({ key }) => key === functionName)) {
-      this.#left(call)
-      this.#standing.lost(this.#clock())
-      this.#options.onRefused(call, error)
-    }
-    this.#restIfEmpty()
+    this.#refuseAll(({ key }) => key === functionName, error)
   }
 
   /** Refuses whatever waits. */
   close(): void {
-    for (const { item: call } of this.#queue.takeExpired(() => true)) {
+    this.#refuseAll(() => true, new CarpoolError('draining', 'The server is shutting down.'))
+  }
+
+  #refuseAll(isRefused: (entry: Queued<Call>) => boolean, error: CarpoolError): void {
+    for (const { item: call } of this.#queue.takeExpired(isRefused)) {
       this.#left(call)
-      this.#options.onRefused(call, new CarpoolError('draining', 'The server is shutting down.'))
+      this.#options.onRefused(call, error)
     }
     this.#restIfEmpty()
   }

@@ -1,4 +1,4 @@
-import type { Call, CarpoolError } from '@carpool/core'
+import { CarpoolError, type Call } from '@carpool/core'
 import fc from 'fast-check'
 import t from 'tap'
 import { routedCall } from '../../../test/support/call.ts'
@@ -84,6 +84,31 @@ t.test('a client that leaves takes its call along', async (t) => {
       throw new Error('nobody waits')
     },
   )
+})
+
+t.test('a queue stands if clients keep leaving it, however soon they do', async (t) => {
+  const { queue, sweepAt } = makeQueue()
+  let before = routedCall('a')
+  queue.push(before)
+  for (let nowMs = 0; nowMs <= 200; nowMs += 4) {
+    sweepAt(nowMs)
+    const call = routedCall('a')
+    queue.push(call)
+    before.cancel()
+    before = call
+  }
+  t.equal(queue.size, 1)
+  t.ok(queue.stands)
+})
+
+t.test('calls of a function that is disabled are refused, and nobody else', async (t) => {
+  const { queue, wait } = makeQueue()
+  const [disabled, other] = [wait('disabled'), wait('other')]
+  queue.refuseOf('disabled', new CarpoolError('function-disabled', 'It was disabled.'))
+  await t.rejects(disabled, { code: 'function-disabled' })
+  t.equal(queue.size, 1)
+  queue.close()
+  await t.rejects(other, { code: 'draining' })
 })
 
 t.test('without evidence of a full CPU calls wait as long as they may', async (t) => {
