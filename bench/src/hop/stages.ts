@@ -48,7 +48,7 @@ export const STAGES: Readonly<Record<ProcessName, StageTable>> = {
       { file: /^packages\/(?:gateway|registry)\//, stage: 'gateway' },
       { file: /^packages\/server\/src\/hops\.ts$/, stage: 'gateway' },
       { file: /^packages\/wire\//, stage: 'wire' },
-      { file: /^packages\/fleet\/src\/(?:pool\/)?(?:host-|pending-replies|response-head)/, stage: 'wire' },
+      { file: /^packages\/fleet\/src\/(?:pool\/)?(?:host-connection|host-process|pending-replies|response-head)/, stage: 'wire' },
       { file: /^packages\/(?:admission|fleet)\//, stage: 'placement' },
       { file: /^packages\/server\/src\/(?:invoke|fleet-policy)\.ts$/, stage: 'placement' },
       { file: /^packages\/(?:metering|ledger|metrics|billing|sqlite)\//, stage: 'record' },

@@ -139,3 +139,10 @@ t.test('a host that never gets ready is ended, and another is tried', async (t) 
   t.ok(fleet.hosts.length <= 1)
   await fleet.close()
 })
+
+t.test('a smoke test in a host that never gets ready fails', async (t) => {
+  const { fleet } = fleetOf('setInterval(() => {}, 1000)', { hostStartTimeoutMs: 100 })
+  fleet.start().catch(() => {})
+  await t.rejects(fleet.smokeTest('o', routedCall('f').revision, ''), { code: 'no-host' })
+  await fleet.close()
+})
