@@ -29,8 +29,8 @@ export class Admission {
   }
 
   /**
-   * @throws CarpoolError `ledger-unavailable` while usage cannot be recorded, `too-many-requests` at the limit of the function or of its
-   * owner, `saturated` at the server's
+   * @throws CarpoolError `ledger-unavailable` while usage cannot be recorded, `too-many-requests` at the limit of the
+   * function or of its owner, `saturated` at the server's
    */
   admit(call: Call): void {
     const { functionName, revision } = call

@@ -1,6 +1,4 @@
-import type { QueueOrder } from './queue-timeout.ts'
-
-/** A call costs at least this much, in ms of CPU time: sending it costs something, and what costs nothing would always go first. */
+/** A call costs at least this much CPU time, in ms: sending it costs something, and no cost would always go first. */
 const MIN_COST_MS = 0.02
 
 /** What waits in a queue; also the handle with which it is taken out. */
@@ -18,6 +16,9 @@ export interface Pushed<T> {
   /** What had to leave because the queue was full; it may be `entry`. */
   readonly pushedOut?: Queued<T>
 }
+
+/** Which entry of a flow leaves the queue first. */
+export type QueueOrder = 'oldest' | 'newest'
 
 interface Node<T> extends Queued<T> {
   readonly flow: Flow<T>
@@ -39,11 +40,11 @@ interface Flow<T> {
 }
 
 /**
- * A bounded queue, fair between keys by the cost of what they are served: start-time fair queueing (Goyal, Vin, Cheng: "Start-time Fair Queuing",
- * SIGCOMM 1996). Each key has a virtual time, which goes on by the cost of what is taken of it, and the key that is least far is served next. A key
- * that comes anew starts where the queue is, so that it neither pays for what it used while nobody else waited nor saves up what it did not use:
- * it waits for at most one entry of each other key. Between keys that always wait the cost served differs by at most the cost of
- * one entry of each.
+ * A bounded queue, fair between keys by the cost of what they are served: start-time fair queueing (Goyal, Vin, Cheng:
+ * "Start-time Fair Queuing", SIGCOMM 1996). Each key has a virtual time, which goes on by the cost of what is taken of it,
+ * and the key that is least far is served next. A key that comes anew starts where the queue is, so that it neither pays for
+ * what it used while nobody else waited nor saves up what it did not use: it waits for at most one entry of each other key.
+ * Between keys that always wait the cost served differs by at most the cost of one entry of each.
  */
 export class FairQueue<T> {
   readonly #maxQueued: number
@@ -73,12 +74,10 @@ export class FairQueue<T> {
     return this.#flows.get(key)?.length ?? 0
   }
 
-  /** Keys of which something waits. */
-  get keys(): string[] {
-    return this.#active.map(({ key }) => key)
-  }
-
-  /** Keys of which anything is kept: those that wait, and those whose last entry the others have not been served as much as yet. */
+  /**
+   * Keys of which anything is kept: those that wait, and those whose last entry the others have not been served as much as
+   * yet.
+   */
   get rememberedKeys(): number {
     return this.#flows.size
   }
@@ -91,8 +90,8 @@ export class FairQueue<T> {
   }
 
   /**
-   * Adds an entry. If the queue is full, the longest waiting entry of the key with the most entries leaves; of several such keys, that of
-   * the one that pushes.
+   * Adds an entry. If the queue is full, the longest waiting entry of the key with the most entries leaves; of several such
+   * keys, that of the one that pushes.
    */
   push(key: string, item: T, { atMs, costMs }: { readonly atMs: number; readonly costMs: number }): Pushed<T> {
     const flow = this.#flowOf(key)
@@ -126,7 +125,7 @@ export class FairQueue<T> {
     return node
   }
 
-  /** Takes an entry out, because nobody waits for it any more. False if it had left the queue already. */
+  /** Takes an entry out, because its client has left. False if it had left the queue already. */
   remove(entry: Queued<T>): boolean {
     const node = entry as Node<T>
     if (!node.isQueued) return false
@@ -136,8 +135,8 @@ export class FairQueue<T> {
   }
 
   /**
-   * Takes out the entries whose wait is over, oldest first. Of each key only as many are looked at as are over, and one more, so `isExpired` must
-   * not say yes to an entry if it says no to an older one of the same key.
+   * Takes out the entries whose wait is over, oldest first. Of each key only as many are looked at as are over, and one more,
+   * so `isExpired` must not say yes to an entry if it says no to an older one of the same key.
    * @param max most entries to take
    */
   takeExpired(isExpired: (entry: Queued<T>) => boolean, max = Number.POSITIVE_INFINITY): Array<Queued<T>> {

@@ -7,11 +7,11 @@ import { NO_USAGE, type InvocationUsage } from './usage.ts'
 
 const NO_BYTES = new Uint8Array(0)
 
-/** The right to have an invocation run in a host. Given back exactly once; giving it back again is harmless. */
-export interface Lease {
-  /** The invocation waits: another may run. */
+/** The right to run in a host. Given back exactly once; giving it back again is harmless. */
+export interface Slot {
+  /** The call waits: another may run. */
   release(): void
-  /** The invocation has ended. Releases what is not released yet. */
+  /** The call has ended. Gives back what was not given back yet. */
   end(): void
 }
 
@@ -67,7 +67,7 @@ export abstract class Call {
   // Place and send.
   /** Id of the host process; 0 if none took it. */
   host = 0
-  lease: Lease | undefined = undefined
+  slot: Slot | undefined = undefined
   /** When the first host took it, on the monotonic clock, in ms; -1 before that. */
   placedMs = -1
   /** Its number on the connection with its host. */

@@ -1,4 +1,5 @@
-export { AwaitedCall, Call, type CallHolder, type CallInit, type FinishedInvocation, type Invoke, type Lease } from './call.ts'
+export { backoffMs } from './backoff.ts'
+export { AwaitedCall, Call, type CallHolder, type CallInit, type FinishedInvocation, type Invoke, type Slot } from './call.ts'
 export { type Clock, monotonicClock } from './clock.ts'
 export {
   FUNCTION_STATES,

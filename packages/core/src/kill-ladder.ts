@@ -10,7 +10,7 @@
  * ```
  *
  * Two watchdogs climb it. The one in the host looks at every isolate that is entered, every 10 ms (`host/src/scheduler/stay-ender.ts`), up to `poisoned`,
- * which it tells the server. The one in the server looks at every host (`packages/fleet/src/pool/host-process.ts`): it takes the word of a host that
+ * which it tells the server. The one in the server looks at every host (`packages/fleet/src/health/host-watchdog.ts`): it takes the word of a host that
  * says it is poisoned, takes one for poisoned that says nothing any more, and kills.
  */
 export const RUNGS = ['running', 'retiring', 'ended', 'poisoned', 'killed'] as const

@@ -1,4 +1,5 @@
-const FIRST_DELAY_MS = 100
+import { backoffMs } from '@carpool/core'
+
 const MAX_DELAY_MS = 5_000
 /** A thread that lived for so long ended for a reason of its own. */
 const STEADY_MS = 60_000
@@ -13,5 +14,5 @@ export interface ThreadDeaths {
 /** What follows from the end of a thread: the next one is started at once, then ever more slowly if they keep ending. */
 export function afterDeath(before: ThreadDeaths | undefined, livedMs: number): ThreadDeaths {
   const inARow = before === undefined || livedMs >= STEADY_MS ? 1 : before.inARow + 1
-  return { inARow, delayMs: inARow === 1 ? 0 : Math.min(FIRST_DELAY_MS * 2 ** (inARow - 2), MAX_DELAY_MS) }
+  return { inARow, delayMs: backoffMs(inARow, MAX_DELAY_MS) }
 }

@@ -1,6 +1,4 @@
-import type { HostLimitPolicy } from './scaling/host-limit.ts'
-import type { QueueTimeoutPolicy } from '@carpool/admission'
-import type { ScalingPolicy } from './scaling/scaling-types.ts'
+import type { QueuePolicy } from '@carpool/admission'
 import {
   KILL_POLICY,
   CarpoolError,
@@ -10,30 +8,25 @@ import {
   type Revision,
   type ScalingDecisionInfo,
 } from '@carpool/core'
-import { Strikes, type Standing, type StrikePolicy } from './health/strikes.ts'
-import type { RecyclingPolicy } from './health/recycling.ts'
-import { HostProcess } from './pool/host-process.ts'
-import type {
-  CallListener,
-  HostHarm,
-  HostPolicy,
-  HostProcessListener,
-  HostProgram,
-  HostRevision,
-  RevisionCode,
-} from './pool/host-types.ts'
-import { HostSupply } from './pool/host-supply.ts'
-import type { Machine, MachineLoad } from './machine/machine.ts'
-import { Placement } from './placement/placement.ts'
 import { Quarantine } from './health/quarantine.ts'
+import { Strikes, type StrikeLevel, type StrikePolicy } from './health/strikes.ts'
+import type { HostHarm } from './health/suspects.ts'
+import type { Machine, MachineLoad } from './machine.ts'
+import { Placement, type CallListener } from './placement/placement.ts'
+import type { HostRevision, RevisionCode } from './pool/host-connection.ts'
+import { HostPool, type RecyclingPolicy } from './pool/host-pool.ts'
+import { HostProcess, type HostPolicy, type HostProcessListener } from './pool/host-process.ts'
+import type { HostProgram } from './pool/os-process.ts'
+import { SmokeTests, type SmokeTestResult } from './pool/smoke-tests.ts'
+import type { HostLimitPolicy } from './scaling/host-limit.ts'
 import { Scaler } from './scaling/scaler.ts'
-import { TryOuts, type TryOut } from './pool/try-out.ts'
+import type { ScalingPolicy } from './scaling/scaling-policy.ts'
 
 export interface FleetPolicy {
   readonly scaling: ScalingPolicy
   readonly limit: HostLimitPolicy
-  readonly queue: QueueTimeoutPolicy
-  /** Most calls that may wait for a place. */
+  readonly queue: QueuePolicy
+  /** Most calls that may wait for a host. */
   readonly maxQueued: number
   readonly standbyHosts: number
   readonly hostStartTimeoutMs: number
@@ -63,73 +56,138 @@ export interface FleetOptions {
   readonly calls: CallListener
 }
 
+/** Called on the server's loop. */
 export interface FleetListener extends Omit<HostProcessListener, 'answered' | 'hasRoom' | 'poisoned' | 'gone'> {
   gone(host: HostProcess, how: string): void
-  /** A host that was not told to has ended, or could not be started; a new one is started in so many ms. */
+  /** A host has ended unasked, or could not be started; a new one is started in so many ms. */
   hostLost(how: string, respawnInMs: number, host?: HostProcess): void
   /** What runs in a host harms it; another takes its place. */
   hostPoisoned(host: HostProcess, harm: HostHarm): void
   /** A function has harmed a host process, or may have. @param strikes how many count against it now */
-  struck(functionName: string, standing: Standing, strikes: number): void
+  strikeAdded(functionName: string, level: StrikeLevel, strikes: number): void
   hostStarted(result: 'ready' | 'failed'): void
   scaled(decision: ScalingDecisionInfo): void
 }
 
-/** The host processes: finds a place for each invocation in one of them, and keeps as many as the CPU calls for. */
+/** How often hosts and machine are looked at, in ms. */
+const TICK_MS = 250
+/** Ticks from one look of the watchdogs to the next. */
+const TICKS_PER_WATCH = 2
+
+/** The host processes: sends each call to one of them, and keeps as many as the CPU calls for. */
 export class Fleet {
   readonly #options: FleetOptions
-  readonly #supply: HostSupply
+  readonly #pool: HostPool
   readonly #scaler: Scaler
   readonly #placement: Placement
-  readonly #tryOuts: TryOuts
+  readonly #smokeTests: SmokeTests
   readonly #strikes: Strikes
   readonly #quarantine: Quarantine
-  /** Whose the functions were that have strikes. */
-  readonly #struckOwners = new Map<string, string | undefined>()
   readonly #untilReady = Promise.withResolvers<void>()
+  #machineLoad: MachineLoad
+  #ticker: NodeJS.Timeout | undefined
+  #ticks = 0
   #lastId = 0
 
   constructor(options: FleetOptions) {
     this.#options = options
     const { policy, machine, listener } = options
-    this.#supply = new HostSupply({
+    this.#machineLoad = machine.load(performance.now())
+    this.#pool = new HostPool({
       minHosts: policy.scaling.minHosts,
       maxHosts: policy.scaling.maxHosts,
       standbyHosts: policy.standbyHosts,
       recycling: policy.recycling,
       canStartStandby: () => !this.#isMachineFull,
       start: () => this.#startHost(),
-      onServing: (host) => this.#serves(host),
+      onServing: (host) => this.#onServing(host),
       onLost: (how, respawnInMs, host) => listener.hostLost(how, respawnInMs, host),
       onStart: (result) => listener.hostStarted(result),
     })
-    this.#strikes = new Strikes(policy.strikes)
+    this.#strikes = new Strikes(policy.strikes, options.ownerOf)
     this.#quarantine = new Quarantine({ maxHosts: policy.quarantineHosts, start: () => this.#startHost() })
-    this.#scaler = new Scaler({
-      policy: policy.scaling,
-      supply: this.#supply,
-      quarantine: this.#quarantine,
-      machine,
-      onDecision: (decision) => listener.scaled(decision),
-    })
+    this.#scaler = new Scaler({ policy: policy.scaling, pool: this.#pool, onDecision: (decision) => listener.scaled(decision) })
     this.#placement = new Placement({
       ...policy,
       readyHosts: (functionName) =>
-        this.isQuarantined(functionName) ? this.#quarantine.readyFor(functionName) : this.#supply.ready,
-      hasHost: () => this.#supply.ready.length > 0,
+        this.isQuarantined(functionName) ? this.#quarantine.readyFor(functionName) : this.#pool.ready,
+      hasHost: () => this.isReady,
       isOverloaded: () => this.isOverloaded,
       give: (host, revision) => this.#give(host, revision),
       isLive: options.isLive,
       calls: options.calls,
     })
-    this.#tryOuts = new TryOuts(() => this.#startTryOut())
+    this.#smokeTests = new SmokeTests(() => this.#startSmokeTestHost())
   }
 
   /** Starts the hosts. Resolves when as many as there must be are ready; rejects only if it is closed before. */
   start(): Promise<void> {
-    this.#supply.fill()
-    this.#scaler.start()
+    this.#pool.fill()
+    this.#ticker = setInterval(() => this.#tick(), TICK_MS)
     return this.#untilReady.promise
+  }
+
+  /** Refuses what still waits for a host, and ends all host processes. */
+  async close(): Promise<void> {
+    this.#pool.close()
+    clearInterval(this.#ticker)
+    this.#placement.close()
+    this.#untilReady.reject(new CarpoolError('draining', 'The server is shutting down.'))
+    this.#untilReady.promise.catch(() => {})
+    this.#smokeTests.close()
+    this.#quarantine.close()
+    const hosts = [...this.#all, ...this.#smokeTests.hosts]
+    for (const host of hosts) host.stop()
+    await Promise.all(hosts.map(({ ended }) => ended))
+  }
+
+  /** 4 of the table in ARCHITECTURE.md: takes a routed call to a host, now if one has room, else from the queue. */
+  place(call: Call): void {
+    this.#placement.place(call)
+  }
+
+  /** Compiles and loads new code where no running function feels it. */
+  smokeTest(owner: string, revision: HostRevision, source: string): Promise<SmokeTestResult> {
+    return this.#smokeTests.run(owner, revision, source)
+  }
+
+  /** Brings a revision up in every host, so that its first call finds it warm. A failure shows again at the first call. */
+  async warm(revision: HostRevision, code: RevisionCode): Promise<void> {
+    const ready = this.isQuarantined(revision.functionName) ? [] : this.#pool.ready
+    const keepWarm = this.#options.isKeptWarm(revision.functionName)
+    for (const host of ready) host.connection.give({ ...revision, keepWarm }, code)
+    await Promise.all(ready.map((host) => host.connection.start(revision)))
+  }
+
+  /** A revision is live from now on. */
+  published({ functionName, owner }: Revision): void {
+    this.#strikes.clearIfOwnerChanged(functionName, owner)
+  }
+
+  /** Has every host forget a revision once what it runs of it has ended. */
+  retire(revision: string): void {
+    for (const host of this.#all) host.connection.retire(revision)
+  }
+
+  /** The function is gone: what is known of it is of no use any more. */
+  forget(functionName: string): void {
+    this.#placement.forget(functionName)
+  }
+
+  /** An operator has disabled a function: its calls that wait are refused, and its background work ends. */
+  disable(functionName: string): void {
+    this.#retireFunction(this.#all, functionName)
+    this.#refuseDisabled(functionName)
+  }
+
+  /** An operator has enabled a function again. */
+  clearStrikes(functionName: string): void {
+    this.#strikes.clear(functionName)
+  }
+
+  /** Whether a function has harmed host processes, and runs in one of its own. */
+  isQuarantined(functionName: string): boolean {
+    return this.#strikes.level(functionName, performance.now()) !== 'free'
   }
 
   get hosts(): HostInfo[] {
@@ -137,29 +195,7 @@ export class Fleet {
       const quarantineOf = this.#quarantine.functionIn(host)
       return { ...host.info, ...(quarantineOf !== undefined && { quarantineOf }) }
     })
-    return [...[...this.#supply.all].map((host) => host.info), ...quarantined]
-  }
-
-  /** Whether a function has harmed host processes, and runs in one of its own. */
-  isQuarantined(functionName: string): boolean {
-    return this.#strikes.standing(functionName, performance.now()) !== 'free'
-  }
-
-  /** An operator takes a function for harmless again. */
-  absolve(functionName: string): void {
-    this.#strikes.clear(functionName)
-    this.#struckOwners.delete(functionName)
-  }
-
-  /** A revision is live from now on. What a former owner's code did is not the fault of whoever has the name now. */
-  published({ functionName, owner }: Revision): void {
-    if (this.#struckOwners.has(functionName) && this.#struckOwners.get(functionName) !== owner) this.absolve(functionName)
-  }
-
-  /** An operator has disabled a function: what waits is refused, and what it has left behind ends. */
-  disable(functionName: string): void {
-    for (const host of this.#supply.all) host.connection.retireFunction(functionName)
-    this.#disabled(functionName)
+    return [...[...this.#pool.all].map((host) => host.info), ...quarantined]
   }
 
   get queued(): number {
@@ -171,25 +207,26 @@ export class Fleet {
   }
 
   get failedStarts(): FailedStartsInfo {
-    return this.#supply.failedStarts
+    return this.#pool.failedStarts
   }
 
+  /** As of the last tick. */
   get machineLoad(): MachineLoad {
-    return this.#scaler.machineLoad
+    return this.#machineLoad
   }
 
   get isReady(): boolean {
-    return this.#supply.ready.length > 0
+    return this.#pool.ready.length > 0
   }
 
   /**
-   * Whether the CPU is full: entries have lately waited too long in every host, and the host is busy or the whole machine is. A wait alone may be
-   * a burst that is over before it could be helped, or a function that loads.
+   * Whether the CPU is full: entries have lately waited too long in every host, and the host is busy or the whole machine is.
+   * A wait alone may be a burst that is over before it could be helped, or a function that loads.
    */
   get isOverloaded(): boolean {
-    const { ready } = this.#supply
+    const { ready } = this.#pool
     const isMachineFull = this.#isMachineFull
-    return ready.length > 0 && ready.every(({ isDelayed, isBusy }) => isDelayed && (isMachineFull || isBusy))
+    return ready.length > 0 && ready.every(({ isDelayed, signals }) => isDelayed && (isMachineFull || signals.isBusy))
   }
 
   /** Whether the CPU is full and the queue stands: calls are refused because they would have to wait too long. */
@@ -197,54 +234,23 @@ export class Fleet {
     return this.isOverloaded && this.#placement.queueStands
   }
 
-  /** Sends a routed call to a host: now if one has room, else when its turn in the queue has come. */
-  place(call: Call): void {
-    this.#placement.place(call)
-  }
-
-  /** Brings a revision up in every host, so that its first call finds it warm. A failure shows again at the first call. */
-  async warm(revision: HostRevision, code: RevisionCode): Promise<void> {
-    const { ready } = this.isQuarantined(revision.functionName) ? { ready: [] } : this.#supply
-    const keepWarm = this.#options.isKeptWarm(revision.functionName)
-    for (const host of ready) host.connection.give({ ...revision, keepWarm }, code)
-    await Promise.all(ready.map((host) => host.connection.start(revision)))
-  }
-
-  /** Has every host forget a revision once what it runs of it has ended. */
-  retire(revision: string): void {
-    for (const host of this.#all) host.connection.retire(revision)
-  }
-
-  /** What is known of a function is of no use any more. */
-  forget(functionName: string): void {
-    this.#placement.forget(functionName)
-  }
-
-  /** Compiles and loads new code where no running function feels it. */
-  tryOut(owner: string, revision: HostRevision, source: string): Promise<TryOut> {
-    return this.#tryOuts.run(owner, revision, source)
-  }
-
-  /** Refuses what still waits for a place, and ends all host processes. */
-  async close(): Promise<void> {
-    this.#supply.close()
-    this.#scaler.stop()
-    this.#placement.close()
-    this.#untilReady.reject(new CarpoolError('draining', 'The server is shutting down.'))
-    this.#untilReady.promise.catch(() => {})
-    this.#tryOuts.close()
-    this.#quarantine.close()
-    const hosts = [...this.#all, ...this.#tryOuts.hosts]
-    for (const host of hosts) host.stop()
-    await Promise.all(hosts.map(({ ended }) => ended))
+  /** Everything periodic in the fleet. In this order: each step goes by the figures of those before it. */
+  #tick(): void {
+    const nowMs = performance.now()
+    this.#machineLoad = this.#options.machine.load(nowMs)
+    for (const host of this.#all) host.sample(nowMs)
+    if (++this.#ticks % TICKS_PER_WATCH === 0) for (const host of [...this.#all, ...this.#smokeTests.hosts]) host.watch(nowMs)
+    this.#pool.upkeep(nowMs)
+    this.#quarantine.upkeep(nowMs)
+    this.#scaler.scale(this.#machineLoad, nowMs)
   }
 
   get #all(): HostProcess[] {
-    return [...this.#supply.all, ...this.#quarantine.hosts]
+    return [...this.#pool.all, ...this.#quarantine.hosts]
   }
 
   get #isMachineFull(): boolean {
-    const { cores, busyCores } = this.machineLoad
+    const { cores, busyCores } = this.#machineLoad
     return busyCores >= (cores * this.#options.policy.scaling.machineFullPercent) / 100
   }
 
@@ -261,59 +267,34 @@ export class Fleet {
       hasRoom: () => this.#placement.dispatch(),
       poisoned: (host, harm) => {
         if (this.#quarantine.hosts.includes(host)) host.drain('poisoned')
-        else this.#supply.poison(host)
+        else this.#pool.poison(host)
         listener.hostPoisoned(host, harm)
-        this.#blame(host, harm.suspects, harm.isCertain)
+        this.#attribute(host, harm.suspects, harm.isCertain)
         this.#placement.dispatch()
       },
       gone: (host, how, suspects, isCertain) => {
         listener.gone(host, how)
-        if (!this.#quarantine.gone(host)) this.#supply.gone(host, how)
+        if (!this.#quarantine.gone(host)) this.#pool.gone(host, how)
         else if (!host.isToEnd) listener.hostLost(how, 0, host)
-        this.#blame(host, suspects, isCertain)
+        this.#attribute(host, suspects, isCertain)
         this.#placement.dispatch()
       },
     })
   }
 
-  #blame(host: HostProcess, suspects: readonly string[], isCertain: boolean): void {
-    const nowMs = performance.now()
-    for (const [functionName, standing] of this.#strikes.add({ suspects, isCertain, wasAlone: host.isAlone }, nowMs)) {
-      this.#struckOwners.set(functionName, this.#options.ownerOf(functionName))
-      // From now on it runs elsewhere, or nowhere: what it has left behind in timers ends as well.
-      if (standing !== 'free') for (const one of this.#supply.all) one.connection.retireFunction(functionName)
-      if (standing === 'disabled') this.#disabled(functionName)
-      this.#options.listener.struck(functionName, standing, this.#strikes.count(functionName, nowMs))
-    }
-  }
-
-  #disabled(functionName: string): void {
-    for (const host of this.#quarantine.hosts) host.connection.retireFunction(functionName)
-    this.#placement.refuse(
-      functionName,
-      new CarpoolError('function-disabled', `${functionName} was disabled while the call waited.`),
-    )
-  }
-
-  #startTryOut(): HostProcess {
+  #startSmokeTestHost(): HostProcess {
     const { program, listener } = this.#options
     const ignore = (): void => {}
-    return new HostProcess(
-      ++this.#lastId,
-      { ...program, setup: { ...program.setup, prewarm: 0 } },
-      this.#hostPolicy,
-      // What the module scope logs while it is tried out comes again at the first call, which somebody asked for. A deploy is not the
-      // function's work.
-      {
-        ...listener,
-        answered: ignore,
-        logged: ignore,
-        usedInBackground: ignore,
-        usedCpu: ignore,
-        hasRoom: ignore,
-        poisoned: ignore,
-      },
-    )
+    // What the module scope logs here comes again at the first call, and a deploy is not the function's own work.
+    return new HostProcess(++this.#lastId, { ...program, setup: { ...program.setup, prewarm: 0 } }, this.#hostPolicy, {
+      ...listener,
+      answered: ignore,
+      logged: ignore,
+      usedInBackground: ignore,
+      usedCpu: ignore,
+      hasRoom: ignore,
+      poisoned: ignore,
+    })
   }
 
   get #hostPolicy(): HostPolicy {
@@ -324,8 +305,31 @@ export class Fleet {
     return { limit, historyMs, saturationPercent, startTimeoutMs: hostStartTimeoutMs, kill }
   }
 
-  #serves(host: HostProcess): void {
-    if (this.#supply.ready.length >= this.#options.policy.scaling.minHosts) this.#untilReady.resolve()
+  #attribute(host: HostProcess, suspects: readonly string[], isCertain: boolean): void {
+    const nowMs = performance.now()
+    for (const [functionName, level] of this.#strikes.add({ suspects, isCertain, wasAlone: host.isAlone }, nowMs)) {
+      // From now on it runs elsewhere, or nowhere: its timers in shared hosts end as well.
+      if (level !== 'free') this.#retireFunction(this.#pool.all, functionName)
+      if (level === 'disabled') {
+        this.#retireFunction(this.#quarantine.hosts, functionName)
+        this.#refuseDisabled(functionName)
+      }
+      this.#options.listener.strikeAdded(functionName, level, this.#strikes.count(functionName, nowMs))
+    }
+  }
+
+  #retireFunction(hosts: Iterable<HostProcess>, functionName: string): void {
+    for (const host of hosts) host.connection.retireFunction(functionName)
+  }
+
+  #refuseDisabled(functionName: string): void {
+    const error = new CarpoolError('function-disabled', `${functionName} was disabled while the call waited.`)
+    this.#placement.refuse(functionName, error)
+  }
+
+  /** A host takes calls from now on. */
+  #onServing(host: HostProcess): void {
+    if (this.#pool.ready.length >= this.#options.policy.scaling.minHosts) this.#untilReady.resolve()
     for (const revision of this.#options.keptWarm())
       if (!this.isQuarantined(revision.functionName)) void this.#bringUp(host, revision)
     this.#placement.dispatch()
@@ -336,7 +340,7 @@ export class Fleet {
       await this.#give(host, revision)
       await host.connection.start(revision)
     } catch {
-      // It shows again at the first call, where somebody waits for it.
+      // A failure shows again at the first call.
     }
   }
 }

@@ -17,10 +17,10 @@ function fleetOf(script: string, { hostStartTimeoutMs = 60_000 } = {}) {
     fetchStopped: ignore,
     usedInBackground: ignore,
     usedCpu: ignore,
-    complained: ignore,
+    onStderr: ignore,
     gone: ignore,
     hostPoisoned: ignore,
-    struck: ignore,
+    strikeAdded: ignore,
     hostStarted: ignore,
     scaled: ignore,
     hostLost: (how, respawnInMs) => {
@@ -137,5 +137,12 @@ t.test('a host that never gets ready is ended, and another is tried', async (t) 
   await fourLost
   t.equal(lost[0]?.how, 'it did not answer in time')
   t.ok(fleet.hosts.length <= 1)
+  await fleet.close()
+})
+
+t.test('a smoke test in a host that never gets ready fails', async (t) => {
+  const { fleet } = fleetOf('setInterval(() => {}, 1000)', { hostStartTimeoutMs: 100 })
+  fleet.start().catch(() => {})
+  await t.rejects(fleet.smokeTest('o', routedCall('f').revision, ''), { code: 'no-host' })
   await fleet.close()
 })

@@ -1,41 +1,44 @@
 import fc from 'fast-check'
 import t from 'tap'
-import type { Lease } from '@carpool/core'
-import { HostSlots } from '../src/placement/host-slots.ts'
-import type { Lane } from '../src/placement/lanes.ts'
+import type { Slot } from '@carpool/core'
+import { HostSlots, type Flow } from '../src/placement/host-slots.ts'
+
+function slotsOf(initial: number, onRelease: () => void = () => {}): HostSlots {
+  return new HostSlots({ initial, min: 1, max: 1_000, targetMs: 5 }, onRelease)
+}
 
 /** A function of which nothing is known. */
-function laneOf(functionName: string): Lane {
+function flowOf(functionName: string): Flow {
   return { functionName, costMs: undefined, wallMs: 30_000 }
 }
 
-t.test('a lease is given back once, and it is told', async (t) => {
+t.test('a slot is given back once, and it is told', async (t) => {
   let freed = 0
-  const slots = new HostSlots({ limit: 2, targetMs: 5 }, () => freed++)
-  const lease = slots.take(laneOf('a'))
+  const slots = slotsOf(2, () => freed++)
+  const slot = slots.take(flowOf('a'))
   t.same([slots.running, slots.runningOf('a')], [1, 1])
-  lease.release()
-  lease.release()
+  slot.release()
+  slot.release()
   t.same([slots.running, slots.runningOf('a'), freed], [0, 0, 1])
 })
 
-t.test('a lane takes no more than it can run soon', async (t) => {
-  const slots = new HostSlots({ limit: 64, targetMs: 5 }, () => {})
+t.test('a flow takes no more than it can run soon', async (t) => {
+  const slots = slotsOf(64)
   const slow = { functionName: 'slow', costMs: 200, wallMs: 30_000 }
   slots.take(slow)
   t.ok(slots.hasRoom(slow))
   slots.take(slow)
   t.notOk(slots.hasRoom(slow))
-  t.ok(slots.hasRoom(laneOf('other')))
+  t.ok(slots.hasRoom(flowOf('other')))
 })
 
 t.test('a host at its limit takes on what is hardly any work, as long as it is known', async (t) => {
-  const slots = new HostSlots({ limit: 4, targetMs: 5 }, () => {})
+  const slots = slotsOf(4)
   const short = { functionName: 'short', costMs: 0.0625, wallMs: 30_000 }
-  const leases = Array.from({ length: 50 }, () => slots.take(short))
+  const held = Array.from({ length: 50 }, () => slots.take(short))
   t.ok(slots.hasRoom(short))
   t.notOk(slots.isFull)
-  const unknown = slots.take(laneOf('unknown'))
+  const unknown = slots.take(flowOf('unknown'))
   t.notOk(slots.hasRoom(short))
   unknown.release()
   t.ok(slots.hasRoom(short))
@@ -44,54 +47,54 @@ t.test('a host at its limit takes on what is hardly any work, as long as it is k
   slots.take(short)
   t.notOk(slots.hasRoom(short))
   t.ok(slots.isFull)
-  for (const lease of leases) lease.release()
+  for (const slot of held) slot.release()
   t.ok(slots.hasRoom(short))
 })
 
-t.test('a lane holds no more calls than it can run within their wall limit, those that wait included', async (t) => {
-  const slots = new HostSlots({ limit: 64, targetMs: 5 }, () => {})
-  const lane = { functionName: 'waits-then-burns', costMs: 100, wallMs: 1_000 }
-  const leases = Array.from({ length: 5 }, () => {
-    t.ok(slots.hasRoom(lane))
-    const lease = slots.take(lane)
-    lease.release()
-    return lease
+t.test('a flow holds no more calls than it can run within their wall limit, those that wait included', async (t) => {
+  const slots = slotsOf(64)
+  const flow = { functionName: 'waits-then-burns', costMs: 100, wallMs: 1_000 }
+  const held = Array.from({ length: 5 }, () => {
+    t.ok(slots.hasRoom(flow))
+    const slot = slots.take(flow)
+    slot.release()
+    return slot
   })
   t.equal(slots.running, 0)
-  t.notOk(slots.hasRoom(lane))
-  t.ok(slots.hasRoom({ ...lane, functionName: 'other' }))
-  leases[0]?.end()
-  leases[0]?.end()
-  t.ok(slots.hasRoom(lane))
-  slots.take(lane)
-  t.notOk(slots.hasRoom(lane))
+  t.notOk(slots.hasRoom(flow))
+  t.ok(slots.hasRoom({ ...flow, functionName: 'other' }))
+  held[0]?.end()
+  held[0]?.end()
+  t.ok(slots.hasRoom(flow))
+  slots.take(flow)
+  t.notOk(slots.hasRoom(flow))
 })
 
 t.test('what goes on again counts against the limit', async (t) => {
-  const slots = new HostSlots({ limit: 4, targetMs: 5 }, () => {})
+  const slots = slotsOf(4)
   slots.resumed = 4
   t.ok(slots.isFull)
-  t.ok(slots.hasRoom(laneOf('a')), 'its share is its own')
-  for (let count = 0; count < 4; count++) slots.take(laneOf('a'))
-  t.notOk(slots.hasRoom(laneOf('a')))
-  t.ok(slots.hasRoom(laneOf('b')))
+  t.ok(slots.hasRoom(flowOf('a')), 'its share is its own')
+  for (let count = 0; count < 4; count++) slots.take(flowOf('a'))
+  t.notOk(slots.hasRoom(flowOf('a')))
+  t.ok(slots.hasRoom(flowOf('b')))
 })
 
 t.test('counts never drift, and a function below its share has room whatever others do', async () => {
   const step = fc.record({ functionName: fc.constantFrom('a', 'b', 'c', 'd'), takes: fc.boolean() })
   fc.assert(
     fc.property(fc.integer({ min: 1, max: 20 }), fc.array(step, { maxLength: 200 }), (limit, steps) => {
-      const slots = new HostSlots({ limit, targetMs: 5 }, () => {})
-      const held = new Map<string, Lease[]>()
+      const slots = slotsOf(limit)
+      const held = new Map<string, Slot[]>()
       for (const { functionName, takes } of steps) {
-        const leases = held.get(functionName) ?? []
-        held.set(functionName, leases)
-        if (takes && slots.hasRoom(laneOf(functionName))) leases.push(slots.take(laneOf(functionName)))
-        else leases.shift()?.release()
+        const ofFunction = held.get(functionName) ?? []
+        held.set(functionName, ofFunction)
+        if (takes && slots.hasRoom(flowOf(functionName))) ofFunction.push(slots.take(flowOf(functionName)))
+        else ofFunction.shift()?.release()
         const counts = [...held.values()].map(({ length }) => length)
         const sum = counts.reduce((total, count) => total + count, 0)
         if (slots.running !== sum) return false
-        if (!slots.hasRoom(laneOf('newcomer'))) return false
+        if (!slots.hasRoom(flowOf('newcomer'))) return false
       }
       return true
     }),

@@ -31,9 +31,9 @@ class Replies extends PendingReplies {
     this.#ends = ends
   }
 
-  expect(overdueAtMs: number, functionName = 'f', lease = slot()): Expected {
+  expect(overdueAtMs: number, functionName = 'f', held = slot()): Expected {
     const call = routedCall(functionName)
-    call.lease = lease
+    call.slot = held
     const result = new Promise<InvocationResult>((resolve) => this.#ends.set(call, resolve))
     this.expectAnswer(call, overdueAtMs)
     return { number: call.number, result }
@@ -64,7 +64,7 @@ t.test('an answer goes to the call with its number, once; others are dropped', a
   pending.answer(first, ok)
   pending.answer(first, { outcome: 'timeout', start: 'warm', usage: NO_USAGE, detail: 'late' })
   t.equal((await firstResult).outcome, 'ok')
-  t.equal(pending.invocations, 1)
+  t.equal(pending.inFlight, 1)
   t.not(first, second)
 })
 

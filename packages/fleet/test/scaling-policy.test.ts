@@ -1,6 +1,5 @@
 import t from 'tap'
-import { decideScaling, initialScalingMemory } from '../src/scaling/scaling-policy.ts'
-import type { FleetView, ScalingMemory } from '../src/scaling/scaling-types.ts'
+import { decideScaling, initialScalingMemory, type FleetView, type ScalingMemory } from '../src/scaling/scaling-policy.ts'
 import { fleet, FULL, host, IDLE, POLICY, SATURATED } from './support/scaling-views.ts'
 
 const MEMORY = initialScalingMemory(0)

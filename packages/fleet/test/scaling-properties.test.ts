@@ -1,7 +1,7 @@
 /** What holds whatever the load does. */
 import fc from 'fast-check'
 import t from 'tap'
-import type { HostView } from '../src/scaling/scaling-types.ts'
+import type { HostView } from '../src/scaling/scaling-policy.ts'
 import { POLICY } from './support/scaling-views.ts'
 import { follow, TICK_MS, type Demand, type Step } from './support/simple-fleet.ts'
 

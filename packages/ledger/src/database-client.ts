@@ -1,5 +1,5 @@
 import type { Worker } from 'node:worker_threads'
-import { CarpoolError } from '@carpool/core'
+import { backoffMs, CarpoolError } from '@carpool/core'
 import { startThread } from '@carpool/core/start-thread'
 import { Failure, type LedgerProblem } from './failure.ts'
 import type { JournalPosition } from './journal-format.ts'
@@ -9,7 +9,6 @@ import type { FromThread, QuestionKind, Questions, ThreadReady, ThreadStart, ToT
 const WRITTEN_INTERVAL_MS = 100
 /** Most records that may wait in the journal: a gigabyte or so. */
 const MAX_BEHIND = 6_000_000
-const RESTART_DELAY_MS = 100
 const MAX_RESTART_DELAY_MS = 5000
 /** After so many threads in a row that ended without having brought anything in, calls are refused. */
 const HOPELESS_FAILURES = 5
@@ -167,9 +166,7 @@ export class DatabaseClient {
     if (unusable === undefined) this.#fail(message, cause, this.#failures >= HOPELESS_FAILURES)
     else this.#fail(unusable.message, undefined, true)
     if (unusable !== undefined && this.#phase === 'closing') return this.#giveUp()
-    // At once if it is the first, ever more rarely if they keep dying.
-    const delayMs = this.#failures === 1 ? 0 : Math.min(RESTART_DELAY_MS * 2 ** (this.#failures - 2), MAX_RESTART_DELAY_MS)
-    this.#restartTimer = setTimeout(() => this.#startThread(), delayMs)
+    this.#restartTimer = setTimeout(() => this.#startThread(), backoffMs(this.#failures, MAX_RESTART_DELAY_MS))
   }
 
   #fail(message: string, cause: unknown, isFatal: boolean): void {

@@ -154,7 +154,7 @@ async function bringUp(
   tried.set(staged.id, staged)
   let takeBack: (() => void) | undefined
   try {
-    const { result, codeCache } = await fleet.tryOut(staged.owner, { ...staged, env: { ...staged.env, ...values } }, code)
+    const { result, codeCache } = await fleet.smokeTest(staged.owner, { ...staged, env: { ...staged.env, ...values } }, code)
     if (!result.ok) throw refusal(functionName, result, sourceMap, createRedactor(Object.entries(values)))
     const isDisabled = registry.disabledInfo(functionName)?.owner === staged.owner
     if (!isDisabled) await fleet.warm(staged, { source: code, secrets: values, ...(codeCache !== undefined && { codeCache }) })

@@ -36,7 +36,7 @@ export function createHostListener({
     fetchStopped: (host, fetch) => relay.stop(host, fetch),
     usedInBackground: (host, background) => usage.usedInBackground(host, background),
     usedCpu: (host, cpu) => usage.usedCpu(host, cpu),
-    complained: (host, line) => log.warn({ host: host.id, line }, 'host process wrote to stderr'),
+    onStderr: (host, line) => log.warn({ host: host.id, line }, 'host process wrote to stderr'),
     gone: (host) => relay.stopAll(host),
     hostLost: (how, respawnInMs, host) =>
       log.error({ host: host?.id, how, respawnInMs }, 'host process lost; a new one takes its place'),
@@ -44,10 +44,10 @@ export function createHostListener({
       metrics.containment.hostPoisoned(reason)
       log.error({ host: host.id, reason, functions: suspects }, 'host process is poisoned; a new one takes its place')
     },
-    struck: (functionName, standing, strikes) => {
-      metrics.containment.struck(standing)
-      log.warn({ functionName, standing, strikes }, 'function has harmed a host process, or may have')
-      if (standing === 'disabled') disable(functionName, strikes)
+    strikeAdded: (functionName, level, strikes) => {
+      metrics.containment.struck(level)
+      log.warn({ functionName, standing: level, strikes }, 'function has harmed a host process, or may have')
+      if (level === 'disabled') disable(functionName, strikes)
     },
     hostStarted: (result) => metrics.hostStarted(result),
     scaled: (decision) => {

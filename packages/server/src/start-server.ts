@@ -249,7 +249,7 @@ export async function openServer(settings: ServerSettings): Promise<OpenServer> 
     },
     enable: (functionName) => {
       registry.enable(functionName)
-      fleet.absolve(functionName)
+      fleet.clearStrikes(functionName)
     },
     isQuarantined: (functionName) => fleet.isQuarantined(functionName),
     status: () => status.read(),

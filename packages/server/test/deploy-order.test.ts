@@ -18,10 +18,10 @@ function start(t: Test, folder: string = t.testdir()) {
     registry.close()
   }
   const noted: string[] = []
-  const hosts = { tryOut: async (): Promise<void> => {} }
+  const hosts = { smokeTest: async (): Promise<void> => {} }
   const fleet = {
-    tryOut: async () => {
-      await hosts.tryOut()
+    smokeTest: async () => {
+      await hosts.smokeTest()
       return { codeCache: undefined, result: { ok: true, form: 'fetch' } }
     },
     warm: async () => void noted.push('warmed'),
@@ -93,7 +93,7 @@ t.test('a removal does not wait for deploys that wait, and a stranger does not g
   t.teardown(close)
   await deployer.deploy('shop', 'acme', REQUEST)
   const released = Promise.withResolvers<void>()
-  hosts.tryOut = () => released.promise
+  hosts.smokeTest = () => released.promise
   const deploys = Array.from({ length: 21 }, (_, index) => deployer.deploy('shop', 'acme', { ...REQUEST, code: `code ${index}` }))
   await t.rejects(deployer.deploy('shop', 'acme', REQUEST), { code: 'saturated' })
   await t.rejects(deployer.deploy('shop', 'beta', REQUEST), { code: 'name-taken' }, 'at once')

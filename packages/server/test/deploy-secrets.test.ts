@@ -22,7 +22,7 @@ function start(t: Test) {
     loads: true,
   }
   const fleet = {
-    tryOut: async (_owner: string, { env }: { env: object }) => {
+    smokeTest: async (_owner: string, { env }: { env: object }) => {
       asked.push({ kind: 'tried', env })
       const failed = { ok: false, code: 'load-failed', message: `bad ${JSON.stringify(env)}`, stack: '' } as const
       return { codeCache: undefined, result: hosts.loads ? ({ ok: true, form: 'fetch' } as const) : failed }

@@ -1,23 +1,36 @@
 import type { Percentiles } from '@carpool/core'
 import { whole, type Signals } from '@carpool/wire'
-import { LoadHistory, type LoadMeans } from '../scaling/load-history.ts'
-import type { ProcessUsage } from '../machine/process-usage.ts'
+import type { ProcessUsage } from '../pool/os-process.ts'
+import type { Load } from '../scaling/scaling-policy.ts'
 
-/** What a host says of itself counts as the present for so long, in ms; a host with work speaks ten times a second. */
+/** A report counts as the present for so long, in ms; a host with work reports ten times a second. */
 const FRESH_MS = 500
-/** A host without work speaks once a second; after this long it must have something that holds it up, in ms. */
+/** A host without work reports once a second; after this long its event loop must be held up, in ms. */
 const SILENT_MS = 1_500
-/** A wait of so many targets tells of one function what the p90 of all may not. */
+/** A wait of so many targets shows that a function has filled its isolate, which the p90 of all may not. */
 const LONG_WAIT_TARGETS = 10
 /** What is shown as the load of the moment, in ms. */
 const LATELY_MS = 1_000
+/** Evidence that entries wait too long holds for so long, in ms. */
+const DELAYED_MS = 1_000
 
-/** How one host fares: what it tells, and what the system tells of it, also while it is stuck. */
+export interface HostSignalsOptions {
+  /** Run delay above which an entry has waited too long. */
+  readonly targetMs: number
+  /** Share of a core, or of the event loop's time, from which on the host is busy. */
+  readonly saturationPercent: number
+  /** The longest window of {@link HostSignals.load}. */
+  readonly keptMs: number
+  readonly nowMs: number
+}
+
+/** The load of one host: by its own reports, and by what the system counts, also while it is stuck. */
 export class HostSignals {
   readonly #history: LoadHistory
   readonly #targetMs: number
+  readonly #saturationPercent: number
   #last: Signals | undefined
-  #toldAtMs: number
+  #reportedAtMs: number
   /** Up to when the loop's time is in the sums. */
   #countedToMs: number
   #delayedAtMs = Number.NEGATIVE_INFINITY
@@ -25,39 +38,39 @@ export class HostSignals {
   #delayedMs = 0
   #usage: ProcessUsage = { cpuUs: 0, memoryBytes: 0 }
 
-  /** @param targetMs run delay above which an entry has waited too long; `keptMs`: the longest window of {@link load} */
-  constructor({ targetMs, keptMs, nowMs }: { targetMs: number; keptMs: number; nowMs: number }) {
+  constructor({ targetMs, saturationPercent, keptMs, nowMs }: HostSignalsOptions) {
     this.#targetMs = targetMs
+    this.#saturationPercent = saturationPercent
     this.#history = new LoadHistory(keptMs)
-    this.#toldAtMs = this.#countedToMs = nowMs
+    this.#reportedAtMs = this.#countedToMs = nowMs
   }
 
-  /** The host has told how it fares. What it says may be anything. */
-  told(signals: Signals, nowMs: number): void {
-    // A host without work speaks seldom: what it tells is of the time just before, not of all since it last did.
+  /** The host has reported its load. It runs user code, so any value may be in there. */
+  onReport(signals: Signals, nowMs: number): void {
+    // A host without work reports seldom, and of the time just before, not of all since the last report.
     const passedMs = Math.min(nowMs - this.#countedToMs, whole(signals.windowMs))
-    this.#toldAtMs = this.#countedToMs = nowMs
+    this.#reportedAtMs = this.#countedToMs = nowMs
     this.#last = signals
     this.#loopMs += clampShare(signals.loopUtilization) * passedMs
-    if (!this.#isDelayed(signals)) return
+    if (!this.#showsDelay(signals)) return
     this.#delayedMs += passedMs
     this.#delayedAtMs = nowMs
   }
 
   /**
-   * Whether entries waited too long: most of those that ran; or if none ran, those that still wait; or one waits for so long that its function must have
-   * filled its isolate, which the many short entries of others would hide.
+   * Whether entries waited too long: most of those that ran; or if none ran, those that still wait; or one waits for so long
+   * that its function must have filled its isolate, which the many short entries of others would hide.
    */
-  #isDelayed({ runDelay, oldestWaitUs }: Signals): boolean {
+  #showsDelay({ runDelay, oldestWaitUs }: Signals): boolean {
     const targetUs = this.#targetMs * 1000
     if (runDelay.count > 0 && runDelay.p90Us > targetUs) return true
     return whole(oldestWaitUs) > targetUs * (runDelay.count === 0 ? 1 : LONG_WAIT_TARGETS)
   }
 
-  /** Adds to the history. @param usage what the system has the process at; undefined: nobody but the host can tell */
+  /** Adds to the history. @param usage as the system counts it; undefined: only the host's own figures are known */
   sample(usage: ProcessUsage | undefined, hasWork: boolean, nowMs: number): void {
     this.#usage = usage ?? { cpuUs: whole(this.#last?.cpuUs ?? 0), memoryBytes: whole(this.#last?.memoryBytes ?? 0) }
-    // A loop that says nothing although there is work is busy, and what waits for it is delayed.
+    // A loop that reports nothing although there is work is busy, and what waits for it is delayed.
     if (hasWork && this.silentMs(nowMs) > FRESH_MS) {
       const stuckMs = nowMs - this.#countedToMs
       this.#loopMs += stuckMs
@@ -67,28 +80,34 @@ export class HostSignals {
     this.#history.add({ atMs: nowMs, cpuMs: this.#usage.cpuUs / 1000, loopMs: this.#loopMs, delayedMs: this.#delayedMs })
   }
 
-  load(windowMs: number): LoadMeans {
+  load(windowMs: number): Load {
     return this.#history.over(windowMs)
   }
 
-  get lately(): LoadMeans {
+  get lately(): Load {
     return this.load(LATELY_MS)
+  }
+
+  /** Whether it has lately filled its core or its event loop. */
+  get isBusy(): boolean {
+    const { cpuCores, loopUtilization } = this.lately
+    return Math.max(cpuCores, loopUtilization) >= this.#saturationPercent / 100
   }
 
   get memoryBytes(): number {
     return this.#usage.memoryBytes
   }
 
-  /** Whether entries had to wait longer than the target at some time in the last `withinMs`. */
-  wasDelayed(withinMs: number, nowMs: number): boolean {
-    return nowMs - this.#delayedAtMs <= withinMs
+  /** Whether entries have lately waited longer than the target. */
+  isDelayed(nowMs: number): boolean {
+    return nowMs - this.#delayedAtMs <= DELAYED_MS
   }
 
   silentMs(nowMs: number): number {
-    return nowMs - this.#toldAtMs
+    return nowMs - this.#reportedAtMs
   }
 
-  /** How late the event loop is: by what it said, or because it says nothing. */
+  /** How late the event loop is: as reported, or for how long it has reported nothing. */
   loopDelayMs(nowMs: number): number {
     const silentMs = this.silentMs(nowMs)
     return silentMs > SILENT_MS ? Math.round(silentMs) : whole(this.#last?.loopDelayMs ?? 0)
@@ -113,7 +132,7 @@ export class HostSignals {
     return whole(this.#last?.entered ?? 0)
   }
 
-  /** Isolates with work that nobody waits for. */
+  /** Isolates with background work. */
   get lingering(): number {
     return whole(this.#last?.lingering ?? 0)
   }
@@ -121,4 +140,62 @@ export class HostSignals {
 
 function clampShare(value: number): number {
   return Number.isFinite(value) ? Math.min(Math.max(value, 0), 1) : 0
+}
+
+/** Sums that only grow, at one moment. */
+export interface LoadSums {
+  readonly atMs: number
+  /** CPU time of the process. */
+  readonly cpuMs: number
+  /** Time in which its event loop was busy. */
+  readonly loopMs: number
+  /** Time in which the run delay was above its target. */
+  readonly delayedMs: number
+}
+
+/** The sums of the last while: gives the mean over any window up to that long. */
+export class LoadHistory {
+  readonly #keptMs: number
+  #sums: LoadSums[] = []
+  #first = 0
+
+  /** @param keptMs the longest window that will be asked for */
+  constructor(keptMs: number) {
+    this.#keptMs = keptMs
+  }
+
+  add(sums: LoadSums): void {
+    this.#sums.push(sums)
+    while (this.#first < this.#sums.length - 1 && this.#sums[this.#first + 1]!.atMs <= sums.atMs - this.#keptMs) this.#first++
+    if (this.#first < 1024) return
+    this.#sums = this.#sums.slice(this.#first)
+    this.#first = 0
+  }
+
+  /** Means over the last so many ms, or over as much as is known. */
+  over(windowMs: number): Load {
+    const last = this.#sums.at(-1)
+    const from = last && this.#sumsAt(last.atMs - windowMs)
+    const spanMs = last && from ? last.atMs - from.atMs : 0
+    if (last === undefined || from === undefined || spanMs === 0) {
+      return { cpuCores: 0, loopUtilization: 0, delayedShare: 0, spanMs: 0 }
+    }
+    return {
+      cpuCores: (last.cpuMs - from.cpuMs) / spanMs,
+      loopUtilization: Math.min(1, (last.loopMs - from.loopMs) / spanMs),
+      delayedShare: Math.min(1, (last.delayedMs - from.delayedMs) / spanMs),
+      spanMs,
+    }
+  }
+
+  /** The newest sums that are at least so old, or else the oldest. */
+  #sumsAt(atMs: number): LoadSums | undefined {
+    let [low, high] = [this.#first, this.#sums.length - 1]
+    while (low < high) {
+      const middle = Math.ceil((low + high) / 2)
+      if (this.#sums[middle]!.atMs <= atMs) low = middle
+      else high = middle - 1
+    }
+    return this.#sums[low]
+  }
 }

@@ -1,12 +1,9 @@
 import { climb, type HostEvidence, type KillPolicy, type Reason, type Rung } from '@carpool/core'
 
-/** How often it looks, in ms. */
-const WATCH_MS = 500
-
 export interface HostWatchdogOptions {
   readonly policy: KillPolicy
   /** What is known of the host now. */
-  readonly look: (nowMs: number) => Omit<HostEvidence, 'of' | 'poisonedMs' | 'idleMs'>
+  readonly evidence: (nowMs: number) => Omit<HostEvidence, 'of' | 'poisonedMs' | 'idleMs'>
   /** The host is harmed; by whom is not known. */
   readonly onPoisoned: (reason: Reason) => void
   /** The host is to be killed. */
@@ -16,7 +13,6 @@ export interface HostWatchdogOptions {
 /** The server's watchdog on the kill ladder: one for each host. */
 export class HostWatchdog {
   readonly #options: HostWatchdogOptions
-  readonly #timer: NodeJS.Timeout
   #rung: Rung = 'running'
   /** Where the last look would have taken it. */
   #nextRung: Rung = 'running'
@@ -25,27 +21,21 @@ export class HostWatchdog {
 
   constructor(options: HostWatchdogOptions) {
     this.#options = options
-    this.#timer = setInterval(() => this.#look(), WATCH_MS).unref()
   }
 
-  /** The host says itself that it is harmed, or the watchdog has found out. */
+  /** The host has reported that it is harmed, or the watchdog has found out. */
   poisoned(): void {
     this.#rung = 'poisoned'
     this.#poisonedAtMs ??= performance.now()
   }
 
-  stop(): void {
-    clearInterval(this.#timer)
-  }
-
   /**
-   * Two looks in a row must find the same: when the server itself was held up, what the host said may lie unread in the socket, and between two
-   * looks it is read.
+   * Called twice a second, until the host is lost. Two looks in a row must find the same: when the server itself was held up,
+   * the host's messages may lie unread in the socket, and between two looks they are read.
    */
-  #look(): void {
-    const { policy, look, onPoisoned, onKilled } = this.#options
-    const nowMs = performance.now()
-    const known = look(nowMs)
+  look(nowMs: number): void {
+    const { policy, evidence, onPoisoned, onKilled } = this.#options
+    const known = evidence(nowMs)
     if (known.inFlight > 0) this.#idleSinceMs = undefined
     else this.#idleSinceMs ??= nowMs
     const poisonedMs = this.#poisonedAtMs === undefined ? undefined : nowMs - this.#poisonedAtMs

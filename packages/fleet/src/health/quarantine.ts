@@ -1,5 +1,5 @@
+import { backoffMs } from '@carpool/core'
 import type { HostProcess } from '../pool/host-process.ts'
-import { respawnDelayMs } from '../pool/respawn-delay.ts'
 
 export interface QuarantineOptions {
   /** Most processes; when there are more functions in quarantine, they share. */
@@ -10,6 +10,7 @@ export interface QuarantineOptions {
 
 /** A process that nobody has called for so long ends, in ms. */
 const IDLE_MS = 60_000
+const MAX_RETRY_DELAY_MS = 10_000
 
 interface Cell {
   readonly host: HostProcess
@@ -33,21 +34,21 @@ export class Quarantine {
     return [...this.#cells].map(({ host }) => host)
   }
 
-  /** The function that a process is for; of several the one that came first. */
+  /** The function that a process was started for. */
   functionIn(host: HostProcess): string | undefined {
     const [first] = [...this.#cells].find((cell) => cell.host === host)?.functions ?? []
     return first
   }
 
-  /** The processes that take invocations of the function; one is started if there is none. */
+  /** The processes that take calls of the function; one is started if there is none. */
   readyFor(functionName: string): HostProcess[] {
     const cell = this.#cellOf(functionName) ?? this.#open(functionName)
     if (cell === undefined) return []
     cell.usedAtMs = performance.now()
-    return cell.host.takesInvocations ? [cell.host] : []
+    return cell.host.takesCalls ? [cell.host] : []
   }
 
-  /** Ends those that nobody has called for a while. To be called now and then. */
+  /** Ends the processes that nobody has called for a while. Called four times a second. */
   upkeep(nowMs: number): void {
     for (const { host, usedAtMs } of this.#cells) {
       if (host.inFlight > 0 || nowMs - usedAtMs < IDLE_MS || host.isToEnd) continue
@@ -88,8 +89,8 @@ export class Quarantine {
       this.#failures = 0
       return cell
     } catch {
-      // Whoever waits is told when its time is over; until then it is tried again.
-      this.#retryAtMs = nowMs + respawnDelayMs(++this.#failures + 1)
+      // Calls that wait are refused at their deadline; until then the start is tried again.
+      this.#retryAtMs = nowMs + backoffMs(++this.#failures + 1, MAX_RETRY_DELAY_MS)
       return undefined
     }
   }

@@ -1,12 +1,12 @@
 /**
- * Strikes: what functions have on their account that harmed host processes. Two of them, and a function gets a process of its own; four, and it is
- * disabled until an operator says otherwise.
+ * Strikes: one for each host process that a function has harmed, or a share of one if it may have been others. Two of them,
+ * and the function gets a process of its own; four, and it is disabled until an operator enables it.
  */
 export interface Strike {
   readonly atMs: number
   /** 1 if it was this function and no other; 1/n if it was one of n, and less than 1 if it may have been nobody. */
   readonly share: number
-  /** Whether the function was by itself in the process. Only then is it beyond doubt: in a shared one it depends on what the process says of itself. */
+  /** Whether the function was by itself in the process. Only then is it beyond doubt: a shared process may report anything. */
   readonly wasAlone: boolean
 }
 
@@ -15,33 +15,32 @@ export interface StrikePolicy {
   readonly windowMs: number
   /** Strikes from which on a function runs in a process of its own. */
   readonly quarantineAfter: number
-  /** Strikes from which on it is disabled; those that are more than `quarantineAfter`, and at least one, must have been by itself. */
+  /** Strikes from which on it is disabled. Those beyond `quarantineAfter`, at least one, must have been by itself. */
   readonly disableAfter: number
 }
 
-/** How a function stands. */
-export type Standing = 'free' | 'quarantined' | 'disabled'
+export type StrikeLevel = 'free' | 'quarantined' | 'disabled'
 
 const UNCERTAIN_SHARE = 0.5
 /** Shares of a third and the like must add up to what they are shares of. */
 const EPSILON = 1e-9
 
-/** How a function with these strikes stands now. */
-export function standingOf(
+/** The level of a function with these strikes. */
+export function strikeLevelOf(
   strikes: readonly Strike[],
   nowMs: number,
   { windowMs, quarantineAfter, disableAfter }: StrikePolicy,
-): Standing {
+): StrikeLevel {
   const counted = strikes.filter(({ atMs }) => nowMs - atMs < windowMs)
   const sum = counted.reduce((total, { share }) => total + share, EPSILON)
   const alone = counted.filter(({ wasAlone }) => wasAlone).length
-  // Who was only near when it happened must not be switched off for it: by itself it turns out who it was.
+  // A function that was only near when it happened must not be disabled for it: in quarantine it turns out who it was.
   if (sum >= disableAfter && alone >= Math.max(1, disableAfter - quarantineAfter)) return 'disabled'
   return sum >= quarantineAfter ? 'quarantined' : 'free'
 }
 
-/** Who may have harmed a process. */
-export interface Blame {
+/** The harm that was done to a process, and the functions that may have done it. */
+export interface AttributedHarm {
   readonly suspects: readonly string[]
   /** Whether it must have been one of them. */
   readonly isCertain: boolean
@@ -49,45 +48,58 @@ export interface Blame {
   readonly wasAlone: boolean
 }
 
-/** The strikes of all functions. What no longer counts is forgotten. */
+/** The strikes of all functions. Strikes that no longer count are forgotten. */
 export class Strikes {
   readonly #policy: StrikePolicy
-  readonly #strikes = new Map<string, Strike[]>()
+  readonly #ownerOf: (functionName: string) => string | undefined
+  readonly #records = new Map<string, { readonly owner: string | undefined; readonly strikes: readonly Strike[] }>()
 
-  constructor(policy: StrikePolicy) {
+  /** @param ownerOf whose a function is; undefined if there is none of that name */
+  constructor(policy: StrikePolicy, ownerOf: (functionName: string) => string | undefined) {
     this.#policy = policy
+    this.#ownerOf = ownerOf
   }
 
-  /** A process was harmed. @returns how each suspect stands now */
-  add({ suspects, isCertain, wasAlone }: Blame, nowMs: number): ReadonlyMap<string, Standing> {
+  /** Adds a strike, or a share of it, to each suspect. @returns the level of each from now on */
+  add({ suspects, isCertain, wasAlone }: AttributedHarm, nowMs: number): ReadonlyMap<string, StrikeLevel> {
     this.#forgetOld(nowMs)
     const share = isCertain || wasAlone ? 1 / suspects.length : Math.min(1 / suspects.length, UNCERTAIN_SHARE)
     const strike = { atMs: nowMs, share, wasAlone: wasAlone && suspects.length === 1 }
-    for (const name of suspects) this.#strikes.set(name, [...(this.#strikes.get(name) ?? []), strike])
-    return new Map(suspects.map((name) => [name, this.standing(name, nowMs)]))
+    for (const name of suspects)
+      this.#records.set(name, { owner: this.#ownerOf(name), strikes: [...this.#strikesOf(name), strike] })
+    return new Map(suspects.map((name) => [name, this.level(name, nowMs)]))
   }
 
-  standing(functionName: string, nowMs: number): Standing {
-    const strikes = this.#strikes.get(functionName)
-    return strikes === undefined ? 'free' : standingOf(strikes, nowMs, this.#policy)
+  level(functionName: string, nowMs: number): StrikeLevel {
+    const record = this.#records.get(functionName)
+    return record === undefined ? 'free' : strikeLevelOf(record.strikes, nowMs, this.#policy)
   }
 
   /** How many strikes count, shares added up. */
   count(functionName: string, nowMs: number): number {
-    const strikes = this.#strikes.get(functionName) ?? []
-    return strikes.reduce((sum, { atMs, share }) => (nowMs - atMs < this.#policy.windowMs ? sum + share : sum), 0)
+    const { windowMs } = this.#policy
+    return this.#strikesOf(functionName).reduce((sum, { atMs, share }) => (nowMs - atMs < windowMs ? sum + share : sum), 0)
   }
 
-  /** An operator has said that it is well again, or its name belongs to somebody else. */
   clear(functionName: string): void {
-    this.#strikes.delete(functionName)
+    this.#records.delete(functionName)
+  }
+
+  /** Clears the strikes of a name that now belongs to somebody else: they were for a former owner's code. */
+  clearIfOwnerChanged(functionName: string, owner: string): void {
+    const record = this.#records.get(functionName)
+    if (record !== undefined && record.owner !== owner) this.clear(functionName)
+  }
+
+  #strikesOf(functionName: string): readonly Strike[] {
+    return this.#records.get(functionName)?.strikes ?? []
   }
 
   #forgetOld(nowMs: number): void {
-    for (const [name, strikes] of this.#strikes) {
+    for (const [name, { owner, strikes }] of this.#records) {
       const counted = strikes.filter(({ atMs }) => nowMs - atMs < this.#policy.windowMs)
-      if (counted.length === 0) this.#strikes.delete(name)
-      else this.#strikes.set(name, counted)
+      if (counted.length === 0) this.#records.delete(name)
+      else this.#records.set(name, { owner, strikes: counted })
     }
   }
 }

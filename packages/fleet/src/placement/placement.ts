@@ -1,20 +1,16 @@
-import type { HostLimitPolicy } from '../scaling/host-limit.ts'
-import type { QueueTimeoutPolicy } from '@carpool/admission'
-import { CarpoolError, monotonicClock, NO_USAGE, type Call, type InvocationResult, type Revision } from '@carpool/core'
-import { chooseHost } from './choose-host.ts'
+import { CallQueue, type QueuePolicy } from '@carpool/admission'
+import { CarpoolError, NO_USAGE, type Call, type InvocationResult, type Revision } from '@carpool/core'
 import type { HostProcess } from '../pool/host-process.ts'
-import type { CallListener } from '../pool/host-types.ts'
-import { Lanes, type Lane } from './lanes.ts'
-import { PlaceQueue } from './place-queue.ts'
+import { Flows, type Flow } from './host-slots.ts'
+import { chooseHost } from './placement-policy.ts'
 
 export interface PlacementOptions {
-  readonly limit: HostLimitPolicy
-  readonly queue: QueueTimeoutPolicy
-  /** Most calls that may wait for a place. */
+  readonly queue: QueuePolicy
+  /** Most calls that may wait for a host. */
   readonly maxQueued: number
-  /** Hosts that take invocations of a function. */
+  /** Hosts that take calls of a function. */
   readonly readyHosts: (functionName: string) => readonly HostProcess[]
-  /** Whether any host takes invocations. */
+  /** Whether any host takes calls. */
   readonly hasHost: () => boolean
   /** Whether there is evidence that the CPU is full. */
   readonly isOverloaded: () => boolean
@@ -25,7 +21,19 @@ export interface PlacementOptions {
   readonly calls: CallListener
 }
 
-/** What such calls used says nothing of what the next one will. */
+/** Learns how calls get on in the hosts. Called on the server's loop. */
+export interface CallListener {
+  /** A host takes the call now. Called before it is sent, and again if that host is lost and another takes the call. */
+  placed(call: Call): void
+  /**
+   * The host has replied or is gone, or the client has left before there was a host. Called after the slot was given back.
+   */
+  answered(call: Call, result: InvocationResult): void
+  /** No host takes it: `saturated` or `no-host` if there was none in time, `draining` if the fleet was closed meanwhile. */
+  refused(call: Call, error: CarpoolError): void
+}
+
+/** What such calls used is no measure of what the next one will use. */
 const CUT_SHORT: ReadonlySet<InvocationResult['outcome']> = new Set(['canceled', 'host-lost', 'isolate-lost', 'load-failed'])
 
 const CANCELED_IN_QUEUE: InvocationResult = {
@@ -35,24 +43,23 @@ const CANCELED_IN_QUEUE: InvocationResult = {
   detail: 'The client left before there was a place for the call.',
 }
 
-/** Finds each call a place in a host, at once or when its turn in the queue has come, and sends it there. */
+/** Takes each call to a host, at once or when its turn in the queue has come: 4 and 5 of the table in ARCHITECTURE.md. */
 export class Placement {
   readonly #options: PlacementOptions
-  readonly #queue: PlaceQueue
-  readonly #lanes = new Lanes()
-  readonly #hasPlace = (functionName: string): boolean => this.#hasPlaceFor(functionName)
-  readonly #takePlace = (call: Call): boolean => this.#tryPlace(call)
+  readonly #queue: CallQueue
+  readonly #flows = new Flows()
+  readonly #hasRoom = (functionName: string): boolean => this.#hasRoomFor(functionName)
+  readonly #tryPlaceNext = (call: Call): boolean => this.#tryPlace(call)
 
   constructor(options: PlacementOptions) {
     this.#options = options
-    const { maxQueued, queue: timeouts, isOverloaded, hasHost, calls } = options
-    this.#queue = new PlaceQueue({
+    const { maxQueued, queue: policy, isOverloaded, hasHost, calls } = options
+    this.#queue = new CallQueue({
       maxQueued,
-      timeouts,
-      clock: monotonicClock,
+      policy,
       isOverloaded,
       hasHost,
-      costMs: (functionName) => this.#lanes.costMs(functionName),
+      costMs: (functionName) => this.#flows.costMs(functionName),
       onCanceled: (call) => calls.answered(call, CANCELED_IN_QUEUE),
       onRefused: (call, error) => calls.refused(call, error),
     })
@@ -62,35 +69,35 @@ export class Placement {
     return this.#queue.size
   }
 
-  /** Whether calls wait too long, and have for so long that it is no burst. */
+  /** Whether waits are too long, and have been for so long that it is no burst. */
   get queueStands(): boolean {
     return this.#queue.stands
   }
 
-  /** Sends a routed call to a host: now if one has room, else when it is its turn. What comes of it is told to the listener of calls. */
+  /** Takes a routed call to a host: now if one has room, else from the queue. {@link CallListener} learns how it ends. */
   place(call: Call): void {
     if (call.isCanceled) return this.#options.calls.answered(call, CANCELED_IN_QUEUE)
     if (this.#queue.sizeOf(call.functionName) > 0 || !this.#tryPlace(call)) this.#queue.push(call)
   }
 
-  /** A host may have room: those who wait go in, as far as there is. */
+  /** A host may have room: sends it what waits, as far as it has. */
   dispatch(): void {
-    if (this.#queue.size > 0) this.#queue.dispatch(this.#hasPlace, this.#takePlace)
+    if (this.#queue.size > 0) this.#queue.dispatch(this.#hasRoom, this.#tryPlaceNext)
   }
 
-  /** A host has said how a call ended, or is gone. */
+  /** A host has replied how a call ended, or is gone. Called after the call's slot was given back. */
   answered(host: HostProcess, call: Call, result: InvocationResult): void {
-    if (!CUT_SHORT.has(result.outcome)) this.#lanes.used(call.functionName, result.usage.cpuUs / 1000)
+    if (!CUT_SHORT.has(result.outcome)) this.#flows.used(call.functionName, result.usage.cpuUs / 1000)
     if (call.isOfStaleRevision && call.revision !== undefined) host.connection.retire(call.revision.id)
     this.#options.calls.answered(call, result)
   }
 
-  /** What is known of a function is of no use any more. */
+  /** The function is gone: what is known of it is of no use any more. */
   forget(functionName: string): void {
-    this.#lanes.forget(functionName)
+    this.#flows.forget(functionName)
   }
 
-  /** Refuses what of a function still waits. */
+  /** Refuses what still waits of a function. */
   refuse(functionName: string, error: CarpoolError): void {
     this.#queue.refuseOf(functionName, error)
   }
@@ -100,69 +107,70 @@ export class Placement {
     this.#queue.close()
   }
 
-  #hasPlaceFor(functionName: string): boolean {
-    const lane = this.#lanes.find(functionName)
-    return lane !== undefined && this.#hostsFor(functionName).some(({ slots }) => slots.hasRoom(lane))
+  #hasRoomFor(functionName: string): boolean {
+    const flow = this.#flows.find(functionName)
+    return flow !== undefined && this.#hostsFor(functionName).some(({ slots }) => slots.hasRoom(flow))
   }
 
-  /** @returns whether a host took it, or something ended it */
+  /** 4: takes a slot in a host. @returns false if none has room */
   #tryPlace(call: Call): boolean {
     const { revision } = call
     if (revision === undefined) return false
-    const lane = this.#lanes.of(revision)
-    const host = this.#choose(lane, revision)
+    const flow = this.#flows.of(revision)
+    const host = this.#choose(flow, revision)
     if (host === undefined) return false
-    call.lease = host.slots.take(lane)
+    call.slot = host.slots.take(flow)
     call.host = host.id
     if (host.connection.has(revision.id)) this.#send(call, host)
-    else void this.#prepare(call, host, revision)
+    else void this.#giveAndSend(call, host, revision)
     return true
   }
 
-  #choose(lane: Lane, revision: Revision): HostProcess | undefined {
-    const hosts = this.#hostsFor(lane.functionName)
+  #choose(flow: Flow, revision: Revision): HostProcess | undefined {
+    const hosts = this.#hostsFor(flow.functionName)
     const [first] = hosts
-    if (hosts.length === 1) return first?.slots.hasRoom(lane) ? first : undefined
+    if (hosts.length === 1) return first?.slots.hasRoom(flow) ? first : undefined
     const nowMs = performance.now()
     const candidates = hosts.map((host) => ({
       host,
-      hasRoom: host.slots.hasRoom(lane),
+      hasRoom: host.slots.hasRoom(flow),
       isWarm: host.connection.has(revision.id),
       sharedDelayMs: host.signals.sharedDelayMs(nowMs),
-      ofFunction: host.slots.runningOf(lane.functionName),
+      ofFunction: host.slots.runningOf(flow.functionName),
       running: host.slots.running,
     }))
-    return chooseHost(candidates, this.#lanes.costMs(lane.functionName))?.host
+    return chooseHost(candidates, this.#flows.costMs(flow.functionName))?.host
   }
 
-  /** One that says nothing may be stuck: nobody is sent there if there is another. */
+  /** A host that is silent may be stuck: it is sent nothing if there is another. */
   #hostsFor(functionName: string): readonly HostProcess[] {
     const hosts = this.#options.readyHosts(functionName)
-    if (hosts.length <= 1 || !hosts.some(({ isQuiet }) => isQuiet)) return hosts
-    const lively = hosts.filter(({ isQuiet }) => !isQuiet)
-    return lively.length > 0 ? lively : hosts
+    if (hosts.length <= 1 || !hosts.some(({ isSilent }) => isSilent)) return hosts
+    const responsive = hosts.filter(({ isSilent }) => !isSilent)
+    return responsive.length > 0 ? responsive : hosts
   }
 
-  async #prepare(call: Call, host: HostProcess, revision: Revision): Promise<void> {
+  async #giveAndSend(call: Call, host: HostProcess, revision: Revision): Promise<void> {
     const { give, isLive, calls } = this.#options
     try {
       await give(host, revision)
     } catch (cause) {
-      call.lease?.end()
+      call.slot?.end()
       return calls.refused(call, CarpoolError.from(cause))
     }
-    // A deploy may have taken its place while its code was read: nobody else would have the host forget it then.
+    // A deploy may have replaced it while its code was read: then its retirement came too early for this host.
     call.isOfStaleRevision = !isLive(revision)
     this.#send(call, host)
   }
 
+  /** 5: hands the call to its host's connection, whose frame leaves at the end of this turn of the loop. */
   #send(call: Call, host: HostProcess): void {
     const { calls } = this.#options
     if (call.isCanceled) {
-      call.lease?.end()
+      call.slot?.end()
       return calls.answered(call, CANCELED_IN_QUEUE)
     }
     calls.placed(call)
-    host.connection.invoke(call)
+    host.connection.send(call)
   }
 }

@@ -1,5 +1,5 @@
 import type { Duplex } from 'node:stream'
-import type { Call, CallHolder, InvocationResult } from '@carpool/core'
+import type { Call, CallHolder, InvocationResult, Revision } from '@carpool/core'
 import {
   Connection,
   unpackUsage,
@@ -13,16 +13,30 @@ import {
   type ToHost,
   type ToServer,
 } from '@carpool/wire'
-import type { HostProgram, HostRevision, RevisionCode } from './host-types.ts'
+import type { HostProgram } from './os-process.ts'
 import { PendingReplies } from './pending-replies.ts'
 import { ResponseHeadReader } from './response-head.ts'
 
-/** What a host says besides replies. */
+/** The code of a revision as a host needs it. */
+export interface RevisionCode {
+  readonly source: string
+  readonly codeCache?: Uint8Array
+  /** Given to the function besides its `env`, and read only when it is loaded. */
+  readonly secrets?: Readonly<Record<string, string>>
+}
+
+/** What a host needs to know of a revision. */
+export type HostRevision = Pick<Revision, 'id' | 'functionName' | 'handlerExport' | 'limits' | 'env'> & {
+  /** Its isolate stays while others leave. */
+  readonly keepWarm?: boolean
+}
+
+/** What a host sends besides replies. Called on the server's loop, as a frame of the host is read. */
 export interface HostEvents {
   ready(): void
-  /** How a call ended; its lease was given back. */
+  /** How a call ended; its slot was given back. */
   answered(call: Call, result: InvocationResult): void
-  told(signals: Signals): void
+  onReport(signals: Signals): void
   logged(log: Log, text: string): void
   fetchStarted(fetch: Fetch, head: string, body: Uint8Array): void
   fetchStopped(fetch: number): void
@@ -41,20 +55,20 @@ const PREPARE_MS = 30_000
 /** A host that is this late with an answer, after the wall limit that it keeps itself, answers nothing any more, in ms. */
 const OVERDUE_GRACE_MS = 3_000
 
-/** What server and one host say to each other about revisions and invocations, and what the host still owes. */
+/** The messages between the server and one host about revisions and calls, and the replies that the host still owes. */
 export class HostConnection implements CallHolder {
   readonly #events: HostEvents
   readonly #wire: Connection<ToServer, ToHost>
   readonly #pending: PendingReplies
   readonly #given = new Set<string>()
-  /** The function of each revision that it was ever given: one that was retired may still do harm. */
+  /** The function of each revision that it was ever given: a retired revision may still do harm. */
   readonly #functionOf = new Map<string, string>()
-  /** Revisions that invocations of were sent. */
+  /** Revisions of which calls were sent. */
   readonly #ran = new Set<string>()
   readonly #heads = new ResponseHeadReader()
   readonly #maxBodyBytes: number
 
-  /** @param readyBy when the host should have told that it is ready, on the monotonic clock, in ms */
+  /** @param readyBy when the host should have been ready, on the monotonic clock, in ms */
   constructor(stream: Duplex, { setup, runtime }: HostProgram, readyBy: number, events: HostEvents) {
     this.#events = events
     this.#pending = new PendingReplies(readyBy, (call, result) => events.answered(call, result))
@@ -66,13 +80,13 @@ export class HostConnection implements CallHolder {
     this.#wire.send(setup, runtime)
   }
 
-  /** Resolves when the host takes invocations; rejects if it is lost before. */
+  /** Resolves when the host takes calls; rejects if it is lost before. */
   get untilReady(): Promise<void> {
     return this.#pending.untilReady
   }
 
-  get invocations(): number {
-    return this.#pending.invocations
+  get inFlight(): number {
+    return this.#pending.inFlight
   }
 
   /** The functions of which it was ever given code. */
@@ -85,9 +99,9 @@ export class HostConnection implements CallHolder {
     for (const revision of this.#given) if (this.#functionOf.get(revision) === functionName) this.retire(revision)
   }
 
-  /** Invocations that were ever sent there. */
-  get invocationsSent(): number {
-    return this.#pending.invocationsSent
+  /** Calls that were ever sent there. */
+  get callsSent(): number {
+    return this.#pending.callsSent
   }
 
   /** Whether everything was answered in its place, because the host is gone. */
@@ -148,8 +162,11 @@ export class HostConnection implements CallHolder {
     if (this.#given.delete(revision)) this.#wire.send({ type: 'retire', revision })
   }
 
-  /** Runs a call of a given revision. Its answer is told to `answered`; if the host dies, it is `host-lost`. */
-  invoke(call: Call): void {
+  /**
+   * Sends a call of a given revision; it leaves with all messages of this turn of the loop, in one frame. How the call ends
+   * is told to `answered`, as `host-lost` if the host dies.
+   */
+  send(call: Call): void {
     const { id, head, body, revision } = call
     if (revision === undefined) throw new Error('A call was sent before it was routed.')
     if (!this.#pending.expectAnswer(call, performance.now() + revision.limits.wallMs + OVERDUE_GRACE_MS)) return
@@ -171,14 +188,14 @@ export class HostConnection implements CallHolder {
   }
 
   #receive(message: ToServer, text: string, body: Uint8Array): void {
-    // A host may name any revision; it speaks for those alone that it was given.
+    // A host may name any revision. It may speak only of those that it was given.
     if ('revision' in message && !this.#functionOf.has(message.revision)) return
     switch (message.type) {
       case 'answer': {
         const { invocation } = message
         const call = this.#pending.callOf(invocation)
         if (call === undefined) return
-        // The host has looked at its size, but who says so runs user code.
+        // The host has checked the size, but it runs user code.
         const head =
           body.length > this.#maxBodyBytes
             ? `The response body has ${body.length} bytes; the limit is ${this.#maxBodyBytes}.`
@@ -209,7 +226,7 @@ export class HostConnection implements CallHolder {
         for (const invocation of message.invocations) this.#pending.waits(invocation)
         return
       case 'signals':
-        return this.#events.told(message)
+        return this.#events.onReport(message)
       case 'poisoned': {
         const functionName = this.#functionOf.get(message.revision)
         if (functionName !== undefined) this.#events.poisoned(functionName, message.why === 'gave-up' ? 'gave-up' : 'stuck')
@@ -237,7 +254,7 @@ export class HostConnection implements CallHolder {
   }
 }
 
-/** What the call found there. What a host says of it may be anything. */
+/** How the call started. Which revision is new to a host is counted here: a host may report anything. */
 function startOf({ isFirstInHost }: Call, start: HostStart): 'warm' | 'isolate-cold' | 'host-cold' {
   if (start === 'warm') return 'warm'
   return isFirstInHost ? 'host-cold' : 'isolate-cold'

@@ -1,30 +1,65 @@
 import type { ChildProcess } from 'node:child_process'
 import { createInterface } from 'node:readline'
-import { initialHostLimit, nextHostLimit, type HostLimitPolicy } from '../scaling/host-limit.ts'
-import { isCrash, suspectsOf } from '../health/suspects.ts'
-import type { Reason, HostInfo, HostState } from '@carpool/core'
-import { whole, type Signals } from '@carpool/wire'
-import { HostConnection } from './host-connection.ts'
+import type { Call, HostInfo, HostState, InvocationResult, KillPolicy, Reason } from '@carpool/core'
+import type { Background, Fetch, HostCpu, Log, Signals } from '@carpool/wire'
 import { HostSignals } from '../health/host-signals.ts'
-import { HostSlots } from '../placement/host-slots.ts'
-import type { HostHarm, HostPolicy, HostProcessListener, HostProgram } from './host-types.ts'
 import { HostWatchdog } from '../health/host-watchdog.ts'
-import { demoteProcess, demoteStuck } from '../machine/demote.ts'
-import { processUsage } from '../machine/process-usage.ts'
-import { spawnHost, type SpawnedHost } from './spawn-host.ts'
+import { HostSuspects, suspectsOf, type HostHarm } from '../health/suspects.ts'
+import { HostSlots } from '../placement/host-slots.ts'
+import type { HostLimitPolicy } from '../scaling/host-limit.ts'
+import { HostConnection } from './host-connection.ts'
+import { demoteProcess, demoteStuck, isCrash, processUsage, spawnHost, type HostProgram, type SpawnedHost } from './os-process.ts'
 
-/** A host that has work and says nothing for so long gets no more if there is another, in ms. */
-const QUIET_MS = 1_000
-/** Evidence that entries wait too long holds for so long, in ms. */
-const DELAYED_MS = 1_000
-/** How long it gets to end by itself, in ms. */
-const STOP_MS = 1_000
+/** What a host process is kept to. */
+export interface HostPolicy {
+  /** Longest time until it is ready, in ms. */
+  readonly startTimeoutMs: number
+  readonly limit: HostLimitPolicy
+  /** Share of a core, or of the event loop's time, from which on it is busy. */
+  readonly saturationPercent: number
+  /** How long its load is remembered, in ms. */
+  readonly historyMs: number
+  readonly kill: KillPolicy
+}
+
+/** Called on the server's loop. */
+export interface HostProcessListener {
+  /** Called after the call's slot was given back. */
+  answered(host: HostProcess, call: Call, result: InvocationResult): void
+  logged(log: Log, text: string): void
+  /** A function fetches: answer with {@link HostProcess.settleFetch}. */
+  fetchStarted(host: HostProcess, fetch: Fetch, head: string, body: Uint8Array): void
+  fetchStopped(host: HostProcess, fetch: number): void
+  /** A function used something outside of any call. */
+  usedInBackground(host: HostProcess, background: Background): void
+  /** Where the CPU time of the process went so far. */
+  usedCpu(host: HostProcess, cpu: HostCpu): void
+  /** The process wrote a line to its own standard error: never user output. */
+  onStderr(host: HostProcess, line: string): void
+  /** What runs there harms it, so it is to get nothing more. Called again for further functions. */
+  poisoned(host: HostProcess, harm: HostHarm): void
+  /** A slot was given back, or there are more of them. */
+  hasRoom(host: HostProcess): void
+  /**
+   * The process is gone. Called once, after every call in it was answered, but for those whose answer waits to know how the
+   * process ended.
+   * @param suspects functions whose code may have brought it down; none if somebody ended it
+   * @param isCertain whether it must have been one of them
+   */
+  gone(host: HostProcess, how: string, suspects: readonly string[], isCertain: boolean): void
+}
 
 /** What a host process is there for. */
 export type HostRole = 'standby' | 'serving' | 'quarantine' | 'draining' | 'poisoned'
 
-/** Spreads consecutive numbers evenly. */
-const GOLDEN_RATIO = 0.618_033_988_75
+/** A host that has work and reports nothing for so long gets no more if there is another, in ms. */
+const SILENT_MS = 1_000
+/** How long it gets to end by itself, in ms. */
+const STOP_MS = 1_000
+/** A host that drains waits so long for what a last answer may have left behind, in ms: reports of that come a little later. */
+const SETTLED_MS = 1_500
+/** Background work gets so long to end, in ms; as in an isolate that is retired. */
+const LINGER_MS = 30_000
 const HOW_KILLED: Readonly<Partial<Record<Reason, string>>> = {
   'overdue': 'it did not answer in time',
   'silent': 'it did not answer any more',
@@ -32,92 +67,79 @@ const HOW_KILLED: Readonly<Partial<Record<Reason, string>>> = {
   'drain-over': 'it was poisoned, and its other calls did not end in time',
 }
 
-/** One host process: what it is there for, how it fares, and its end. */
+/** One host process: its role, its load, and its end. */
 export class HostProcess {
   readonly id: number
   readonly startedAt = new Date()
-  readonly #host: SpawnedHost
-  readonly #child: ChildProcess
   readonly connection: HostConnection
-  readonly #listener: HostProcessListener
   readonly slots: HostSlots
   readonly signals: HostSignals
-  readonly #limitPolicy: HostLimitPolicy
-  readonly #saturationPercent: number
-  #limit: ReturnType<typeof initialHostLimit>
+  readonly #process: SpawnedHost
+  readonly #child: ChildProcess
+  readonly #listener: HostProcessListener
+  readonly #watchdog: HostWatchdog
+  readonly #suspects = new HostSuspects()
+  readonly #bornAtMs = performance.now()
+  readonly #ended = Promise.withResolvers<void>()
   #role: HostRole = 'standby'
   #readyAtMs: number | undefined
   #promotedAtMs = 0
   #idleSinceMs: number | undefined
-  readonly #bornAtMs = performance.now()
-  readonly #ended = Promise.withResolvers<void>()
-  readonly #watchdog: HostWatchdog
-  #stopLimit: NodeJS.Timeout | undefined
+  #killTimer: NodeJS.Timeout | undefined
   #how = 'it closed its socket'
-  readonly #longEntries = new Map<string, number>()
-  /** Functions that were told to have harmed it. */
-  readonly #blamed = new Set<string>()
 
   /** @throws CarpoolError `no-host` if the process cannot be started, as when the system has no descriptors or memory left */
   constructor(id: number, program: HostProgram, policy: HostPolicy, listener: HostProcessListener) {
     this.id = id
     this.#listener = listener
-    const { startTimeoutMs, limit, historyMs, saturationPercent, kill } = policy
+    const { startTimeoutMs, limit, historyMs: keptMs, saturationPercent, kill } = policy
     const { memoryBudgetBytes } = program.setup
-    this.#saturationPercent = saturationPercent
-    this.#limitPolicy = limit
-    this.#limit = initialHostLimit(limit)
-    const { initial, targetMs } = limit
-    this.slots = new HostSlots({ limit: initial, targetMs }, () => listener.hasRoom(this))
-    this.signals = new HostSignals({ targetMs: limit.targetMs, keptMs: historyMs, nowMs: this.#bornAtMs })
-    this.#host = spawnHost(program, program.cage)
-    this.#child = this.#host.child
-    this.connection = new HostConnection(this.#host.socket, program, this.#bornAtMs + startTimeoutMs, {
+    this.slots = new HostSlots(limit, () => listener.hasRoom(this))
+    this.signals = new HostSignals({ targetMs: limit.targetMs, saturationPercent, keptMs, nowMs: this.#bornAtMs })
+    this.#process = spawnHost(program, program.cage)
+    this.#child = this.#process.child
+    this.connection = new HostConnection(this.#process.socket, program, this.#bornAtMs + startTimeoutMs, {
       ready: () => {
         this.#readyAtMs = performance.now()
-        // Also the threads that it started before it was meant for quarantine.
-        if (this.#role === 'quarantine') demoteProcess(this.#host.pid())
+        // Again: it has started threads since it was put into quarantine.
+        if (this.#role === 'quarantine') demoteProcess(this.#process.pid())
         listener.hasRoom(this)
       },
       answered: (call, result) => listener.answered(this, call, result),
-      told: (signals) => this.#told(signals),
+      onReport: (signals) => this.#onReport(signals),
       logged: (log, text) => listener.logged(log, text),
       fetchStarted: (fetch, head, bytes) => listener.fetchStarted(this, fetch, head, bytes),
       fetchStopped: (fetch) => listener.fetchStopped(this, fetch),
       usedInBackground: (background) => listener.usedInBackground(this, background),
       usedCpu: (cpu) => listener.usedCpu(this, cpu),
       poisoned: (functionName, why) => this.#poison({ reason: why, suspects: [functionName], isCertain: true }),
-      longEntry: (functionName, change) => {
-        const count = (this.#longEntries.get(functionName) ?? 0) + change
-        if (count > 0) this.#longEntries.set(functionName, count)
-        else this.#longEntries.delete(functionName)
-      },
+      longEntry: (functionName, change) => this.#suspects.longEntry(functionName, change),
       closed: (reason) => this.#lose(reason),
     })
     this.#child.once('error', (cause) => this.#lose(cause))
     this.#child.once('exit', (code, childSignal) => {
-      const { exitCode, signal } = this.#host.endOf(code, childSignal)
+      const { exitCode, signal } = this.#process.endOf(code, childSignal)
       this.#how = signal ?? `exit code ${exitCode}`
       this.#lose(undefined)
     })
     if (this.#child.stderr !== null) {
-      createInterface({ input: this.#child.stderr }).on('line', (line) => listener.complained(this, line))
+      createInterface({ input: this.#child.stderr }).on('line', (line) => listener.onStderr(this, line))
     }
     this.#watchdog = new HostWatchdog({
       policy: kill,
-      look: (nowMs) => ({
+      evidence: (nowMs) => ({
         inFlight: this.inFlight,
         silentMs: this.signals.silentMs(nowMs),
         isOverdue: this.connection.isOverdue(nowMs),
         memoryBytes: this.signals.memoryBytes,
         memoryBudgetBytes,
       }),
-      onPoisoned: (reason) => this.#poison({ reason, suspects: this.#suspects(reason), isCertain: false }),
+      onPoisoned: (reason) => this.#poison({ reason, suspects: this.#suspectsOf(reason), isCertain: false }),
       onKilled: (reason) => this.#lose(new Error(HOW_KILLED[reason] ?? reason), reason),
     })
   }
 
-  /** Resolves when the host takes invocations; rejects if it is gone before. */
+  /** Resolves when the host takes calls; rejects if it is gone before. */
   get ready(): Promise<void> {
     return this.connection.untilReady
   }
@@ -132,7 +154,7 @@ export class HostProcess {
     const { cpuCores, loopUtilization } = this.signals.lately
     return {
       id: this.id,
-      pid: this.#host.pid(),
+      pid: this.#process.pid(),
       state: this.state,
       startedAt: this.startedAt.toISOString(),
       inFlight: this.inFlight,
@@ -153,23 +175,26 @@ export class HostProcess {
     if (this.connection.isLost) return 'gone'
     if (this.#role !== 'serving' && this.#role !== 'quarantine') return this.#role
     if (this.#readyAtMs === undefined) return 'starting'
-    return this.slots.isFull || (this.isDelayed && this.isBusy) ? 'saturated' : 'ready'
+    return this.slots.isFull || this.isOverloaded ? 'saturated' : 'ready'
+  }
+
+  /** Whether entries have lately waited too long, and it has filled its core or its event loop. */
+  get isOverloaded(): boolean {
+    return this.isDelayed && this.signals.isBusy
   }
 
   /** Whether entries have lately waited too long. */
   get isDelayed(): boolean {
-    return this.signals.wasDelayed(DELAYED_MS, performance.now())
+    return this.signals.isDelayed(performance.now())
   }
 
-  /** Whether it has lately filled its core or its event loop. */
-  get isBusy(): boolean {
-    const { cpuCores, loopUtilization } = this.signals.lately
-    return Math.max(cpuCores, loopUtilization) >= this.#saturationPercent / 100
-  }
-
-  /** Whether it counts as capacity: it takes invocations, or will as soon as it is ready. */
+  /** Whether it counts as capacity: it takes calls, or will as soon as it is ready. */
   get serves(): boolean {
     return this.#role === 'serving' && !this.connection.isLost
+  }
+
+  get takesCalls(): boolean {
+    return (this.serves || (this.#role === 'quarantine' && !this.connection.isLost)) && this.#readyAtMs !== undefined
   }
 
   /** Whether its end was asked for. */
@@ -181,14 +206,13 @@ export class HostProcess {
     return this.#role === 'standby' && !this.connection.isLost
   }
 
-  /** From the start to the end of the age at which it is replaced, 0 to 1: hosts that were started together do not leave together. */
-  get lot(): number {
-    return (this.id * GOLDEN_RATIO) % 1
+  get isReady(): boolean {
+    return this.#readyAtMs !== undefined
   }
 
-  /** Invocations that were ever sent there. */
-  get invocationsSent(): number {
-    return this.connection.invocationsSent
+  /** Whether it has work and reports nothing: it may be stuck. */
+  get isSilent(): boolean {
+    return this.inFlight > 0 && this.signals.silentMs(performance.now()) > SILENT_MS
   }
 
   /** Whether it was given the code of one function only. */
@@ -196,42 +220,18 @@ export class HostProcess {
     return this.connection.functions.size === 1
   }
 
-  /** Since when it takes invocations, on the monotonic clock, in ms; undefined if it does not yet. */
+  get inFlight(): number {
+    return this.connection.inFlight
+  }
+
+  /** Calls that were ever sent there. */
+  get callsSent(): number {
+    return this.connection.callsSent
+  }
+
+  /** Since when it takes calls, on the monotonic clock, in ms; undefined if it does not yet. */
   get servesSinceMs(): number | undefined {
     return this.#readyAtMs === undefined ? undefined : Math.max(this.#readyAtMs, this.#promotedAtMs)
-  }
-
-  /** From now on it takes invocations; for `quarantine` those of functions that have to be by themselves. */
-  promote(role: 'serving' | 'quarantine' = 'serving'): void {
-    this.#role = role
-    this.#promotedAtMs = performance.now()
-    if (role === 'quarantine') demoteProcess(this.#host.pid())
-    if (this.takesInvocations) this.#listener.hasRoom(this)
-  }
-
-  /** From now on it takes none; what it has is finished. */
-  drain(role: 'draining' | 'poisoned' = 'draining'): void {
-    if (this.connection.isLost || this.#role === 'poisoned') return
-    this.#role = role
-  }
-
-  /**
-   * Whether a host that drains has nothing left to do: what nobody waits for has as long as in an isolate that was retired. It is asked more than
-   * once, for what a last answer left behind is told a little later.
-   */
-  isDrained(nowMs: number, { settledMs, lingerMs }: { settledMs: number; lingerMs: number }): boolean {
-    // The kill ladder ends those that are poisoned.
-    if (this.#role !== 'draining') return false
-    if (this.inFlight > 0) this.#idleSinceMs = undefined
-    else this.#idleSinceMs ??= nowMs
-    if (this.#idleSinceMs === undefined) return false
-    if (nowMs - this.#idleSinceMs >= lingerMs) return true
-    return this.signals.lingering === 0 && nowMs - this.#idleSinceMs >= settledMs
-  }
-
-  /** Adds what the system has the process at to its history. */
-  sample(nowMs: number): void {
-    this.signals.sample(processUsage(this.#host.pid()), this.inFlight > 0, nowMs)
   }
 
   /** How long ago it was ready; 0 if it never was. */
@@ -243,90 +243,99 @@ export class HostProcess {
     return performance.now() - this.#bornAtMs
   }
 
-  get inFlight(): number {
-    return this.connection.invocations
+  /** From now on it takes calls; for `quarantine` those of functions that have to be by themselves. */
+  promote(role: 'serving' | 'quarantine' = 'serving'): void {
+    this.#role = role
+    this.#promotedAtMs = performance.now()
+    if (role === 'quarantine') demoteProcess(this.#process.pid())
+    if (this.takesCalls) this.#listener.hasRoom(this)
   }
 
-  get isReady(): boolean {
-    return this.#readyAtMs !== undefined
+  /** From now on it takes none; what it has is finished. */
+  drain(role: 'draining' | 'poisoned' = 'draining'): void {
+    if (this.connection.isLost || this.#role === 'poisoned') return
+    this.#role = role
   }
 
-  get takesInvocations(): boolean {
-    return (this.serves || (this.#role === 'quarantine' && !this.connection.isLost)) && this.#readyAtMs !== undefined
+  /** Whether a host that drains has nothing left to do. Called four times a second. The kill ladder ends poisoned hosts. */
+  isDrained(nowMs: number): boolean {
+    if (this.#role !== 'draining') return false
+    if (this.inFlight > 0) this.#idleSinceMs = undefined
+    else this.#idleSinceMs ??= nowMs
+    if (this.#idleSinceMs === undefined) return false
+    if (nowMs - this.#idleSinceMs >= LINGER_MS) return true
+    return this.signals.lingering === 0 && nowMs - this.#idleSinceMs >= SETTLED_MS
   }
 
-  /** Whether it has work and says nothing: it may be stuck. */
-  get isQuiet(): boolean {
-    return this.inFlight > 0 && this.signals.silentMs(performance.now()) > QUIET_MS
+  /** Adds what the system counts of the process to its load. Called four times a second. */
+  sample(nowMs: number): void {
+    this.signals.sample(processUsage(this.#process.pid()), this.inFlight > 0, nowMs)
+  }
+
+  /** Has the watchdog look. Called twice a second. */
+  watch(nowMs: number): void {
+    if (!this.connection.isLost) this.#watchdog.look(nowMs)
   }
 
   settleFetch(fetch: number, result: string, body: Uint8Array, bytes: { bytesOut: number; bytesIn: number }): void {
     this.connection.settleFetch(fetch, result, body, bytes)
   }
 
-  /** Takes no more invocations from here on; ends when its socket is closed. */
+  /** Takes no more calls from here on; ends when its socket is closed. */
   stop(): void {
     this.#role = 'draining'
     this.connection.close()
-    this.#stopLimit ??= setTimeout(() => this.kill(), STOP_MS)
+    this.#killTimer ??= setTimeout(() => this.kill(), STOP_MS)
   }
 
   kill(): void {
-    this.#host.kill()
+    this.#process.kill()
   }
 
-  #told(signals: Signals): void {
+  #onReport(signals: Signals): void {
     const atMs = performance.now()
-    this.signals.told(signals, atMs)
-    this.slots.resumed = whole(signals.resumed)
-    const { count, p90Us } = signals.runDelay
-    const sample = { count: whole(count), p90Us: whole(p90Us), running: this.slots.running, atMs }
-    this.#limit = nextHostLimit(this.#limit, sample, this.#limitPolicy)
-    this.slots.limit = this.#limit.limit
+    this.signals.onReport(signals, atMs)
+    this.slots.onReport(signals, atMs)
     this.#listener.hasRoom(this)
   }
 
-  /** Functions that may be at the bottom of it when the process is found harmed, or nobody. Memory cannot be told apart. */
-  #suspects(reason: Reason): string[] {
+  /** The functions that may have harmed the process when the watchdog finds it harmed. Memory cannot be attributed. */
+  #suspectsOf(reason: Reason): string[] {
     if (this.isAlone) return [...this.connection.functions]
-    return reason === 'memory' ? [] : [...new Set([...this.#longEntries.keys(), ...this.slots.runningFunctions])]
+    return reason === 'memory' ? [] : [...new Set([...this.#suspects.inLongEntries, ...this.slots.runningFunctions])]
   }
 
-  /** Another function's code may have harmed it too, so each time is told; of one function only once, however often it does it here. */
-  #poison(given: HostHarm): void {
+  /** Each harm is passed on, for further functions may harm the process too; but each function only once. */
+  #poison(harm: HostHarm): void {
     if (this.connection.isLost) return
-    const harm = { ...given, suspects: given.suspects.filter((name) => !this.#blamed.has(name)) }
-    for (const name of harm.suspects) this.#blamed.add(name)
     this.#watchdog.poisoned()
-    demoteStuck(this.#host.pid())
-    this.#listener.poisoned(this, harm)
+    demoteStuck(this.#process.pid())
+    this.#listener.poisoned(this, { ...harm, suspects: this.#suspects.attribute(harm.suspects) })
   }
 
-  /** Whichever is noticed first, the socket's end or the process's: answers all that waits, once. */
+  /** Called when the socket ends, the process ends, or the watchdog kills it; the first of them answers all calls, once. */
   #lose(reason: Error | undefined, killed?: Reason): void {
     if (this.connection.isLost) return
-    this.#watchdog.stop()
     // A host whose socket is gone or garbled is of no use any more.
     this.kill()
-    const [inLongEntries, running] = [new Set(this.#longEntries.keys()), [...this.slots.runningFunctions]]
+    const { inLongEntries } = this.#suspects
+    const running = [...this.slots.runningFunctions]
     // How it ended may not be known yet.
-    const crash = Promise.withResolvers<boolean>()
-    this.connection.lose((functionName) => (inLongEntries.has(functionName) ? crash.promise : undefined))
-    const told = (): void => {
-      clearTimeout(this.#stopLimit)
+    const isCrashed = Promise.withResolvers<boolean>()
+    this.connection.lose((functionName) => (inLongEntries.has(functionName) ? isCrashed.promise : undefined))
+    const onExit = (): void => {
+      clearTimeout(this.#killTimer)
       this.#ended.resolve()
       // A process that exits breaks its socket, which may be noticed first.
       const how = reason === undefined || this.#child.exitCode !== null ? this.#how : reason.message
-      const end = this.#host.endOf(this.#child.exitCode, this.#child.signalCode)
-      // Who may have done it, whatever it was, is not given another host to do it to.
-      const isKilledForHarm = killed !== undefined
-      crash.resolve(isCrash(end) || isKilledForHarm)
-      const isSilent = killed === 'silent' || killed === 'overdue'
-      const suspects = isSilent ? [...new Set([...inLongEntries, ...running])] : suspectsOf(end, { inLongEntries, running })
-      const unblamed = suspects.filter((name) => !this.#blamed.has(name))
-      this.#listener.gone(this, how, unblamed, !isSilent && inLongEntries.size > 0)
+      const end = this.#process.endOf(this.#child.exitCode, this.#child.signalCode)
+      // A call that may have harmed the host is not begun again in another one.
+      isCrashed.resolve(isCrash(end) || killed !== undefined)
+      const isStuck = killed === 'silent' || killed === 'overdue'
+      const suspects = isStuck ? [...new Set([...inLongEntries, ...running])] : suspectsOf(end, { inLongEntries, running })
+      this.#listener.gone(this, how, this.#suspects.attribute(suspects), !isStuck && inLongEntries.size > 0)
     }
-    if (this.#child.exitCode !== null || this.#child.signalCode !== null || this.#child.pid === undefined) told()
-    else this.#child.once('exit', told)
+    if (this.#child.exitCode !== null || this.#child.signalCode !== null || this.#child.pid === undefined) onExit()
+    else this.#child.once('exit', onExit)
   }
 }

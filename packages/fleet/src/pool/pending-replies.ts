@@ -14,7 +14,7 @@ interface Waiting<Reply> {
   readonly overdueAtMs: number
 }
 
-/** What a server waits for from one host process. When the host is lost, everything that waits is answered at once. */
+/** The replies that one host process owes. When the host is lost, everything that waits is answered at once. */
 export class PendingReplies {
   readonly #calls = new NumberedTable<Call>()
   readonly #starts = new Map<string, Array<Waiting<StartResult>>>()
@@ -23,26 +23,26 @@ export class PendingReplies {
   readonly #readyBy: number
   readonly #onAnswer: (call: Call, result: InvocationResult) => void
   #isReady = false
-  #lastInvocation = 0
+  #lastNumber = 0
   #lost = false
 
   /**
-   * @param readyBy when the host should have told that it is ready, on the monotonic clock, in ms
-   * @param onAnswer told how each call ended, once, after its lease was given back
+   * @param readyBy when the host should have been ready, on the monotonic clock, in ms
+   * @param onAnswer called once for each call, with how it ended, after its slot was given back
    */
   constructor(readyBy: number, onAnswer: (call: Call, result: InvocationResult) => void) {
     this.#readyBy = readyBy
     this.#onAnswer = onAnswer
-    // Whoever does not wait for it must not be told by an unhandled rejection.
+    // Nobody may wait for it: then its rejection must not count as unhandled.
     this.#ready.promise.catch(() => {})
   }
 
-  get invocations(): number {
+  get inFlight(): number {
     return this.#calls.size
   }
 
-  get invocationsSent(): number {
-    return this.#lastInvocation
+  get callsSent(): number {
+    return this.#lastNumber
   }
 
   get lost(): boolean {
@@ -69,9 +69,9 @@ export class PendingReplies {
     )
   }
 
-  /** Numbers a call and waits for how it ends. @returns false if the host is gone: that is its answer, and was told */
+  /** Numbers a call and waits for how it ends. @returns false if the host is gone: `onAnswer` was called with that */
   expectAnswer(call: Call, overdueAtMs: number): boolean {
-    call.number = ++this.#lastInvocation
+    call.number = ++this.#lastNumber
     call.overdueAtMs = overdueAtMs
     call.usage = NO_USAGE
     if (this.#lost) {
@@ -87,18 +87,18 @@ export class PendingReplies {
     return this.#calls.get(invocation)
   }
 
-  /** An answer to a number that does not wait (any more) is dropped: the host runs user code and may say anything. */
+  /** An answer to a number that does not wait (any more) is dropped: the host runs user code and may send anything. */
   answer(invocation: number, result: InvocationResult): void {
     const call = this.#calls.delete(invocation)
     if (call !== undefined) this.#end(call, result)
   }
 
-  /** An invocation waits for something, so another may run. */
+  /** A call waits for a timer or a fetch, so another may run. */
   waits(invocation: number): void {
-    this.#calls.get(invocation)?.lease?.release()
+    this.#calls.get(invocation)?.slot?.release()
   }
 
-  /** What an invocation has used so far, for the case that nothing more is heard of it. */
+  /** What a call has used so far, in case the host is lost. */
   used(invocation: number, usage: InvocationUsage): void {
     const call = this.#calls.get(invocation)
     if (call !== undefined) call.usage = usage
@@ -133,8 +133,8 @@ export class PendingReplies {
   }
 
   /**
-   * @param crash of a function that may have brought the host down: resolves with whether somebody's code did; undefined for the others, which are
-   *   answered at once
+   * @param crash of a function that may have brought the host down: resolves with whether somebody's code did; undefined for
+   * the others, which are answered at once
    */
   lose(crash: (functionName: string) => Promise<boolean> | undefined): void {
     this.#lost = true
@@ -145,7 +145,7 @@ export class PendingReplies {
       const untilKnown = crash(call.functionName)
       if (untilKnown === undefined) this.#end(call, hostLost(call.usage, false))
       else {
-        call.lease?.end()
+        call.slot?.end()
         void untilKnown.then((isSuspect) => this.#end(call, hostLost(call.usage, isSuspect)))
       }
     }
@@ -157,7 +157,7 @@ export class PendingReplies {
 
   #end(call: Call, result: InvocationResult): void {
     call.holder = undefined
-    call.lease?.end()
+    call.slot?.end()
     this.#onAnswer(call, result)
   }
 }

@@ -2,7 +2,7 @@ import { validateHeaderName, validateHeaderValue } from 'node:http'
 import { RESPONSE_HEADER_LIMITS, type ResponseHead } from '@carpool/core'
 
 const { count: MAX_HEADERS, bytes: MAX_HEADER_BYTES } = RESPONSE_HEADER_LIMITS
-/** Longest head as JSON, in UTF-16 units: with every character of the largest one escaped. Whatever is longer is not even read. */
+/** Longest head as JSON, in UTF-16 units: the largest one with every character escaped. A longer one is not parsed. */
 const MAX_LENGTH = MAX_HEADER_BYTES * 6 + MAX_HEADERS * 8 + 100
 const TOO_LARGE = `The response headers are too large; the limit is ${MAX_HEADER_BYTES} bytes.`
 
@@ -29,8 +29,8 @@ export class ResponseHeadReader {
 }
 
 /**
- * Reads the response head that a host sent. It comes from where user code ran, so nothing in it is taken on trust: whatever passes can be
- * written as it is, without moving the end of the response or beginning another one.
+ * Reads the response head that a host sent. It comes from where user code ran, so nothing in it is taken on trust: whatever
+ * passes can be written as it is, without moving the end of the response or beginning another one.
  * @returns the head, or what is wrong with it
  */
 export function parseResponseHead(text: string): ResponseHead | string {

@@ -1,10 +1,10 @@
-/** What a host tells of the last 100 ms. */
+/** What a host reports of the last 100 ms. */
 export interface HostLimitSample {
   /** p90 of its run delays, in µs. */
   readonly p90Us: number
   /** Entries that ran. */
   readonly count: number
-  /** Invocations that ran there: neither answered nor waiting for a timer or a fetch. */
+  /** Calls that ran there: neither answered nor waiting for a timer or a fetch. */
   readonly running: number
   /** Time of a monotonic clock, in ms. */
   readonly atMs: number
@@ -51,17 +51,20 @@ export function initialHostLimit({ initial }: Pick<HostLimitPolicy, 'initial'>):
  *
  *     limit' = 0.8 limit + 0.2 (g limit + sqrt(limit))
  *
- * This is the gradient of Envoy's adaptive concurrency and Netflix's Gradient2, on run delay instead of response time: a slow upstream makes
- * answers late, but only a short CPU makes what is ready wait. What simulation made us do otherwise than they do, or than we first had it:
+ * This is the gradient of Envoy's adaptive concurrency and Netflix's Gradient2, on run delay instead of response time: a slow
+ * upstream makes answers late, but only a short CPU makes what is ready wait. What simulation made us do otherwise than they
+ * do, or than we first had it:
  *
- * - sqrt(limit) is added always, so under load p90 settles a little above the target, at target / (1 - 1 / sqrt(limit)). That is wanted: a host
- *   that is full must look delayed, or it would never count as saturated.
+ * - sqrt(limit) is added always, so under load p90 settles a little above the target, at target / (1 - 1 / sqrt(limit)). That
+ *   is wanted: a host that is full must look delayed, or it would never count as saturated.
  * - g may fall to 0.25 (both: 0.5). With 0.5 the formula stands still at 4 and no lower limit could be reached.
- * - g may be 2 (Gradient2: 1). With 1 the limit grows by sqrt(limit) alone and takes 6 s from 4 to 64; with 2 it takes 1.2 s, and nothing swings.
+ * - g may be 2 (Gradient2: 1). With 1 the limit grows by sqrt(limit) alone and takes 6 s from 4 to 64; with 2 it takes 1.2 s,
+ *   and nothing swings.
  * - No growth while less than half of the limit runs: it would be growth without evidence.
- * - Fewer than 5 entries are no p90, so they are carried on to the next step, for at most 1 s. A limit that then falls does so by all the steps
- *   that were left out, or entries of 200 ms would keep a host over its limit for a minute.
- * - While nothing runs it goes back to the initial limit, by half in 3.5 s: what one load has taught says nothing about the next one.
+ * - Fewer than 5 entries are no p90, so they are carried on to the next step, for at most 1 s. A limit that then falls does
+ *   so by all the steps that were left out, or entries of 200 ms would keep a host over its limit for a minute.
+ * - While nothing runs it goes back to the initial limit, by half in 3.5 s: the limit that one load needs is not that of the
+ *   next one.
  */
 export function nextHostLimit(state: HostLimit, sample: HostLimitSample, policy: HostLimitPolicy): HostLimit {
   const { atMs, running } = sample

@@ -1,42 +1,40 @@
-import { decideScaling, initialScalingMemory } from './scaling-policy.ts'
-import type { FleetView, Load, ScalingDecision, ScalingPolicy } from './scaling-types.ts'
 import { MAX_DECISIONS, type ScalingDecisionInfo } from '@carpool/core'
+import type { MachineLoad } from '../machine.ts'
+import type { HostPool } from '../pool/host-pool.ts'
 import type { HostProcess } from '../pool/host-process.ts'
-import type { HostSupply } from '../pool/host-supply.ts'
-import type { Quarantine } from '../health/quarantine.ts'
-import type { Machine, MachineLoad } from '../machine/machine.ts'
+import {
+  decideScaling,
+  initialScalingMemory,
+  type FleetView,
+  type Load,
+  type ScalingDecision,
+  type ScalingPolicy,
+} from './scaling-policy.ts'
 
 export interface ScalerOptions {
   readonly policy: ScalingPolicy
-  readonly supply: HostSupply
-  readonly quarantine: Quarantine
-  readonly machine: Machine
+  readonly pool: HostPool
   /** A decision to change the number of hosts, or why a saturated fleet does not grow when that changes. */
   readonly onDecision: (decision: ScalingDecisionInfo) => void
 }
 
-/** How often the fleet is looked at, in ms. */
-export const LOOK_MS = 250
 const NO_LOAD: Load = { cpuCores: 0, loopUtilization: 0, delayedShare: 0, spanMs: 0 }
-/** A host that is to be started. */
-const OWED = { id: 0, state: 'starting', memoryBytes: 0, panic: NO_LOAD, steady: NO_LOAD, long: NO_LOAD } as const
-/** Reasons not to grow that an operator wants to know of. */
-const TELLING_REASONS: ReadonlySet<string> = new Set(['max-hosts', 'no-spare-core', 'no-memory'])
-/** The same reason is not told again for so long, in ms. */
-const TELL_AGAIN_MS = 60_000
+/** A host that is still to be started. */
+const MISSING = { id: 0, state: 'starting', memoryBytes: 0, panic: NO_LOAD, steady: NO_LOAD, long: NO_LOAD } as const
+/** Reasons not to grow that are logged: an operator can do something about them. */
+const LOGGED_REASONS: ReadonlySet<string> = new Set(['max-hosts', 'no-spare-core', 'no-memory'])
+/** The same reason is not logged again for so long, in ms. */
+const LOG_AGAIN_MS = 60_000
 
-/** Looks at the hosts and the machine a few times a second, and grows or shrinks the fleet as the policy says. */
+/** Grows or shrinks the host pool as the policy decides. */
 export class Scaler {
   readonly #options: ScalerOptions
-  readonly #told = new Map<string, number>()
+  readonly #loggedAtMs = new Map<string, number>()
   #memory = initialScalingMemory(performance.now())
   #decisions: ScalingDecisionInfo[] = []
-  #load: MachineLoad
-  #timer: NodeJS.Timeout | undefined
 
   constructor(options: ScalerOptions) {
     this.#options = options
-    this.#load = options.machine.load(performance.now())
   }
 
   /** The newest first. */
@@ -44,65 +42,47 @@ export class Scaler {
     return this.#decisions
   }
 
-  /** As of the last look. */
-  get machineLoad(): MachineLoad {
-    return this.#load
-  }
-
-  start(): void {
-    this.#timer = setInterval(() => this.#look(), LOOK_MS)
-  }
-
-  stop(): void {
-    clearInterval(this.#timer)
-  }
-
-  #look(): void {
-    const { supply, quarantine, machine, policy } = this.#options
-    const atMs = performance.now()
-    this.#load = machine.load(atMs)
-    for (const host of [...supply.all, ...quarantine.hosts]) host.sample(atMs)
-    supply.upkeep(atMs)
-    quarantine.upkeep(atMs)
-    const { decision, memory } = decideScaling(this.#view(atMs), this.#memory, policy)
+  /** Called four times a second, after the hosts were sampled. */
+  scale(machineLoad: MachineLoad, nowMs: number): void {
+    const { pool, policy } = this.#options
+    const { decision, memory } = decideScaling(this.#view(machineLoad, nowMs), this.#memory, policy)
     this.#memory = memory
-    if (decision.action !== 'none' || this.#isWorthTelling(decision.reason, atMs)) this.#tell(decision)
-    if (decision.action === 'grow') supply.grow(decision.hosts)
-    else if (decision.action === 'shrink') supply.drain(decision.host)
+    if (decision.action !== 'none' || this.#isToLog(decision.reason, nowMs)) this.#record(decision)
+    if (decision.action === 'grow') pool.scaleUp(decision.hosts)
+    else if (decision.action === 'shrink') pool.scaleDown(decision.host)
   }
 
-  #view(atMs: number): FleetView {
-    const { cores, busyCores: machineBusyCores, freeBytes } = this.#load
-    const { policy, supply } = this.#options
+  #view({ cores, busyCores: machineBusyCores, freeBytes }: MachineLoad, atMs: number): FleetView {
+    const { policy, pool } = this.#options
     const viewOf = (host: HostProcess): FleetView['hosts'][number] => ({
       id: host.id,
-      state: !host.serves ? 'draining' : host.takesInvocations ? 'ready' : 'starting',
+      state: !host.serves ? 'draining' : host.takesCalls ? 'ready' : 'starting',
       readySinceMs: host.servesSinceMs ?? atMs,
       memoryBytes: host.signals.memoryBytes,
       panic: host.signals.load(policy.panicWindowMs),
       steady: host.signals.load(policy.saturationWindowMs),
       long: host.signals.load(policy.shrinkWindowMs),
     })
-    const hosts = [...supply.all].filter((host) => !host.isStandby).map(viewOf)
-    // What could not be started yet counts as starting, or it would be asked for again and again.
-    for (let count = 0; count < supply.owed; count++) hosts.push({ ...OWED, readySinceMs: atMs })
+    const hosts = [...pool.all].filter((host) => !host.isStandby).map(viewOf)
+    // Hosts that could not be started yet count as starting, or they would be asked for again and again.
+    for (let count = 0; count < pool.missing; count++) hosts.push({ ...MISSING, readySinceMs: atMs })
     return { atMs, cores, machineBusyCores, freeBytes, hosts }
   }
 
-  #isWorthTelling(reason: string, atMs: number): boolean {
-    if (!TELLING_REASONS.has(reason)) return false
-    const isNews = atMs - (this.#told.get(reason) ?? Number.NEGATIVE_INFINITY) > TELL_AGAIN_MS
-    if (isNews) this.#told.set(reason, atMs)
+  #isToLog(reason: string, nowMs: number): boolean {
+    if (!LOGGED_REASONS.has(reason)) return false
+    const isNews = nowMs - (this.#loggedAtMs.get(reason) ?? Number.NEGATIVE_INFINITY) > LOG_AGAIN_MS
+    if (isNews) this.#loggedAtMs.set(reason, nowMs)
     return isNews
   }
 
-  #tell(decision: ScalingDecision): void {
+  #record(decision: ScalingDecision): void {
     const { action, reason, because } = decision
     const hostsBefore = because.readyHosts + because.startingHosts
     const change = decision.action === 'grow' ? decision.hosts : decision.action === 'shrink' ? -1 : 0
     const figures = Object.fromEntries(Object.entries(because).map(([name, value]) => [name, Math.round(value * 1000) / 1000]))
-    const told = { at: new Date().toISOString(), action, reason, hostsBefore, hostsAfter: hostsBefore + change, figures }
-    this.#decisions = [told, ...this.#decisions].slice(0, MAX_DECISIONS)
-    this.#options.onDecision(told)
+    const info = { at: new Date().toISOString(), action, reason, hostsBefore, hostsAfter: hostsBefore + change, figures }
+    this.#decisions = [info, ...this.#decisions].slice(0, MAX_DECISIONS)
+    this.#options.onDecision(info)
   }
 }

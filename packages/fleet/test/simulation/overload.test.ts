@@ -57,6 +57,22 @@ for (const [where, settings] of [
   }
 }
 
+t.test('of calls that take longer than the target as many are answered as fit, however many come', async (t) => {
+  for (const cpuMs of [200, 500]) {
+    for (const load of [2, 10]) {
+      const clock = new FakeClock()
+      const server = new SimulatedServer(clock, { cores: 1, maxHosts: 1 })
+      arrivals(clock, server, { perSecond: (load * 1000) / cpuMs, untilMs: 30_000, seed: 1 }, () => ({
+        functionName: 'f',
+        cpuMs: [cpuMs],
+      }))
+      clock.runUntil(30_000)
+      const { answered } = server.settled
+      t.ok(answered >= (0.95 * 30_000) / cpuMs, `${answered} calls of ${cpuMs} ms at ${load} times the load`)
+    }
+  }
+})
+
 t.test('at a load of 70 % nothing is refused, of calls that take up to 50 ms', async (t) => {
   for (const cpuMs of [0.2, 1, 10, 50]) {
     const { server } = offered(0.7, { cores: 1, maxHosts: 1 }, 1, cpuMs)

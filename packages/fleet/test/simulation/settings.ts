@@ -1,6 +1,6 @@
 import type { HostLimitPolicy } from '../../src/scaling/host-limit.ts'
-import type { QueueTimeoutPolicy } from '@carpool/admission'
-import type { ScalingPolicy } from '../../src/scaling/scaling-types.ts'
+import type { QueuePolicy } from '@carpool/admission'
+import type { ScalingPolicy } from '../../src/scaling/scaling-policy.ts'
 import { POLICY } from '../support/scaling-views.ts'
 
 /** A call: it runs for each of `cpuMs`, and waits for each of `waitMs` in between. */
@@ -16,7 +16,7 @@ export interface Call {
 
 export type Settled = 'answered' | 'refused' | 'departed'
 
-export interface Settings extends HostLimitPolicy, QueueTimeoutPolicy, Omit<ScalingPolicy, 'maxHosts'> {
+export interface Settings extends HostLimitPolicy, QueuePolicy, Omit<ScalingPolicy, 'maxHosts'> {
   readonly cores: number
   readonly maxHosts: number
   readonly maxQueued: number

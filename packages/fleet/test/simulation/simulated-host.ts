@@ -1,5 +1,5 @@
 import { RunDelayHistogram } from '@carpool/wire'
-import type { HostView, Load } from '../../src/scaling/scaling-types.ts'
+import type { HostView, Load } from '../../src/scaling/scaling-policy.ts'
 import type { FakeClock } from './fake-clock.ts'
 import type { Machine } from './machine.ts'
 
@@ -13,7 +13,7 @@ export interface Entry {
   readonly ended: () => void
 }
 
-interface Lane {
+interface RunQueue {
   readonly waiting: Array<Entry & { readonly readyMs: number }>
   next: number
   isBusy: boolean
@@ -35,7 +35,7 @@ export class SimulatedHost {
   entries = 0
   readonly #clock: FakeClock
   readonly #machine: Machine
-  readonly #lanes = new Map<string, Lane>()
+  readonly #queues = new Map<string, RunQueue>()
   readonly #delays = new RunDelayHistogram()
   readonly #samples: Sample[] = []
   #usedMs = 0
@@ -59,10 +59,10 @@ export class SimulatedHost {
   }
 
   enter(functionName: string, entry: Entry): void {
-    let lane = this.#lanes.get(functionName)
-    if (lane === undefined) this.#lanes.set(functionName, (lane = { waiting: [], next: 0, isBusy: false }))
-    lane.waiting.push({ ...entry, readyMs: this.#clock.nowMs })
-    if (!lane.isBusy) this.#runNext(lane)
+    let queue = this.#queues.get(functionName)
+    if (queue === undefined) this.#queues.set(functionName, (queue = { waiting: [], next: 0, isBusy: false }))
+    queue.waiting.push({ ...entry, readyMs: this.#clock.nowMs })
+    if (!queue.isBusy) this.#runNext(queue)
   }
 
   /** The run delays of the last 100 ms, of which this must be the end. */
@@ -70,7 +70,7 @@ export class SimulatedHost {
     const ended = this.#delays.summary()
     this.#delays.reset()
     // Entries longer than the window: what waits now tells more than what did not end.
-    const waitedMs = [...this.#lanes.values()].flatMap(({ waiting, next }) =>
+    const waitedMs = [...this.#queues.values()].flatMap(({ waiting, next }) =>
       waiting.slice(next, next + 1).map(({ readyMs }) => this.#clock.nowMs - readyMs),
     )
     const summary = ended.count > 0 ? ended : { count: waitedMs.length, p90Us: Math.max(0, ...waitedMs) * 1000 }
@@ -92,28 +92,28 @@ export class SimulatedHost {
     }
   }
 
-  #runNext(lane: Lane): void {
+  #runNext(queue: RunQueue): void {
     for (;;) {
-      const entry = lane.waiting[lane.next]
+      const entry = queue.waiting[queue.next]
       if (entry === undefined) {
-        lane.waiting.length = lane.next = 0
+        queue.waiting.length = queue.next = 0
         return
       }
-      lane.next++
+      queue.next++
       if (!entry.isWanted()) {
         entry.ended()
         continue
       }
       this.entries++
-      lane.isBusy = true
+      queue.isBusy = true
       return this.#machine.run({
         leftMs: entry.cpuMs,
         used: (cpuMs) => (this.#usedMs += cpuMs),
         done: () => {
           this.#delays.add((this.#clock.nowMs - entry.readyMs - entry.cpuMs) * 1000)
-          lane.isBusy = false
+          queue.isBusy = false
           entry.ended()
-          if (!lane.isBusy) this.#runNext(lane)
+          if (!queue.isBusy) this.#runNext(queue)
         },
       })
     }

@@ -1,9 +1,7 @@
-import { decideScaling, initialScalingMemory } from '../../src/scaling/scaling-policy.ts'
 import { FairQueue, queueTimeoutMs, StandingQueue, takeOrder, type Queued } from '@carpool/admission'
-import { hasRoom } from '../../src/placement/has-room.ts'
 import { initialHostLimit, nextHostLimit, type HostLimit } from '../../src/scaling/host-limit.ts'
-import { laneLimit } from '../../src/placement/lane-limit.ts'
-import type { ScalingDecision } from '../../src/scaling/scaling-types.ts'
+import { flowLimit, hasRoom } from '../../src/placement/placement-policy.ts'
+import { decideScaling, initialScalingMemory, type ScalingDecision } from '../../src/scaling/scaling-policy.ts'
 import type { FakeClock } from './fake-clock.ts'
 import { Machine } from './machine.ts'
 import { DEFAULTS, type Call, type Settings, type Settled } from './settings.ts'
@@ -43,11 +41,8 @@ export class SimulatedServer {
   readonly #limits = new Map<SimulatedHost, HostLimit>()
   readonly #costOf = new Map<string, number>()
   readonly #machineUsedMs: number[] = []
-  /** Calls sent to hosts, and how many it were at the end of each of the last ten windows. */
-  #dispatched = 0
   /** How many calls may be refused for those that came while the queue stood. */
   #refusable = 0
-  readonly #dispatchedAt = [0]
   #memory = initialScalingMemory(0)
   #overloadedUntilMs = -Infinity
   #standbyAtMs = 0
@@ -106,12 +101,7 @@ export class SimulatedServer {
 
   #queueState() {
     const { nowMs } = this.#clock
-    const spanMs = (this.#dispatchedAt.length - 1) * WINDOW_MS + (nowMs % WINDOW_MS)
-    return {
-      isOverloaded: this.isOverloaded,
-      stoodMs: this.#standing.lateMs(nowMs),
-      gapMs: spanMs / Math.max(1, this.#dispatched - this.#dispatchedAt[0]!),
-    }
+    return { isOverloaded: this.isOverloaded, lateMs: this.#standing.lateMs(nowMs) }
   }
 
   #expire(): void {
@@ -141,14 +131,13 @@ export class SimulatedServer {
   #dispatch(): void {
     const order = takeOrder(this.#queueState(), this.#settings)
     for (;;) {
-      const entry = this.#queue.take((functionName) => this.#placeFor(functionName) !== undefined, order)
+      const entry = this.#queue.take((functionName) => this.#hostFor(functionName) !== undefined, order)
       if (entry === undefined) return
-      this.#dispatched++
-      this.#send(this.#placeFor(entry.key)!, entry.item)
+      this.#send(this.#hostFor(entry.key)!, entry.item)
     }
   }
 
-  #placeFor(functionName: string): SimulatedHost | undefined {
+  #hostFor(functionName: string): SimulatedHost | undefined {
     let chosen: SimulatedHost | undefined
     for (const host of this.hosts) {
       if (host.state !== 'ready' || (chosen !== undefined && chosen.running <= host.running)) continue
@@ -161,7 +150,7 @@ export class SimulatedServer {
     const { running, runningOf } = host
     const limit = this.#settings.isLimited ? this.#limits.get(host)!.limit : Infinity
     const ofFunction = runningOf.get(functionName) ?? 0
-    if (this.#settings.isLimited && ofFunction >= laneLimit(this.#costOf.get(functionName), this.#settings.runDelayTargetMs))
+    if (this.#settings.isLimited && ofFunction >= flowLimit(this.#costOf.get(functionName), this.#settings.runDelayTargetMs))
       return false
     if (running < limit) return true
     const functions = new Set([...runningOf.keys(), functionName]).size
@@ -210,8 +199,6 @@ export class SimulatedServer {
     const { nowMs } = this.#clock
     const targetMs = this.#settings.runDelayTargetMs
     this.#machineUsedMs.push(this.machine.usedMs)
-    this.#dispatchedAt.push(this.#dispatched)
-    if (this.#dispatchedAt.length > 10) this.#dispatchedAt.shift()
     for (const host of this.hosts) {
       if (host.state === 'starting') continue
       const sample = host.sample(targetMs)

@@ -10,9 +10,8 @@ export class FakeHost {
   inFlight = 0
   livedMs = 0
   servedMs = 0
-  invocationsSent = 0
+  callsSent = 0
   servesSinceMs: number | undefined
-  readonly lot = 0
   readonly calls: string[] = []
   readonly #untilReady = Promise.withResolvers<void>()
 
@@ -43,7 +42,7 @@ export class FakeHost {
     return this.role === 'draining' || this.role === 'poisoned'
   }
 
-  get takesInvocations(): boolean {
+  get takesCalls(): boolean {
     return (this.role === 'serving' || this.role === 'quarantine') && !this.isGone && this.isReady
   }
 

@@ -1,4 +1,4 @@
-import type { FleetView, HostView, Load, ScalingPolicy } from '../../src/scaling/scaling-types.ts'
+import type { FleetView, HostView, Load, ScalingPolicy } from '../../src/scaling/scaling-policy.ts'
 
 export const POLICY: ScalingPolicy = {
   minHosts: 1,

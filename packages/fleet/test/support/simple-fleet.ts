@@ -1,5 +1,11 @@
-import { decideScaling, initialScalingMemory } from '../../src/scaling/scaling-policy.ts'
-import type { HostView, Load, ScalingDecision, ScalingPolicy } from '../../src/scaling/scaling-types.ts'
+import {
+  decideScaling,
+  initialScalingMemory,
+  type HostView,
+  type Load,
+  type ScalingDecision,
+  type ScalingPolicy,
+} from '../../src/scaling/scaling-policy.ts'
 
 export const TICK_MS = 250
 

@@ -1,19 +1,20 @@
+import fc from 'fast-check'
 import t from 'tap'
-import { HostSupply, type HostSupplyOptions } from '../src/pool/host-supply.ts'
+import { HostPool, isDueForRecycling, type HostPoolOptions } from '../src/pool/host-pool.ts'
 import { FakeHost } from './support/fake-host.ts'
 
 const DAY_MS = 86_400_000
 
 interface Rig {
-  readonly supply: HostSupply
+  readonly pool: HostPool
   readonly started: FakeHost[]
   readonly lost: Array<readonly [string, number]>
 }
 
-function rig(options: Partial<HostSupplyOptions> = {}): Rig {
+function rig(options: Partial<HostPoolOptions> = {}): Rig {
   const started: FakeHost[] = []
   const lost: Array<readonly [string, number]> = []
-  const supply = new HostSupply({
+  const pool = new HostPool({
     minHosts: 1,
     maxHosts: 2,
     standbyHosts: 1,
@@ -29,12 +30,12 @@ function rig(options: Partial<HostSupplyOptions> = {}): Rig {
     onStart: () => {},
     ...options,
   })
-  return { supply, started, lost }
+  return { pool, started, lost }
 }
 
-async function served(options: Partial<HostSupplyOptions> = {}): Promise<Rig> {
+async function served(options: Partial<HostPoolOptions> = {}): Promise<Rig> {
   const made = rig(options)
-  made.supply.fill()
+  made.pool.fill()
   await allReady(made)
   await allReady(made)
   return made
@@ -50,7 +51,7 @@ function states({ started }: Rig): string[] {
 
 t.test('the first host comes first, then the standby', async (t) => {
   const made = rig()
-  made.supply.fill()
+  made.pool.fill()
   t.same(states(made), ['starting'])
   await allReady(made)
   t.same(states(made), ['ready', 'standby'])
@@ -58,16 +59,16 @@ t.test('the first host comes first, then the standby', async (t) => {
 
 t.test('a poisoned host gets nothing more, and the standby takes its place at once', async (t) => {
   const made = await served()
-  made.supply.poison(made.started[0]!.asProcess)
+  made.pool.poison(made.started[0]!.asProcess)
   t.same(states(made), ['poisoned', 'ready', 'standby'])
-  made.supply.poison(made.started[0]!.asProcess)
+  made.pool.poison(made.started[0]!.asProcess)
   t.equal(made.started.length, 3, 'once')
 })
 
 t.test('no more than three poisoned hosts go on beside each other', async (t) => {
   const made = await served()
   for (let index = 0; index < 5; index++) {
-    made.supply.poison(made.started[index]!.asProcess)
+    made.pool.poison(made.started[index]!.asProcess)
     await allReady(made)
   }
   t.same(
@@ -81,9 +82,9 @@ t.test('a standby is started on a full machine when a host is poisoned, and not 
   const made = await served({ canStartStandby: () => canStartStandby })
   canStartStandby = false
   made.started[1]!.isGone = true
-  made.supply.gone(made.started[1]!.asProcess, 'SIGKILL')
+  made.pool.gone(made.started[1]!.asProcess, 'SIGKILL')
   t.equal(made.started.length, 2)
-  made.supply.poison(made.started[0]!.asProcess)
+  made.pool.poison(made.started[0]!.asProcess)
   await made.started[2]!.becomesReady()
   t.same(states(made), ['poisoned', 'gone', 'ready', 'standby'])
 })
@@ -91,15 +92,15 @@ t.test('a standby is started on a full machine when a host is poisoned, and not 
 t.test('a host that has had its calls is replaced before it gets no more', async (t) => {
   const made = await served({ standbyHosts: 0 })
   const [old] = made.started as [FakeHost]
-  old.invocationsSent = 1_000
-  made.supply.upkeep(1_000)
+  old.callsSent = 1_000
+  made.pool.upkeep(1_000)
   t.same(states(made), ['ready', 'starting'])
-  made.supply.upkeep(2_000)
+  made.pool.upkeep(2_000)
   t.equal(made.started.length, 2, 'one after the other')
   await made.started[1]!.becomesReady()
-  made.supply.upkeep(3_000)
+  made.pool.upkeep(3_000)
   t.same(states(made), ['draining', 'ready'])
-  made.supply.upkeep(4_000)
+  made.pool.upkeep(4_000)
   t.ok(old.calls.includes('stop'))
 })
 
@@ -107,26 +108,26 @@ t.test('whichever of the two dies meanwhile, one serves', async (t) => {
   for (const dies of ['old', 'fresh'] as const) {
     const made = await served({ standbyHosts: 0 })
     const [old] = made.started as [FakeHost]
-    old.invocationsSent = 1_000
-    made.supply.upkeep(1_000)
+    old.callsSent = 1_000
+    made.pool.upkeep(1_000)
     const host = made.started[dies === 'old' ? 0 : 1]!
     host.isGone = true
     host.servedMs = 5_000
-    made.supply.gone(host.asProcess, 'SIGKILL')
-    made.supply.upkeep(2_000)
+    made.pool.gone(host.asProcess, 'SIGKILL')
+    made.pool.upkeep(2_000)
     await allReady(made)
     for (const nowMs of [3_000, 4_000, 5_000]) {
-      made.supply.upkeep(nowMs)
+      made.pool.upkeep(nowMs)
       await allReady(made)
     }
-    t.equal(made.supply.ready.length, 1, dies)
-    t.ok(made.supply.ready[0]!.invocationsSent < 1_000, `${dies}: it is not the one that had its calls`)
+    t.equal(made.pool.ready.length, 1, dies)
+    t.ok(made.pool.ready[0]!.callsSent < 1_000, `${dies}: it is not the one that had its calls`)
   }
 })
 
 t.test('a poisoned standby leaves, and another is started', async (t) => {
   const made = await served()
-  made.supply.poison(made.started[1]!.asProcess)
+  made.pool.poison(made.started[1]!.asProcess)
   await allReady(made)
   t.same(states(made), ['ready', 'poisoned', 'standby'])
 })
@@ -136,16 +137,29 @@ t.test('starts that fail one after the other are spaced, and one that served is 
   const [first] = made.started as [FakeHost]
   first.isGone = true
   first.servedMs = 5_000
-  made.supply.gone(first.asProcess, 'SIGSEGV')
+  made.pool.gone(first.asProcess, 'SIGSEGV')
   t.same(made.lost, [['SIGSEGV', 0]])
   for (let failure = 0; failure < 3; failure++) {
     const host = made.started.at(-1)!
     host.isGone = true
-    made.supply.gone(host.asProcess, 'exit code 1')
+    made.pool.gone(host.asProcess, 'exit code 1')
   }
   const waits = made.lost.slice(1).map(([, respawnInMs]) => respawnInMs)
   t.ok(waits.at(-1)! > 0, String(waits))
-  t.equal(made.supply.failedStarts.last, 'exit code 1')
-  t.equal(made.supply.owed, 1)
-  made.supply.close()
+  t.equal(made.pool.failedStarts.last, 'exit code 1')
+  t.equal(made.pool.missing, 1)
+  made.pool.close()
+})
+
+t.test('hosts are due at their age or count, up to a fifth earlier; never without a limit', async (t) => {
+  const policy = { maxAgeMs: 1_000, maxInvocations: 100 }
+  t.notOk(isDueForRecycling({ ageMs: 999, invocations: 99, jitter: 0 }, policy))
+  t.ok(isDueForRecycling({ ageMs: 1_000, invocations: 0, jitter: 0 }, policy))
+  t.ok(isDueForRecycling({ ageMs: 0, invocations: 100, jitter: 0 }, policy))
+  t.ok(isDueForRecycling({ ageMs: 800, invocations: 0, jitter: 1 }, policy))
+  fc.assert(
+    fc.property(fc.nat(), fc.nat(), fc.double({ min: 0, max: 1, noNaN: true }), (ageMs, invocations, jitter) => {
+      return !isDueForRecycling({ ageMs, invocations, jitter }, { maxAgeMs: 0, maxInvocations: 0 })
+    }),
+  )
 })

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { findCpuQuota, Machine, type ReadSystemFile } from '../src/index.ts'
+import { findCpuQuota, Machine, type ReadSystemFile } from '../src/machine.ts'
 
 function reading(files: Readonly<Record<string, string>>): ReadSystemFile {
   return (path) => files[path]

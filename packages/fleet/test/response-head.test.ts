@@ -1,53 +1,5 @@
-import fc from 'fast-check'
 import t from 'tap'
-import { chooseHost, respawnDelayMs, type HostCandidate } from '../src/index.ts'
 import { parseResponseHead } from '../src/pool/response-head.ts'
-
-const idle: HostCandidate = { hasRoom: true, isWarm: true, sharedDelayMs: 0, ofFunction: 0, running: 0 }
-
-t.test('a host where the function is warm comes first, until a cold one runs it sooner', async (t) => {
-  const cold = { ...idle, isWarm: false }
-  t.equal(chooseHost([cold, idle], 10), idle)
-  const behindOne = { ...idle, ofFunction: 1 }
-  t.equal(chooseHost([cold, behindOne], 10), behindOne)
-  const behindThree = { ...idle, ofFunction: 3 }
-  t.equal(chooseHost([behindThree, cold], 10), cold)
-  const crowded = { ...idle, sharedDelayMs: 30 }
-  t.equal(chooseHost([crowded, cold], 10), cold)
-})
-
-t.test('between equals the one with less running, then the first', async (t) => {
-  const [first, second] = [{ ...idle }, { ...idle }]
-  t.equal(chooseHost([first, second], 10), first)
-  const busier = { ...idle, running: 2 }
-  t.equal(chooseHost([busier, second], 10), second)
-})
-
-t.test('a host without room is never chosen', async () => {
-  const host = fc.record({
-    hasRoom: fc.boolean(),
-    isWarm: fc.boolean(),
-    sharedDelayMs: fc.double({ min: 0, max: 1000, noNaN: true }),
-    ofFunction: fc.nat(100),
-    running: fc.nat(100),
-  })
-  fc.assert(
-    fc.property(fc.array(host), fc.double({ min: 0, max: 1000, noNaN: true }), (hosts, costMs) => {
-      const chosen = chooseHost(hosts, costMs)
-      return chosen === undefined ? hosts.every(({ hasRoom }) => !hasRoom) : chosen.hasRoom
-    }),
-  )
-})
-
-t.test('the first death costs no wait; a host that cannot live is tried ever more rarely', async (t) => {
-  t.equal(respawnDelayMs(1), 0)
-  fc.assert(
-    fc.property(
-      fc.integer({ min: 1, max: 1000 }),
-      (n) => respawnDelayMs(n) <= respawnDelayMs(n + 1) && respawnDelayMs(n) <= 10_000,
-    ),
-  )
-})
 
 t.test('a sound response head is passed on', async (t) => {
   const head = { status: 201, headers: [['content-type', 'text/plain']] }

@@ -1,9 +1,19 @@
-import { isDueForRecycling, type RecyclingPolicy } from '../health/recycling.ts'
-import { CarpoolError, type FailedStartsInfo } from '@carpool/core'
+import { backoffMs, CarpoolError, type FailedStartsInfo } from '@carpool/core'
 import type { HostProcess } from './host-process.ts'
-import { HEALTHY_AFTER_MS, respawnDelayMs } from './respawn-delay.ts'
 
-export interface HostSupplyOptions {
+/**
+ * When a host process is replaced although nothing is wrong with it: fragmented memory does not go back to the system, and
+ * what was corrupted once without a crash should not live for ever (isolated-vm has two open reports of damaged heaps after
+ * long use).
+ */
+export interface RecyclingPolicy {
+  /** Longest time that a host serves, in ms; 0: no limit. */
+  readonly maxAgeMs: number
+  /** Most calls that it takes; 0: no limit. */
+  readonly maxInvocations: number
+}
+
+export interface HostPoolOptions {
   /** Hosts that serve from the start, and at least. */
   readonly minHosts: number
   /** Hosts that serve at most. */
@@ -11,33 +21,31 @@ export interface HostSupplyOptions {
   /** Processes kept started, to take over at once. */
   readonly standbyHosts: number
   readonly recycling: RecyclingPolicy
-  /** Whether a process that nobody waits for may be started now: it takes half a second of a core. */
+  /** Whether a standby may be started now: it takes half a second of a core. */
   readonly canStartStandby: () => boolean
-  /** Starts a process, whose end is told by {@link HostSupply.gone}. @throws CarpoolError `no-host` */
+  /** Starts a process. Its end is passed to {@link HostPool.gone}. @throws CarpoolError `no-host` */
   readonly start: () => HostProcess
-  /** A host takes invocations from now on. */
+  /** A host takes calls from now on. */
   readonly onServing: (host: HostProcess) => void
-  /** A host that was not told to has ended, or could not be started; the next start is in so many ms. */
+  /** A host has ended unasked, or could not be started; the next start is in so many ms. */
   readonly onLost: (how: string, respawnInMs: number, host?: HostProcess) => void
   /** A start was a success, or not. */
   readonly onStart: (result: 'ready' | 'failed') => void
 }
 
-/** A host that drains waits so long for what a last answer may have left behind, in ms: longer than a host is silent about it. */
-const SETTLED_MS = 1_500
-/** What nobody waits for gets so long to end, in ms; as in an isolate that is retired. */
-const LINGER_MS = 30_000
-
+/** A host that lived for so long was healthy: its end does not count as another failure in a row. */
+const HEALTHY_AFTER_MS = 10_000
+const MAX_RESPAWN_DELAY_MS = 10_000
 /** A host that was ready for so long was a success, in ms. */
 const SERVED_MS = 1_000
-/** Most poisoned hosts that wait for the end of their other calls. */
+/** Most poisoned hosts at a time that finish their other calls. */
 const MAX_POISONED = 3
 
-/** Keeps as many hosts serving as are wanted, and some more started, replaces those that die, and ends those that have drained. */
-export class HostSupply {
-  readonly #options: HostSupplyOptions
+/** Starts, replaces and ends host processes: keeps a target number of them serving, and some more started as standbys. */
+export class HostPool {
+  readonly #options: HostPoolOptions
   readonly #hosts = new Set<HostProcess>()
-  #wanted: number
+  #target: number
   #failures = 0
   #lastFailure: string | undefined
   #failedAtMs = 0
@@ -47,9 +55,9 @@ export class HostSupply {
   /** A host that has had its time, and the one that takes its place. */
   #replaced: { readonly old: HostProcess; readonly fresh: HostProcess } | undefined
 
-  constructor(options: HostSupplyOptions) {
+  constructor(options: HostPoolOptions) {
     this.#options = options
-    this.#wanted = options.minHosts
+    this.#target = options.minHosts
   }
 
   get all(): Iterable<HostProcess> {
@@ -61,10 +69,10 @@ export class HostSupply {
     return [...this.#hosts].filter(({ serves }) => serves)
   }
 
-  /** Those that take invocations. */
+  /** Those that take calls. */
   get ready(): HostProcess[] {
     const ready: HostProcess[] = []
-    for (const host of this.#hosts) if (host.takesInvocations) ready.push(host)
+    for (const host of this.#hosts) if (host.takesCalls) ready.push(host)
     return ready
   }
 
@@ -77,40 +85,40 @@ export class HostSupply {
   }
 
   /** Hosts that are to serve and do not, because starts have failed of late. */
-  get owed(): number {
-    return Math.max(0, this.#wanted - this.serving.length)
+  get missing(): number {
+    return Math.max(0, this.#target - this.serving.length)
   }
 
-  grow(count: number): void {
-    this.#wanted = Math.min(this.#wanted + count, this.#options.maxHosts)
+  scaleUp(count: number): void {
+    this.#target = Math.min(this.#target + count, this.#options.maxHosts)
     this.fill()
   }
 
-  drain(id: number): void {
+  /** Drains a host, so that one fewer serves. */
+  scaleDown(id: number): void {
     const host = this.serving.find((one) => one.id === id)
     if (host === undefined) return
-    this.#wanted = Math.max(this.#options.minHosts, this.#wanted - 1)
+    this.#target = Math.max(this.#options.minHosts, this.#target - 1)
     host.drain()
   }
 
-  /**
-   * What runs in it harms the process: it gets nothing more, and another takes its place.
-   */
+  /** What runs in the host harms it: it gets nothing more, and another takes its place. */
   poison(host: HostProcess): void {
     if (!this.#hosts.has(host) || host.state === 'poisoned') return
     host.drain('poisoned')
-    // What is stuck there takes up to a core and a good deal of memory, so the calls of the oldest get no more time when there are several.
+    // What is stuck there takes up to a core and a good deal of memory, so the calls of the oldest get no more time when
+    // there are several.
     const poisoned = [...this.#hosts].filter(({ state }) => state === 'poisoned')
     for (const oldest of poisoned.slice(0, -MAX_POISONED)) oldest.kill()
     this.fill()
   }
 
-  /** Starts and promotes what is missing. */
+  /** Starts and promotes hosts until none is missing. */
   fill(): void {
     if (this.#isClosed) return
-    while (this.serving.length < this.#wanted) if (this.#promoteOne() === undefined) return
-    // What is called for comes first.
-    if (this.serving.some(({ takesInvocations }) => !takesInvocations)) return
+    while (this.serving.length < this.#target) if (this.#promoteOne() === undefined) return
+    // Hosts that are to serve come first.
+    if (this.serving.some(({ takesCalls }) => !takesCalls)) return
     const { standbyHosts, canStartStandby } = this.#options
     // What is stuck in a poisoned host keeps the machine busy, and is what the standby is for.
     const isHarmed = [...this.#hosts].some(({ state }) => state === 'poisoned')
@@ -118,21 +126,21 @@ export class HostSupply {
     while (this.#standbys.length < standbyHosts && mayStart()) if (this.#start() === undefined) return
   }
 
-  /** Ends the hosts that have drained, and starts what is missing. To be called now and then. */
+  /** Ends the hosts that have drained, and starts what is missing. Called four times a second. */
   upkeep(nowMs: number): void {
-    this.#forgive(nowMs)
+    this.#resetFailures(nowMs)
     this.fill()
     this.#recycle(nowMs)
-    for (const host of this.#hosts) if (host.isDrained(nowMs, { settledMs: SETTLED_MS, lingerMs: LINGER_MS })) host.stop()
+    for (const host of this.#hosts) if (host.isDrained(nowMs)) host.stop()
   }
 
-  /** Replaces a host that has had its time, one after the other: the new one takes invocations before the old one gets no more. */
+  /** Replaces a host that has had its time, one after the other: the new one takes calls before the old one gets no more. */
   #recycle(nowMs: number): void {
     if (this.#isClosed) return
     const aging = this.#replaced
     if (aging !== undefined) {
       const isOver = !aging.old.serves || !aging.fresh.serves
-      if (!isOver && !aging.fresh.takesInvocations) return
+      if (!isOver && !aging.fresh.takesCalls) return
       this.#replaced = undefined
       if (!isOver) aging.old.drain()
       return
@@ -148,14 +156,15 @@ export class HostSupply {
   #promoteOne(): HostProcess | undefined {
     const host = this.#bestStandby() ?? this.#start()
     host?.promote()
-    if (host?.takesInvocations) this.#options.onServing(host)
+    if (host?.takesCalls) this.#options.onServing(host)
     return host
   }
 
   #isDue(host: HostProcess, nowMs: number): boolean {
-    const { livedMs, invocationsSent: invocations, lot } = host
+    const { livedMs, callsSent: invocations } = host
+    const jitter = (host.id * GOLDEN_RATIO) % 1
     const ageMs = host.servesSinceMs === undefined || host.isStandby ? livedMs : nowMs - host.servesSinceMs
-    return isDueForRecycling({ ageMs, invocations, lot }, this.#options.recycling)
+    return isDueForRecycling({ ageMs, invocations, jitter }, this.#options.recycling)
   }
 
   /** A process has ended. */
@@ -208,12 +217,12 @@ export class HostSupply {
 
   #started(host: HostProcess): void {
     this.#options.onStart('ready')
-    if (host.takesInvocations) this.#options.onServing(host)
+    if (host.takesCalls) this.#options.onServing(host)
     this.fill()
   }
 
-  /** What came after the last failure and lives on is a success. */
-  #forgive(nowMs: number): void {
+  /** If a host takes calls so long after the last failure, starting has become healthy again. */
+  #resetFailures(nowMs: number): void {
     if (this.#failures === 0 || nowMs - this.#failedAtMs < HEALTHY_AFTER_MS || this.ready.length === 0) return
     this.#failures = 0
     this.#lastFailure = undefined
@@ -222,7 +231,7 @@ export class HostSupply {
   #fail(how: string, host?: HostProcess): void {
     this.#lastFailure = how
     this.#failedAtMs = performance.now()
-    const respawnInMs = respawnDelayMs(++this.#failures)
+    const respawnInMs = backoffMs(++this.#failures, MAX_RESPAWN_DELAY_MS)
     this.#options.onLost(how, respawnInMs, host)
     if (respawnInMs === 0) return
     clearTimeout(this.#retry)
@@ -232,4 +241,22 @@ export class HostSupply {
       this.fill()
     }, respawnInMs)
   }
+}
+
+/** Hosts that were started together must not all leave together: each leaves up to so much earlier. */
+const JITTER = 0.2
+/** Multiples of it, modulo 1, spread consecutive ids evenly. */
+const GOLDEN_RATIO = 0.618_033_988_75
+
+/**
+ * Whether a host has had its time.
+ * @param host its age in ms, and the calls that it has taken
+ * @param jitter where in the spread this host falls: 0 to 1, the same each time it is asked
+ */
+export function isDueForRecycling(
+  { ageMs, invocations, jitter }: { readonly ageMs: number; readonly invocations: number; readonly jitter: number },
+  { maxAgeMs, maxInvocations }: RecyclingPolicy,
+): boolean {
+  const share = 1 - JITTER * jitter
+  return (maxAgeMs > 0 && ageMs >= maxAgeMs * share) || (maxInvocations > 0 && invocations >= maxInvocations * share)
 }

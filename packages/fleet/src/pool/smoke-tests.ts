@@ -1,0 +1,99 @@
+import { CarpoolError } from '@carpool/core'
+import type { StartResult } from '@carpool/wire'
+import type { HostRevision } from './host-connection.ts'
+import type { HostProcess } from './host-process.ts'
+
+/** What a smoke test of new code found. */
+export interface SmokeTestResult {
+  readonly result: StartResult
+  readonly codeCache: Uint8Array | undefined
+}
+
+/** Smoke tests at the same time: each takes a process and up to a core. */
+const MAX_TESTS = 2
+
+/**
+ * Compiles and loads new code in host processes of their own, which end afterwards: whatever the code does, no running
+ * function feels it. The code cache is made before any of the code runs.
+ */
+export class SmokeTests {
+  readonly #start: () => HostProcess
+  readonly #hosts = new Set<HostProcess>()
+  readonly #limit = concurrencyLimit(MAX_TESTS)
+  /** One at a time of each owner, so that nobody takes all. */
+  readonly #limitOfOwner = concurrencyLimitByKey(1)
+  #isClosed = false
+
+  /** @param start starts a process that serves nobody. @throws CarpoolError `no-host` */
+  constructor(start: () => HostProcess) {
+    this.#start = start
+  }
+
+  get hosts(): Iterable<HostProcess> {
+    return this.#hosts
+  }
+
+  /** @throws CarpoolError `draining` once it is closed */
+  run(owner: string, revision: HostRevision, source: string): Promise<SmokeTestResult> {
+    return this.#limitOfOwner(owner, () => this.#limit(() => this.#test(revision, source)))
+  }
+
+  async #test(revision: HostRevision, source: string): Promise<SmokeTestResult> {
+    if (this.#isClosed) throw new CarpoolError('draining', 'The server is shutting down.')
+    const host = this.#start()
+    this.#hosts.add(host)
+    try {
+      await host.ready
+      host.connection.give(revision, { source })
+      const codeCache = await host.connection.compile(revision.id)
+      return { codeCache, result: await host.connection.start(revision) }
+    } finally {
+      host.stop()
+      host.kill()
+      void host.ended.then(() => this.#hosts.delete(host))
+    }
+  }
+
+  /** Starts no more. */
+  close(): void {
+    this.#isClosed = true
+  }
+}
+
+/** Runs work, of which at most so much goes on at the same time; the rest waits in the order in which it came. */
+export type Limited = <T>(work: () => Promise<T>) => Promise<T>
+
+export function concurrencyLimit(max: number): Limited {
+  const waiting: Array<() => void> = []
+  let running = 0
+  return async (work) => {
+    if (running >= max) await new Promise<void>((resolve) => waiting.push(resolve))
+    else running++
+    try {
+      return await work()
+    } finally {
+      // The permit goes straight to the next in line, so that nobody who comes now gets in before.
+      const next = waiting.shift()
+      if (next === undefined) running--
+      else next()
+    }
+  }
+}
+
+/** The same for each key by itself. */
+export type LimitedByKey = <T>(key: string, work: () => Promise<T>) => Promise<T>
+
+export function concurrencyLimitByKey(max: number): LimitedByKey {
+  const limits = new Map<string, { readonly limited: Limited; count: number }>()
+  return async (key, work) => {
+    const limit = limits.get(key) ?? { limited: concurrencyLimit(max), count: 0 }
+    limits.set(key, limit)
+    limit.count++
+    try {
+      return await limit.limited(work)
+    } finally {
+      limit.count--
+      if (limit.count === 0) limits.delete(key)
+    }
+  }
+}
