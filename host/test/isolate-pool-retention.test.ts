@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'
 import type { IsolateLease } from '../src/isolates/isolate-pool.ts'
-import { MB, poolOf, type FakeIsolate } from './support/fake-pooled.ts'
+import { MB, poolOf, type FakeIsolate } from './support/fake-pool.ts'
 
 const MAX_ISOLATES = 4
 

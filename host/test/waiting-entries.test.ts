@@ -1,7 +1,7 @@
 import { Account } from '../src/accounting/account.ts'
 import { ENTRIES } from '@carpool/runtime/bridge'
 import t from 'tap'
-import { Entry } from '../src/scheduler/stay.ts'
+import { Entry } from '../src/scheduler/batch.ts'
 import { WaitingEntries } from '../src/scheduler/waiting-entries.ts'
 
 const background = new Account()
@@ -33,13 +33,13 @@ t.test('in a busy guest what nobody waits for gets a fifth of the CPU time, what
   ] as const) {
     const waiting = new WaitingEntries(background)
     let [calls, timers, busyMs, timersMs] = [0, 0, 0, 0]
-    for (let stay = 0; stay < 5_000; stay++) {
-      waiting.push(entry('call', new Account(), stay))
+    for (let batch = 0; batch < 5_000; batch++) {
+      waiting.push(entry('call', new Account(), batch))
       waiting.push(entry('timer', background))
       const [one] = names(waiting.take(1))
       const tookMs = one === 'call' ? callMs : timerMs
-      waiting.took(tookMs * 1e6)
-      t.equal(waiting.areAwaited, one === 'call')
+      waiting.record(tookMs * 1e6)
+      t.equal(waiting.isForeground, one === 'call')
       busyMs += tookMs
       if (one === 'call') calls++
       else [timers, timersMs] = [timers + 1, timersMs + timerMs]
@@ -64,15 +64,15 @@ t.test('what waits tells whose it is, and since when; what nobody waits for is n
   const waiting = new WaitingEntries(background)
   waiting.push(entry('timer', background))
   t.equal(waiting.sinceMs, undefined)
-  const [begun, unbegun] = [new Account(), new Account()]
+  const [begun, notStarted] = [new Account(), new Account()]
   waiting.push(entry('fireTimer', begun))
-  waiting.push(entry('invoke', unbegun, 3))
-  t.same([...waiting.resumed], [begun])
-  t.same([...waiting.unbegun], [unbegun])
+  waiting.push(entry('invoke', notStarted, 3))
+  t.same([...waiting.resuming], [begun])
+  t.same([...waiting.notStarted], [notStarted])
   t.equal(waiting.sinceMs, 7)
-  t.ok(waiting.drop(3))
-  t.notOk(waiting.drop(3))
-  t.equal(waiting.unbegun.size, 0)
+  t.ok(waiting.remove(3))
+  t.notOk(waiting.remove(3))
+  t.equal(waiting.notStarted.size, 0)
 })
 
 function names(entries: readonly Entry[]): string[] {

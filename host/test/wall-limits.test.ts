@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { Limited, WallLimits } from '../src/calls/wall-limits.ts'
+import { Limited, WallLimits } from '../src/limits/wall-limits.ts'
 
 const step = fc.oneof(
   fc.record({ kind: fc.constant('add' as const), wallMs: fc.constantFrom(100, 1_000, 30_000) }),

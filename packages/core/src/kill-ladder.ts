@@ -9,7 +9,7 @@
  *                       the isolate           calls told the reason          another takes its place
  * ```
  *
- * Two watchdogs climb it. The one in the host looks at every isolate that is entered, every 10 ms (`host/src/scheduler/stay-ender.ts`), up to `poisoned`,
+ * Two watchdogs climb it. The one in the host looks at every isolate that is entered, every 10 ms (`host/src/limits/watchdog.ts`), up to `poisoned`,
  * which it tells the server. The one in the server looks at every host (`packages/fleet/src/pool/host-process.ts`): it takes the word of a host that
  * says it is poisoned, takes one for poisoned that says nothing any more, and kills.
  */
@@ -22,7 +22,7 @@ export interface EntryEvidence {
   /** CPU time of whatever has the limit, as far as it is known, in ms. */
   readonly cpuMs: number
   readonly cpuLimitMs: number
-  /** Since the stay began, in ms. */
+  /** Since the batch began, in ms. */
   readonly ranMs: number
   readonly wallLimitMs: number
 }

@@ -44,7 +44,7 @@ export class LogBudget {
     return Math.max(0, this.#windowStartMs + this.#limits.windowMs - nowMs)
   }
 
-  /** What to tell of the lines dropped since the last report; undefined if there were none. */
+  /** A line about those that were dropped since the last report; undefined if there were none. */
   report(): string | undefined {
     const dropped = this.#dropped
     if (dropped === 0) return undefined
@@ -52,5 +52,55 @@ export class LogBudget {
     const { lines, bytes, windowMs } = this.#limits
     const what = dropped === 1 ? '1 line was' : `${dropped} lines were`
     return `… ${what} dropped: the limit is ${lines} lines or ${bytes / 1024 ** 2} MiB in ${windowMs / 1000} s`
+  }
+}
+
+/** Lets the log of one revision pass within its budget, and reports in one line, when the window ends, how many lines were dropped. */
+export class LogThrottle {
+  readonly #budget = new LogBudget()
+  readonly #report: (text: string) => void
+  #reportTimer: NodeJS.Timeout | undefined
+
+  constructor(report: (text: string) => void) {
+    this.#report = report
+  }
+
+  /** Whether a line may pass. */
+  take(text: string): boolean {
+    const nowMs = performance.now()
+    const passes = this.#budget.take(Buffer.byteLength(text), nowMs)
+    if (!passes) this.#reportTimer ??= setTimeout(() => this.close(), this.#budget.remainingMs(nowMs))
+    return passes
+  }
+
+  /** Reports what was dropped, now. */
+  close(): void {
+    clearTimeout(this.#reportTimer)
+    this.#reportTimer = undefined
+    const report = this.#budget.report()
+    if (report !== undefined) this.#report(report)
+  }
+}
+
+/** The log throttles by revision: a new isolate has no new budget. */
+export class LogThrottles {
+  readonly #report: (revision: string, text: string) => void
+  readonly #throttles = new Map<string, LogThrottle>()
+
+  constructor(report: (revision: string, text: string) => void) {
+    this.#report = report
+  }
+
+  of(revision: string): LogThrottle {
+    let throttle = this.#throttles.get(revision)
+    if (throttle === undefined) {
+      throttle = new LogThrottle((text) => this.#report(revision, text))
+      this.#throttles.set(revision, throttle)
+    }
+    return throttle
+  }
+
+  delete(revision: string): void {
+    this.#throttles.delete(revision)
   }
 }
