@@ -1,8 +1,8 @@
 // CPU clock of isolates, entry by entry.
 //
-// isolated-vm runs an isolate on whichever thread of its pool is free. What calls the guest for each entry runs on that thread, and so
-// can read the thread's own CPU clock; it leaves behind which thread it is, so that the host can read the same clock while the entry
-// runs.
+// isolated-vm runs an isolate on whichever thread of its pool is free. What calls the guest for each entry runs on that thread,
+// and so can read the thread's own CPU clock; it leaves behind which thread it is, so that the host can read the same clock while
+// the entry runs.
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -69,8 +69,8 @@ void ShareEntryCpu(const v8::FunctionCallbackInfo<v8::Value>& info) {
 	entry_cpu_size = static_cast<uint32_t>(array->Length());
 }
 
-// readEntryCpu(index): CPU time of each entry, in ns: of the batch that runs, the last entry so far; else of the batch that ran last.
-// Returns how many there are: 0 if none has begun since the last reset, or more than can be kept.
+// readEntryCpu(index): CPU time of each entry, in ns: of the batch that runs, the last entry so far; else of the batch that ran
+// last. Returns how many there are: 0 if none has begun since the last reset, or more than can be kept.
 void ReadEntryCpu(const v8::FunctionCallbackInfo<v8::Value>& info) {
 	info.GetReturnValue().Set(0);
 	const IsolateState* state = StateOf(info[0]);

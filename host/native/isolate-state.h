@@ -1,5 +1,5 @@
-// What one isolate shares with the host: a clock of its entries, a way to suspend them, and a mailbox. Its isolate's thread writes what the
-// host's reads, and the other way round.
+// What one isolate shares with the host: a clock of its entries, a way to suspend them, and a mailbox. Its isolate's thread
+// writes what the host's reads, and the other way round.
 #pragma once
 #include <sched.h>
 #include <stdlib.h>

@@ -108,7 +108,8 @@ void Push(const v8::FunctionCallbackInfo<v8::Value>& info) {
 	pushed.length += size;
 }
 
-// enter(index): moves what was pushed to where the guest's `run` takes it. A batch is about to begin. No thread is in the isolate.
+// enter(index): moves what was pushed to where the guest's `run` takes it. A batch is about to begin. No thread is in the
+// isolate.
 void Enter(const v8::FunctionCallbackInfo<v8::Value>& info) {
 	IsolateState* state = StateOf(info[0]);
 	if (state == nullptr) return;

@@ -1,8 +1,8 @@
 // Suspends entries that take long.
 //
 // It is V8's own way to interrupt: a function that runs on the isolate's thread between two steps of its code, and here sleeps
-// there until the host has it go on. What V8 does not interrupt, such as a built-in that runs for long, is not suspended either; its
-// thread can be kept to a few cores, which unlike a lower priority can be taken back without special rights.
+// there until the host has it go on. What V8 does not interrupt, such as a built-in that runs for long, is not suspended either;
+// its thread can be kept to a few cores, which unlike a lower priority can be taken back without special rights.
 #include <limits.h>
 #include <linux/futex.h>
 #include <sched.h>
@@ -20,7 +20,8 @@ __attribute__((visibility("hidden"))) char __libc_single_threaded = 0;
 
 namespace {
 
-// The cores that the process may use, and of them those for threads that are limited to few. Written once, before there are isolates.
+// The cores that the process may use, and of them those for threads that are limited to few. Written once, before there are
+// isolates.
 cpu_set_t all_cores, few_cores;
 bool has_few = false;
 
@@ -31,7 +32,9 @@ bool SetCores(pid_t thread, const cpu_set_t& cores) { return syscall(SYS_sched_s
 // On the isolate's thread, at an interrupt.
 void SleepWhileSuspended(v8::Isolate*, void* data) {
 	std::atomic<uint32_t>& suspended = static_cast<IsolateState*>(data)->suspended;
-	while (suspended.load(std::memory_order_acquire) == 1) syscall(SYS_futex, &suspended, FUTEX_WAIT_PRIVATE, 1, nullptr, nullptr, 0);
+	while (suspended.load(std::memory_order_acquire) == 1) {
+		syscall(SYS_futex, &suspended, FUTEX_WAIT_PRIVATE, 1, nullptr, nullptr, 0);
+	}
 }
 
 // suspend(index): what runs in the isolate stops at its next step. Returns whether it can.
@@ -85,7 +88,9 @@ void IsolateEnds(void*, size_t, void* data) {
 	Signal(state, kGone);
 }
 
-void OnCollected(v8::Isolate*, v8::GCType, v8::GCCallbackFlags, void* state) { static_cast<IsolateState*>(state)->has_collected = true; }
+void OnCollected(v8::Isolate*, v8::GCType, v8::GCCallbackFlags, void* data) {
+	static_cast<IsolateState*>(data)->has_collected = true;
+}
 
 }  // namespace
 
@@ -113,7 +118,8 @@ void TrackIsolate(IsolateState* state, v8::Isolate* isolate, v8::Local<v8::Conte
 		state->isolate = isolate;
 	}
 	isolate->AddGCEpilogueCallback(OnCollected, state);
-	v8::Local<v8::ArrayBuffer> buffer = v8::ArrayBuffer::New(isolate, v8::ArrayBuffer::NewBackingStore(state, 1, IsolateEnds, state));
+	v8::Local<v8::ArrayBuffer> buffer =
+		v8::ArrayBuffer::New(isolate, v8::ArrayBuffer::NewBackingStore(state, 1, IsolateEnds, state));
 	// It stays for as long as the context does, and no code can find it.
 	context->Global()->SetPrivate(context, v8::Private::New(isolate), buffer).Check();
 }

@@ -111,7 +111,7 @@ t.test('work alone is charged the sum of the tasks that it had measured, whether
 })
 
 const batch = fc.record({
-  /** Of each entry that may go in; as many are told as do. */
+  /** Of each entry that may go in; as many are measured as do. */
   spans: fc.array(fc.nat(3_000_000), { minLength: 64, maxLength: 64 }),
   pushes: fc.array(fc.nat(4), { maxLength: 12 }),
   /** How far the clock of entries had got when it was looked at: entries, and per mille of the last of these. */

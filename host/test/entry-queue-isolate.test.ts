@@ -56,7 +56,7 @@ t.test('after 200 batches of loops the accounts add up to what their batches use
   t.ok(log.ended.length < entries, 'some entries shared a batch')
 })
 
-t.test('an isolate that is disposed in an endless loop is told as lost, once', async (t) => {
+t.test('an isolate that is disposed in an endless loop is reported as lost, once', async (t) => {
   const { isolate, queue, log, begun } = await loopingIsolate()
   const account = new Account()
   queue.push(loop(account, 0, 'for ever'))

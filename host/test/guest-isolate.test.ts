@@ -49,7 +49,7 @@ t.test('code that throws is refused, after it has run, and the isolate goes on',
   t.equal(await run('1'), '1')
 })
 
-t.test('load resolves after the code has run, with its microtasks; what it says is told of', async (t) => {
+t.test('load resolves after the code has run, with its microtasks; its messages are reported', async (t) => {
   const { isolate, asked, messages, outsideOfBatches } = await isolateWith(t)
   const source = `(function () {
     for (let i = 0; i < 1e6; i++);
@@ -68,7 +68,7 @@ t.test('load resolves after the code has run, with its microtasks; what it says 
   )
 })
 
-t.test('the heap is told with what it holds outside', async (t) => {
+t.test('the heap is measured with what it holds outside', async (t) => {
   const { isolate, run } = await isolateWith(t, 128)
   const before = await isolate.heapBytes()
   await run('globalThis.kept = Array.from({ length: 400_000 }, (_, i) => ({ i })); 0')
@@ -79,7 +79,7 @@ t.test('the heap is told with what it holds outside', async (t) => {
   t.ok(outside - onHeap >= 15 * MIB, `${outside - onHeap} bytes more`)
 })
 
-t.test('an endless loop is ended by dispose, which is told once; to enter a disposed isolate is harmless', async (t) => {
+t.test('an endless loop is ended by dispose, which is reported once; to enter a disposed isolate is harmless', async (t) => {
   const { isolate, batch, nextTold } = await isolateWith(t)
   const left = batch('tell("begun"); for (;;);')
   const code = { source: '(function () {})', filename: 'f.js' }
@@ -99,7 +99,7 @@ t.test('an endless loop is ended by dispose, which is told once; to enter a disp
   isolate.enter()
 })
 
-t.test('a batch that waits when the isolate is disposed is told to have left', async (t) => {
+t.test('a batch that waits when the isolate is disposed is reported as done', async (t) => {
   for (let round = 0; round < 50; round++) {
     const { isolate, batch } = await isolateWith(t)
     const left = batch('1')

@@ -104,7 +104,8 @@ t.test('answers of an isolate that passes its memory limit count if they were gi
 
 const MIB = 1024 * 1024
 
-// V8 finds the passed limit in the next garbage collection, which may come behind the batch that took the memory, or behind a look at it.
+// V8 finds the passed limit in the next garbage collection, which may come behind the batch that took the memory, or behind a
+// look at it.
 t.test('a function that keeps what it fetches ends at its memory limit, whenever that is found', async (t) => {
   const host = await inProcessHost()
   const fill = 'const kept = []; for (let i = 0; i < 22; i++) kept.push(new Array(131072).fill(i + 0.5)); globalThis.kept = kept'

@@ -50,7 +50,7 @@ async function simulate({ budgetBytes, functions, seconds, callsAt, returnedShar
     toReturnBytes -= returned
     const rssBytes = neededBytes + freeInProcessBytes + toReturnBytes
     run.rssBytes.push(rssBytes)
-    const { evictableBytes } = pool.counts()
+    const { evictableBytes } = pool
     const next = decideRelief({ atMs, rssBytes, budgetBytes, availableBytes: 1, totalBytes: 0, evictableBytes }, memory)
     memory = next.memory
     if (next.decision.isHelpless) run.helplessTold++

@@ -11,7 +11,7 @@ function entry(name: string, account: Account, invocation?: number): Entry {
   return new Entry(account, op, invocation ?? 0, name, 0, '', 7)
 }
 
-t.test('what somebody waits for goes first, each in the order in which it came', async (t) => {
+t.test('calls go first, then background work, each in the order in which it came', async (t) => {
   const waiting = new WaitingEntries(background)
   const [open, closed] = [new Account(), new Account()]
   closed.close(background)
@@ -25,7 +25,7 @@ t.test('what somebody waits for goes first, each in the order in which it came',
   t.ok(waiting.isEmpty)
 })
 
-t.test('in a busy guest what nobody waits for gets a fifth of the CPU time, whatever its entries take', (t) => {
+t.test('in a busy guest background work gets a fifth of the CPU time, whatever its entries take', (t) => {
   for (const [callMs, timerMs] of [
     [4, 0.01],
     [4, 4],
@@ -51,7 +51,7 @@ t.test('in a busy guest what nobody waits for gets a fifth of the CPU time, what
   t.end()
 })
 
-t.test("what others must find done goes in its turn, though it is nobody's", (t) => {
+t.test('what others must find done goes in its turn, though it is background work', (t) => {
   const waiting = new WaitingEntries(background)
   const open = new Account()
   waiting.push(new Entry(background, ENTRIES.cancel, 5, 'cancel'))
@@ -60,7 +60,7 @@ t.test("what others must find done goes in its turn, though it is nobody's", (t)
   t.end()
 })
 
-t.test('what waits tells whose it is, and since when; what nobody waits for is not counted', async (t) => {
+t.test('it is known which accounts wait, and since when; background work is not counted', async (t) => {
   const waiting = new WaitingEntries(background)
   waiting.push(entry('timer', background))
   t.equal(waiting.sinceMs, undefined)

@@ -32,7 +32,7 @@ class Timers {
   }
 }
 
-t.test('whatever comes and goes: who stays is told once, when its time is up, and there are few timers', async () => {
+t.test('whatever comes and goes: who stays is reported once, when its time is up, and there are few timers', async () => {
   fc.assert(
     fc.property(fc.array(step, { maxLength: 60, size: 'max' }), (steps) => {
       const timers = new Timers()

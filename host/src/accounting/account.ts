@@ -1,6 +1,6 @@
 /**
- * What one piece of work has used so far: an invocation, the start of an isolate, or a function's background work. Entries, timers and fetches
- * keep the account of the work that began them.
+ * What one piece of work has used so far: an invocation, the start of an isolate, or a function's background work. Entries,
+ * timers and fetches keep the account of the work that began them.
  */
 export class Account {
   /** CPU time charged so far, in ns. */
@@ -45,8 +45,8 @@ export class Account {
 const CORE_SHARE = 0.1
 
 /**
- * What the background work of a guest may use: as much as one invocation at once, and a tenth of a core in the long run. Each entry of it has a limit of its
- * own, but timers that start each other would take a core for ever.
+ * What the background work of a guest may use: as much as one invocation at once, and a tenth of a core in the long run. Each
+ * entry of it has a limit of its own, but timers that start each other would take a core for ever.
  */
 export class BackgroundBudget {
   /** CPU time used, less what has been earned since, in ms. */

@@ -40,7 +40,8 @@ export class Fetches {
     const account = guest.accountOf(invocation)
     const refuse = (message: string): void =>
       guest.settleFetch(account, guestFetch, JSON.stringify({ ok: false, message }), 'none', '')
-    // Its length in bytes is at least that in UTF-16 units; to turn it into bytes takes the loop's time, and memory that nobody is charged for.
+    // Its length in bytes is at least that in UTF-16 units; to turn it into bytes takes the loop's time, and memory that nobody
+    // is charged for.
     const guestBytes = Math.max(GUEST_BYTES, this.#maxBodyBytes)
     if (this.#open.bytesOf(guest) + body.length > guestBytes || this.#open.bytes + body.length > guestBytes * GUESTS) {
       return refuse(`The request bodies of open fetches may have ${guestBytes} bytes together, not more.`)
@@ -231,8 +232,8 @@ interface Bucket {
 }
 
 /**
- * Has the fetches of each guest begin no faster than a server that others use as well can take them. What is stopped while it waits never begins, so a loop of
- * fetches that are stopped at once costs its own isolate only.
+ * Has the fetches of each guest begin no faster than a server that others use as well can take them. What is stopped while it
+ * waits never begins, so a loop of fetches that are stopped at once costs its own isolate only.
  */
 export class FetchPace<G extends object> {
   readonly #clock: Clock

@@ -27,7 +27,10 @@ export interface InvocationsParts {
   readonly endStuck: (guest: Guest) => void
 }
 
-/** The invocations in this host: from their arrival, in an isolate or while one is made, to their one end. Guests act on them by messages. */
+/**
+ * The invocations in this host: from their arrival, in an isolate or while one is made, to their one end. Guests act on them by
+ * messages.
+ */
 export class Invocations implements EnteredCalls {
   readonly #parts: InvocationsParts
   readonly #active = new NumberedTable<ActiveInvocation>()
@@ -127,8 +130,8 @@ export class Invocations implements EnteredCalls {
   }
 
   /**
-   * Called when an isolate was disposed. The invocation of the culprit fails with the reason. Those that had not gone in yet go to a new isolate; so do those
-   * that had, once, if they have had no effect outside. The others are lost.
+   * Called when an isolate was disposed. The invocation of the culprit fails with the reason. Those that had not gone in yet go
+   * to a new isolate; so do those that had, once, if they have had no effect outside. The others are lost.
    * @param culprit the account of the entry that ran
    */
   isolateLost(guest: Guest, culprit: Account, outcome: FailedOutcome, detailOf: (invocation: ActiveInvocation) => string): void {
@@ -200,7 +203,8 @@ export class Invocations implements EnteredCalls {
   }
 
   #enter(invocation: ActiveInvocation, lease: IsolateLease<Guest>, call: Call): void {
-    // While the isolate loaded, the time may have run out or the client may have left; what the start took is the function's then.
+    // While the isolate loaded, the time may have run out or the client may have left; what the start took is the function's
+    // then.
     if (!this.#has(invocation)) {
       this.chargeStart(invocation.revision, invocation.initCpuNs)
       return lease.release()
@@ -268,7 +272,10 @@ export class Invocations implements EnteredCalls {
     this.#returned = []
   }
 
-  /** The guest's invocation of that number showed itself outside, so it cannot be begun again in secret. @returns its public id, if there is one */
+  /**
+   * The guest's invocation of that number showed itself outside, so it cannot be begun again in secret.
+   * @returns its public id, if there is one
+   */
   #hadEffect(guest: Guest, number: number): string | undefined {
     const invocation = this.#of(guest, number)
     if (invocation === undefined) return undefined

@@ -55,7 +55,8 @@ export function callbacksOf(relay: Relay<BridgedGuest>): Record<'entropy' | 'dra
 /** Passes each message of a guest on to whom it concerns. */
 export function messageHandler<G extends BridgedGuest>(guest: G, relay: Relay<G>, calls: GuestCalls<G>): OnMessage {
   return (op, a, b, c, text, body) => {
-    // What is read after the end of the isolate was dealt with comes too late: the invocation may have begun anew. Only its log counts.
+    // What is read after the end of the isolate was dealt with comes too late: the invocation may have begun anew. Only its log
+    // counts.
     if (guest.isOver && op !== SAYS.log) return
     switch (op) {
       case SAYS.loaded:
@@ -99,9 +100,9 @@ const MIN_PAUSE_MS = 5
 const MAX_PAUSE_MS = 1000
 
 /**
- * Whether guests keep the event loop from turning. isolated-vm hands over calls until none waits; one guest that floods the host runs out of
- * them each time it drains, but several can hand the host from one to the other for ever. Each then has to pause for as long as the loop
- * has stood, which grows until all of them pause together.
+ * Whether guests keep the event loop from turning. isolated-vm hands over calls until none waits; one guest that floods the host
+ * runs out of them each time it drains, but several can hand the host from one to the other for ever. Each then has to pause for
+ * as long as the loop has stood, which grows until all of them pause together.
  */
 class LoopWatch {
   #firstDrainAtMs: number | undefined

@@ -214,7 +214,10 @@ export class GuestIsolate {
     this.#booted.run.applyIgnored(undefined, NO_ARGUMENTS)
   }
 
-  /** Passes on the messages of the guest since the last read, in order; also in the middle of a batch, or when the isolate is gone. */
+  /**
+   * Passes on the messages of the guest since the last read, in order; also in the middle of a batch, or when the isolate is
+   * gone.
+   */
   readMessages(onMessage: OnMessage): void {
     const parts = this.#isReleased ? undefined : (addon.readOutbox(this.#index) as readonly never[] | undefined)
     if (parts === undefined) return

@@ -43,7 +43,10 @@ export interface GuestHost {
   readonly onCatastrophe: (reason: string) => void
 }
 
-/** Longest time that a module scope may take, whatever the limit of invocations, in ms: a deploy waits for it, and others behind that. */
+/**
+ * Longest time that a module scope may take, whatever the limit of invocations, in ms: a deploy waits for it, and others behind
+ * that.
+ */
 const START_WALL_MAX_MS = 60_000
 
 /** An isolate with the guest runtime in it: first blank, then, once loaded, one revision of a function. */
@@ -57,12 +60,12 @@ export class Guest implements Poolable, BatchListener, BridgedGuest, Runnable {
   openFetches = 0
   /** Invocations that ever entered it. */
   invocations = 0
-  readonly #isolate: GuestIsolate
-  readonly #timers: TimerTable
+  readonly isolate: GuestIsolate
+  readonly timers: TimerTable
   readonly #relay: Relay<Guest>
   readonly #onMessage: OnMessage
   readonly #host: GuestHost
-  readonly #queue: EntryQueue
+  readonly queue: EntryQueue
   readonly #memory = new MemoryWatch()
   #revision = ''
   #logs: LogThrottle | undefined
@@ -77,13 +80,13 @@ export class Guest implements Poolable, BatchListener, BridgedGuest, Runnable {
   #limits = resolveLimits({})
 
   private constructor(isolate: GuestIsolate, relay: Relay<Guest>, host: GuestHost) {
-    this.#isolate = isolate
+    this.isolate = isolate
     this.#relay = relay
     this.#host = host
     this.#onMessage = messageHandler(this, relay, host.calls)
-    this.#timers = new TimerTable((timer, account) => this.#queue.pushSoon(new Entry(account, ENTRIES.fireTimer, timer)))
-    this.#queue = new EntryQueue(isolate, this, host.scheduler, this.background)
-    isolate.listen({ batchDone: () => this.#queue.batchDone(), messagesWait: () => this.#messagesWait() })
+    this.timers = new TimerTable((timer, account) => this.queue.pushSoon(new Entry(account, ENTRIES.fireTimer, timer)))
+    this.queue = new EntryQueue(isolate, this, host.scheduler, this.background)
+    isolate.listen({ batchDone: () => this.queue.batchDone(), messagesWait: () => this.#messagesWait() })
   }
 
   /** Makes an isolate with the runtime booted in it. */
@@ -109,7 +112,7 @@ export class Guest implements Poolable, BatchListener, BridgedGuest, Runnable {
   }
 
   get disposed(): boolean {
-    return this.#isolate.disposed
+    return this.isolate.disposed
   }
 
   /** Whether its module scope has run. */
@@ -123,7 +126,7 @@ export class Guest implements Poolable, BatchListener, BridgedGuest, Runnable {
 
   /** What it took to make the isolate, in ns, by the isolate's own clock. */
   get bootNs(): number {
-    return this.#isolate.bootNs
+    return this.isolate.bootNs
   }
 
   /** CPU time of all batches that have ended, in ns. */
@@ -133,15 +136,11 @@ export class Guest implements Poolable, BatchListener, BridgedGuest, Runnable {
 
   /** Acts on its messages since the last read. */
   readMessages(): void {
-    this.#isolate.readMessages(this.#onMessage)
+    this.isolate.readMessages(this.#onMessage)
   }
 
   measure(batch: Batch): void {
-    batch.measured(this.#isolate.entryCpuNs, this.#isolate.readEntryCpu())
-  }
-
-  releasePermit(): void {
-    this.#queue.releasePermit()
+    batch.measured(this.isolate.entryCpuNs, this.isolate.readEntryCpu())
   }
 
   batchBegan(batch: Batch): void {
@@ -149,7 +148,7 @@ export class Guest implements Poolable, BatchListener, BridgedGuest, Runnable {
   }
 
   batchEnded(batch: Batch): void {
-    this.#isolate.clearAffinity()
+    this.isolate.clearAffinity()
     this.#chargedNs += batch.totalNs
     this.#host.scheduler.ended(this, batch)
     this.#host.calls.endOverCpuLimit(this, batch)
@@ -157,7 +156,7 @@ export class Guest implements Poolable, BatchListener, BridgedGuest, Runnable {
   }
 
   batchLost(batch: Batch): void {
-    this.#isolate.clearAffinity()
+    this.isolate.clearAffinity()
     this.#host.watchdog.batchLost(this, batch)
     this.#host.scheduler.ended(this, batch)
   }
@@ -168,9 +167,9 @@ export class Guest implements Poolable, BatchListener, BridgedGuest, Runnable {
 
   /** CPU time of all entries of the running batch, in ns; that of its thread, if the isolate was disposed. */
   get usedNs(): number {
-    const count = this.#isolate.readEntryCpu()
+    const count = this.isolate.readEntryCpu()
     let sum = 0
-    for (let index = 0; index < count; index++) sum += this.#isolate.entryCpuNs[index]!
+    for (let index = 0; index < count; index++) sum += this.isolate.entryCpuNs[index]!
     return sum
   }
 
@@ -206,19 +205,11 @@ export class Guest implements Poolable, BatchListener, BridgedGuest, Runnable {
 
   /** The batch that runs. */
   get batch(): Batch | undefined {
-    return this.#queue.batch
-  }
-
-  get queue(): EntryQueue {
-    return this.#queue
+    return this.queue.batch
   }
 
   get hasBackgroundWork(): boolean {
-    return this.#timers.size > 0 || this.openFetches > 0
-  }
-
-  get timers(): TimerTable {
-    return this.#timers
+    return this.timers.size > 0 || this.openFetches > 0
   }
 
   get logs(): LogThrottle {
@@ -244,7 +235,7 @@ export class Guest implements Poolable, BatchListener, BridgedGuest, Runnable {
       this.#isLoaded = true
       this.#measureMemory()
     } catch (cause) {
-      this.#queue.chargeEarly()
+      this.queue.chargeEarly()
       this.dispose()
       throw cause
     } finally {
@@ -269,35 +260,20 @@ export class Guest implements Poolable, BatchListener, BridgedGuest, Runnable {
 
   invoke(account: Account, invocation: number, head: string, kind: BodyKind, body: string): void {
     this.invocations++
-    this.#queue.pushSoon(new Entry(account, ENTRIES.invoke, invocation, head, BODY_KINDS.indexOf(kind), body))
+    this.queue.pushSoon(new Entry(account, ENTRIES.invoke, invocation, head, BODY_KINDS.indexOf(kind), body))
   }
 
-  /** The invocation has ended, so what its end brings about is background work. What had not gone in yet does not go in at all. */
+  /**
+   * The invocation has ended, so what its end brings about is background work. What had not gone in yet does not go in at all.
+   */
   cancel(invocation: number): void {
-    if (this.#queue.remove(invocation)) return
+    if (this.queue.remove(invocation)) return
     // Before what it has brought about, as the end of a fetch, or the guest would try that again.
-    this.#queue.push(new Entry(this.background, ENTRIES.cancel, invocation))
+    this.queue.push(new Entry(this.background, ENTRIES.cancel, invocation))
   }
 
   settleFetch(account: Account, fetch: number, result: string, kind: BodyKind, body: string): void {
-    this.#queue.pushSoon(new Entry(account, ENTRIES.settleFetch, fetch, result, BODY_KINDS.indexOf(kind), body))
-  }
-
-  suspend(): boolean {
-    return this.#isolate.suspend()
-  }
-
-  resume(): void {
-    this.#isolate.resume()
-  }
-
-  /** Also if it is disposed. Until {@link clearAffinity}, or until the batch has ended. */
-  setAffinity(): void {
-    this.#isolate.setAffinity()
-  }
-
-  clearAffinity(): void {
-    this.#isolate.clearAffinity()
+    this.queue.pushSoon(new Entry(account, ENTRIES.settleFetch, fetch, result, BODY_KINDS.indexOf(kind), body))
   }
 
   /** What the work of an invocation, or of the module scope, is charged to. */
@@ -308,14 +284,14 @@ export class Guest implements Poolable, BatchListener, BridgedGuest, Runnable {
   dispose(): void {
     this.#isDisposedByUs ||= !this.disposed
     this.#isOver = true
-    this.#timers.clear()
+    this.timers.clear()
     this.#logs?.close()
-    this.#isolate.dispose()
+    this.isolate.dispose()
   }
 
   #measureMemory(): void {
-    this.#queue
-      .runAlone(this.#memory.account, (measured) => measured(() => this.#isolate.heapBytes()))
+    this.queue
+      .runAlone(this.#memory.account, (measured) => measured(() => this.isolate.heapBytes()))
       .then(
         (bytes) => {
           this.#memory.record(bytes, performance.now())
@@ -338,8 +314,8 @@ export class Guest implements Poolable, BatchListener, BridgedGuest, Runnable {
         clearTimeout(limit)
         resolve(report)
       }
-      const enterCode = (measured: Measured): Promise<void> => this.#isolate.load(JSON.stringify(options), code, measured)
-      this.#loadBatch = this.#queue.runAlone(this.start, enterCode).catch((cause: unknown) => {
+      const enterCode = (measured: Measured): Promise<void> => this.isolate.load(JSON.stringify(options), code, measured)
+      this.#loadBatch = this.queue.runAlone(this.start, enterCode).catch((cause: unknown) => {
         this.endLoad(new LoadFailure(cause instanceof Error ? cause.message : 'The code does not compile.'))
       })
     })

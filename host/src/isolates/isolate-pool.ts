@@ -76,17 +76,6 @@ export interface IsolatePoolOptions<P> {
   readonly lingerMs: number
 }
 
-/** The loaded isolates of a pool at one moment, retired ones that have not ended among them. */
-export interface PoolCounts {
-  readonly isolates: number
-  /** Of them, how many somebody uses. */
-  readonly leased: number
-  /** Of them, how many nobody uses: the others. */
-  readonly idle: number
-  /** What {@link IsolatePool.relieve} could give up at most: what the idle ones hold that are not pinned, in bytes. */
-  readonly evictableBytes: number
-}
-
 /** What was given up. */
 export interface Eviction {
   readonly evicted: number
@@ -94,7 +83,10 @@ export interface Eviction {
   readonly bytes: number
 }
 
-/** The loaded isolates of a host: one for each revision, made on demand. They stay until room is needed; the least recently used leaves first. */
+/**
+ * The loaded isolates of a host: one for each revision, made on demand. They stay until room is needed; the least recently used
+ * leaves first.
+ */
 export class IsolatePool<P extends Poolable> {
   readonly #options: IsolatePoolOptions<P>
   /** In order of use, the most recent last. */
@@ -118,23 +110,11 @@ export class IsolatePool<P extends Poolable> {
     return this.#current.size
   }
 
-  /** Loaded isolates that nobody uses. */
-  get idle(): number {
-    return this.counts().idle
-  }
-
-  /** Looks at every isolate: for a sample now and then, not for each call. */
-  counts(): PoolCounts {
-    let isolates = 0
-    let leased = 0
-    let evictableBytes = 0
-    for (const pooled of this.#fromLeastUsed()) {
-      if (!pooled.isLoaded) continue
-      isolates++
-      if (pooled.leases > 0) leased++
-      else if (!pooled.isPinned) evictableBytes += pooled.heapBytes
-    }
-    return { isolates, leased, idle: isolates - leased, evictableBytes }
+  /** What {@link relieve} could give up at most: what the isolates hold that are neither in use nor pinned. */
+  get evictableBytes(): number {
+    let bytes = 0
+    for (const pooled of this.#fromLeastUsed()) if (pooled.leases === 0 && !pooled.isPinned) bytes += pooled.heapBytes
+    return bytes
   }
 
   /** Keeps a revision's isolate until the revision is retired, whatever the count and the pressure. It need not be loaded yet. */
@@ -173,7 +153,10 @@ export class IsolatePool<P extends Poolable> {
     }
   }
 
-  /** Takes a revision out: no new leases; its isolate is disposed when the last lease and its background work have ended. It is pinned no more. */
+  /**
+   * Takes a revision out: no new leases; its isolate is disposed when the last lease and its background work have ended. It is
+   * pinned no more.
+   */
   retire(revision: string): void {
     this.#pinned.delete(revision)
     const pooled = this.#current.get(revision)
@@ -188,8 +171,10 @@ export class IsolatePool<P extends Poolable> {
   }
 
   /**
-   * Takes an isolate out while its revision stays: the next lease is on a new one. It is disposed when its last lease and its background work have ended.
-   * @returns false if it is not the isolate of its revision any more, or another one that was set aside has not ended: they would become ever more
+   * Takes an isolate out while its revision stays: the next lease is on a new one. It is disposed when its last lease and its
+   * background work have ended.
+   * @returns false if it is not the isolate of its revision any more, or another one that was set aside has not ended: they
+   * would become ever more
    */
   setAside(revision: string, isolate: P): boolean {
     const pooled = this.#current.get(revision)
@@ -203,8 +188,8 @@ export class IsolatePool<P extends Poolable> {
   }
 
   /**
-   * Ends idle isolates that hold so many bytes together, or all that may leave: the least recently used first; then those with background
-   * work, retired ones before others. Those in use or pinned stay.
+   * Ends idle isolates that hold so many bytes together, or all that may leave: the least recently used first; then those with
+   * background work, retired ones before others. Those in use or pinned stay.
    */
   relieve(bytes: number): Eviction {
     let evicted = 0
@@ -294,8 +279,9 @@ export interface EvictionGoal {
 }
 
 /**
- * Which isolates leave to make room: the least recently used first; those with work in the background after all without. One that is in use
- * or pinned never leaves, so what leaves may be less than the goal. No more leave than the goal takes: the last one is needed for it.
+ * Which isolates leave to make room: the least recently used first; those with work in the background after all without. One that
+ * is in use or pinned never leaves, so what leaves may be less than the goal. No more leave than the goal takes: the last one is
+ * needed for it.
  * @param candidates from the least to the most recently used
  */
 export function chooseEvicted<Candidate extends EvictionCandidate>(

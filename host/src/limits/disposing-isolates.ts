@@ -6,8 +6,8 @@ interface Disposing {
 }
 
 /**
- * Isolates that were disposed and whose threads have not left them yet. Until they have, their revision gets no new isolate here: what could not be ended once
- * would not be ended in the next one either, and take another core.
+ * Isolates that were disposed and whose threads have not left them yet. Until they have, their revision gets no new isolate here:
+ * what could not be ended once would not be ended in the next one either, and take another core.
  */
 export class DisposingIsolates {
   readonly #batches = new Map<Batch, Disposing>()

@@ -7,7 +7,10 @@ export interface LogLimits {
 
 export const LOG_LIMITS: LogLimits = { lines: 1000, bytes: 1024 * 1024, windowMs: 10_000 }
 
-/** What of a function's log may pass: so many lines and bytes in a window, which begins with the first line after the one before it. */
+/**
+ * What of a function's log may pass: so many lines and bytes in a window, which begins with the first line after the one before
+ * it.
+ */
 export class LogBudget {
   readonly #limits: LogLimits
   #windowStartMs = Number.NEGATIVE_INFINITY
@@ -55,7 +58,10 @@ export class LogBudget {
   }
 }
 
-/** Lets the log of one revision pass within its budget, and reports in one line, when the window ends, how many lines were dropped. */
+/**
+ * Lets the log of one revision pass within its budget, and reports in one line, when the window ends, how many lines were
+ * dropped.
+ */
 export class LogThrottle {
   readonly #budget = new LogBudget()
   readonly #report: (text: string) => void

@@ -7,7 +7,10 @@ const EVERY_CPU_NS = 20_000_000
 /** The same in time, for one that runs seldom, in ms. */
 const EVERY_MS = 1_000
 
-/** Decides when to measure the memory of an isolate, and remembers the most. What comes and goes between two measurements is not noticed. */
+/**
+ * Decides when to measure the memory of an isolate, and remembers the most. What comes and goes between two measurements is not
+ * noticed.
+ */
 export class MemoryWatch {
   /** What the measurements are charged to. */
   readonly account = new Account()
@@ -57,7 +60,10 @@ export interface MemorySample {
   readonly rssBytes: number
   /** What RSS may be; 0: whatever the machine has. */
   readonly budgetBytes: number
-  /** What the machine, or the container if that has a limit, can still give without swapping. Page cache that it can drop is available. */
+  /**
+   * What the machine, or the container if that has a limit, can still give without swapping. Page cache that it can drop is
+   * available.
+   */
   readonly availableBytes: number
   /** What the machine or the container has; 0 if that is not known. */
   readonly totalBytes: number
@@ -99,20 +105,25 @@ export interface ReliefDecision {
   /** How many bytes of idle isolates to give up now; never more than there are. */
   readonly giveUpBytes: number
   readonly pressure: 'none' | 'budget' | 'machine'
-  /** There is pressure, and nothing left to give up or all of it was given up in vain. Reported once, until the pressure has ended. */
+  /**
+   * There is pressure, and nothing left to give up or all of it was given up in vain. Reported once, until the pressure has
+   * ended.
+   */
   readonly isHelpless: boolean
 }
 
 /**
  * How much of the idle isolates a host gives up, by its RSS and by what the machine has left.
  *
- * What an isolate held shows in RSS later and not in full, or not at all: V8 and malloc keep what is freed for what comes next (isolated-vm
- * issues 241 and 281; measured with Node 26: RSS falls by 0.3 of an empty guest's 1.4 MiB, or by 1.3 if the process runs with
- * `--no-memory-pool-share-memory-on-teardown`). Whoever goes by RSS alone gives up everything and gains nothing. So nothing more is given up
- * for a second, in which RSS may fall. If it then stands where it was, what was freed is free within the process: the pause doubles, up to
- * 32 s, and below the budget that is the end of it. If RSS fell, or grew, the next pause is a second again.
+ * What an isolate held shows in RSS later and not in full, or not at all: V8 and malloc keep what is freed for what comes next
+ * (isolated-vm issues 241 and 281; measured with Node 26: RSS falls by 0.3 of an empty guest's 1.4 MiB, or by 1.3 if the process
+ * runs with `--no-memory-pool-share-memory-on-teardown`). Whoever goes by RSS alone gives up everything and gains nothing. So
+ * nothing more is given up for a second, in which RSS may fall. If it then stands where it was, what was freed is free within the
+ * process: the pause doubles, up to 32 s, and below the budget that is the end of it. If RSS fell, or grew, the next pause is a
+ * second again.
  *
- * Of what the machine lacks a host gives up its share, by its RSS in all that is in use: other hosts see the same lack at the same time.
+ * Of what the machine lacks a host gives up its share, by its RSS in all that is in use: other hosts see the same lack at the
+ * same time.
  * @returns the decision, and the memory for the next sample; the first is {@link NO_PRESSURE}
  */
 export function decideRelief(
@@ -188,13 +199,17 @@ function standsStill(rssBytes: number, last: LastRelief): boolean {
 
 /** Gives up idle isolates when the memory of the process or the machine gets short. */
 export class MemoryRelief {
-  readonly #pool: Pick<IsolatePool<never>, 'counts' | 'relieve'>
+  readonly #pool: Pick<IsolatePool<never>, 'evictableBytes' | 'relieve'>
   readonly #budgetBytes: number
   readonly #onHelpless: (text: string) => void
   #memory = NO_PRESSURE
 
   /** @param onHelpless called once when there is nothing more to give up */
-  constructor(pool: Pick<IsolatePool<never>, 'counts' | 'relieve'>, budgetBytes: number, onHelpless: (text: string) => void) {
+  constructor(
+    pool: Pick<IsolatePool<never>, 'evictableBytes' | 'relieve'>,
+    budgetBytes: number,
+    onHelpless: (text: string) => void,
+  ) {
     this.#pool = pool
     this.#budgetBytes = budgetBytes
     this.#onHelpless = onHelpless
@@ -211,7 +226,7 @@ export class MemoryRelief {
         availableBytes: process.availableMemory(),
         // Where there is no limit it is larger than any machine.
         totalBytes: Math.min(totalmem(), process.constrainedMemory() || Number.POSITIVE_INFINITY),
-        evictableBytes: this.#pool.counts().evictableBytes,
+        evictableBytes: this.#pool.evictableBytes,
       },
       this.#memory,
     )

@@ -10,7 +10,10 @@ import type { DisposingIsolates } from './disposing-isolates.ts'
 
 /** No more than this is billed beyond a CPU limit, in ms. */
 const BILLED_GRACE_MS = 50
-/** How long an answer may wait for the rest of its entry, in ms. Then the entry is charged so far, and the rest is background work. */
+/**
+ * How long an answer may wait for the rest of its entry, in ms. Then the entry is charged so far, and the rest is background
+ * work.
+ */
 const HOLD_MS = 5
 /** A thread that uses so much CPU time in a disposed isolate is limited to few cores, in ms: what stops does so sooner. */
 const AFFINITY_FROM_MS = 10
@@ -37,8 +40,8 @@ export interface WatchdogParts {
 }
 
 /**
- * Takes guests up the kill ladder when their entries pass their limits: a guest near a limit is retired, one at a limit is disposed, and the calls in it are
- * failed or begun again.
+ * Takes guests up the kill ladder when their entries pass their limits: a guest near a limit is retired, one at a limit is
+ * disposed, and the calls in it are failed or begun again.
  */
 export class Watchdog implements GuestWatchdog {
   readonly #parts: WatchdogParts
@@ -178,7 +181,7 @@ export class Watchdog implements GuestWatchdog {
   #checkDisposing(guest: Guest, batch: Batch, endedAtMs: number): void {
     if (batch.rung === 'poisoned') return
     const cpuMs = Math.max(0, guest.usedNs - batch.atEndNs) / 1e6
-    if (cpuMs >= AFFINITY_FROM_MS) guest.setAffinity()
+    if (cpuMs >= AFFINITY_FROM_MS) guest.isolate.setAffinity()
     this.#climbDisposing(guest, batch, { cpuMs, endedMs: performance.now() - endedAtMs, gaveUp: false })
   }
 

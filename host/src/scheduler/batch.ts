@@ -107,7 +107,10 @@ export class Batch {
     return ns
   }
 
-  /** Keeps the bill of the running entry's account to a limit, in ms. @param ofEntry the limit is that of the entry, not of the account */
+  /**
+   * Keeps the bill of the running entry's account to a limit, in ms.
+   * @param ofEntry the limit is that of the entry, not of the account
+   */
   cap(limitMs: number, ofEntry: boolean): void {
     const chargedNs = this.#chargedNs[this.#currentIndex]!
     const elsewhereNs = this.unchargedNs(this.current) - (this.currentNs - chargedNs)
@@ -140,9 +143,9 @@ const MAX_ENTRIES = 64
 const SMOOTHING = 0.2
 
 /**
- * How many entries may share a batch in an isolate. Each batch costs about 12 µs besides its entries (64 calls of 4 µs one by one take 4 times the CPU that
- * they take together), but answers wait for the end of their batch, and an isolate that has to be ended takes all of its batch with it. So entries that take
- * long run alone, and short ones share a batch of about a millisecond.
+ * How many entries may share a batch in an isolate. Each batch costs about 12 µs besides its entries (64 calls of 4 µs one by one
+ * take 4 times the CPU that they take together), but answers wait for the end of their batch, and an isolate that has to be ended
+ * takes all of its batch with it. So entries that take long run alone, and short ones share a batch of about a millisecond.
  *
  * It begins with one entry, doubles while batches are short, and falls at once when one is not.
  */

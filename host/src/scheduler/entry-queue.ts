@@ -15,7 +15,10 @@ export interface EnteredIsolate {
   resetEntryCpu(): void
   /** Adds an entry to those that go in next. */
   push(op: number, number: number, text: string, kind: number, body: string): void
-  /** They go in, as one batch. Whoever owns the queue calls {@link EntryQueue.batchDone} when all have run, or the isolate is gone. */
+  /**
+   * They go in, as one batch. Whoever owns the queue calls {@link EntryQueue.batchDone} when all have run, or the isolate is
+   * gone.
+   */
   enter(): void
   /** Does a task that enters the isolate, as the only entry that is measured. */
   measure<T>(task: () => Promise<T>): Promise<T>
@@ -29,7 +32,10 @@ export interface BatchListener {
   readMessages(): void
   /** After the isolate was left, and the batch is charged. */
   batchEnded(batch: Batch): void
-  /** Instead: the isolate was disposed in the middle of the batch, by us or by V8. The batch is charged only as far as it was early. */
+  /**
+   * Instead: the isolate was disposed in the middle of the batch, by us or by V8. The batch is charged only as far as it was
+   * early.
+   */
   batchLost(batch: Batch): void
   /** The first entry of an invocation has run, after the batch is charged: without an answer by now, the invocation waits. */
   entryRan(invocation: number): void
@@ -53,8 +59,8 @@ const SMOOTHING = 0.5
 const NO_ENTRIES: readonly Entry[] = []
 
 /**
- * The entries of one guest: those that wait go in together as a batch, when the host's scheduler gives a permit. When all have run, each is charged what it
- * used. Entries that come meanwhile wait for the next batch.
+ * The entries of one guest: those that wait go in together as a batch, when the host's scheduler gives a permit. When all have
+ * run, each is charged what it used. Entries that come meanwhile wait for the next batch.
  */
 export class EntryQueue {
   readonly #isolate: EnteredIsolate

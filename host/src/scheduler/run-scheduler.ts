@@ -31,7 +31,7 @@ interface Waiting {
   readonly startMs: number
 }
 
-/** What can be suspended in the middle of its work. */
+/** An isolate that can be suspended in the middle of its work. */
 export interface Suspendable {
   /** @returns false if it cannot be suspended */
   suspend(): boolean
@@ -42,16 +42,17 @@ export interface Suspendable {
 }
 
 /** What the scheduler needs of a guest. */
-export interface Runnable extends Suspendable {
+export interface Runnable {
+  readonly isolate: Suspendable
+  readonly queue: { releasePermit(): void }
   readMessages(): void
   /** Brings the CPU times of the batch up to date. */
   measure(batch: Batch): void
-  releasePermit(): void
 }
 
 /** A batch that is suspended. */
 interface Suspension {
-  readonly guest: Suspendable
+  readonly isolate: Suspendable
   /** CPU time that the batch had used when it was suspended. */
   readonly usedNs: number
   /** For how long the batch had been suspended before, in ms. */
@@ -73,7 +74,9 @@ export interface RunSchedulerOptions<G extends Runnable> {
   readonly onCheck: (guest: G, batch: Batch) => void
 }
 
-/** How often running batches are checked, in ms: how exactly limits are kept, and how long messages wait while an entry goes on. */
+/**
+ * How often running batches are checked, in ms: how exactly limits are kept, and how long messages wait while an entry goes on.
+ */
 const CHECK_MS = 10
 /** A batch costs at least this much, in ms: what costs nothing would always go first. */
 const MIN_COST_MS = 0.02
@@ -89,16 +92,18 @@ const MAX_SUSPENDED_MS = 1_000
 const UNSTOPPABLE_NS = 20e6
 
 /**
- * Decides which batches run: a multilevel feedback queue (Corbató et al., AFIPS 1962) of two levels. The order within one isolate is that of its entry queue.
+ * Decides which batches run: a multilevel feedback queue (Corbató et al., AFIPS 1962) of two levels. The order within one isolate
+ * is that of its entry queue.
  *
- * First, a batch needs a permit. A few isolates may be entered at a time: more would not run sooner, and each of their threads would take its share of the
- * event loop's. The next is whoever comes first by the CPU time that it has had and is about to have (self-clocked fair queueing: Golestani, INFOCOM 1994).
- * With three hundred guests waiting, one that needs 20 µs does not wait for a hundred that need 10 ms each, and one that always asks gets no more than its
- * share.
+ * First, a batch needs a permit. A few isolates may be entered at a time: more would not run sooner, and each of their threads
+ * would take its share of the event loop's. The next is whoever comes first by the CPU time that it has had and is about to have
+ * (self-clocked fair queueing: Golestani, INFOCOM 1994). With three hundred guests waiting, one that needs 20 µs does not wait
+ * for a hundred that need 10 ms each, and one that always asks gets no more than its share.
  *
- * A batch that has used up its first slice releases its permit and goes on in time slices, as many batches at a time as there are cores. The system would give
- * each of their threads the same share as that of an entry which needs 5 ms, and as the host's own: with twenty endless loops, a twentieth. What cannot be
- * suspended, such as a built-in that runs for long, is limited to a few of the cores.
+ * A batch that has used up its first slice releases its permit and goes on in time slices, as many batches at a time as there are
+ * cores. The system would give each of their threads the same share as that of an entry which needs 5 ms, and as the host's own:
+ * with twenty endless loops, a twentieth. What cannot be suspended, such as a built-in that runs for long, is limited to a few of
+ * the cores.
  */
 export class RunScheduler<G extends Runnable> {
   /** How long entries waited until they ran, */
@@ -118,7 +123,9 @@ export class RunScheduler<G extends Runnable> {
   }
   /** The batches that have begun and not ended, with or without a permit. */
   readonly #entered = new Map<G, Batch>()
-  /** Of those past their first slice: since when each runs, on the monotonic clock, in ms, in the order in which they began to; */
+  /**
+   * Of those past their first slice: since when each runs, on the monotonic clock, in ms, in the order in which they began to;
+   */
   readonly #running = new Map<Batch, number>()
   /** and those that are suspended, in the order in which they were. */
   readonly #suspended = new Map<Batch, Suspension>()
@@ -185,29 +192,35 @@ export class RunScheduler<G extends Runnable> {
         batch.isLong = true
         onLong(guest, 1)
       }
-      if (usedMs >= firstSliceMs) this.slice(guest, batch)
-      if (usedMs >= firstSliceMs || performance.now() - batch.beganAtMs >= IDLE_SLICES * firstSliceMs) guest.releasePermit()
+      if (usedMs >= firstSliceMs) this.slice(guest.isolate, batch)
+      if (usedMs >= firstSliceMs || performance.now() - batch.beganAtMs >= IDLE_SLICES * firstSliceMs) guest.queue.releasePermit()
       onCheck(guest, batch)
     }
   }
 
-  /** To be called at each check of a batch whose first slice is over. A batch whose slice is over is suspended, and the next goes on. */
-  slice(guest: Suspendable, batch: Batch, nowMs = performance.now()): void {
+  /**
+   * To be called at each check of a batch whose first slice is over. A batch whose slice is over is suspended, and the next goes
+   * on.
+   */
+  slice(isolate: Suspendable, batch: Batch, nowMs = performance.now()): void {
     if (batch.isEnded) return
     const suspension = this.#suspended.get(batch)
     if (suspension !== undefined) {
       countSuspended(batch, suspension, nowMs)
-      if (batch.totalNs - suspension.usedNs >= UNSTOPPABLE_NS) guest.setAffinity()
+      if (batch.totalNs - suspension.usedNs >= UNSTOPPABLE_NS) isolate.setAffinity()
     } else if (!this.#running.has(batch)) {
       this.#running.set(batch, nowMs)
-      if (this.#running.size > this.#options.longBatches) this.#suspend(guest, batch, nowMs)
+      if (this.#running.size > this.#options.longBatches) this.#suspend(isolate, batch, nowMs)
     } else if (this.#isSliceOver(batch, nowMs)) {
-      this.#suspend(guest, batch, nowMs)
+      this.#suspend(isolate, batch, nowMs)
       this.#resumeNext(nowMs)
     }
   }
 
-  /** The batch has ended, or its isolate was disposed: it is resumed if it was suspended, and the next goes on. Harmless for one that was never sliced. */
+  /**
+   * The batch has ended, or its isolate was disposed: it is resumed if it was suspended, and the next goes on. Harmless for one
+   * that was never sliced.
+   */
   endSlices(batch: Batch, nowMs = performance.now()): void {
     const suspension = this.#suspended.get(batch)
     if (suspension !== undefined) this.#resume(batch, suspension, nowMs)
@@ -219,7 +232,9 @@ export class RunScheduler<G extends Runnable> {
     return new Permit(this.#onRelease)
   }
 
-  /** Whoever begins may release its permit at once, which must not end in as many calls within each other as there are requests. */
+  /**
+   * Whoever begins may release its permit at once, which must not end in as many calls within each other as there are requests.
+   */
   #grant(): void {
     if (this.#isGranting) return
     this.#isGranting = true
@@ -232,7 +247,10 @@ export class RunScheduler<G extends Runnable> {
     this.#isGranting = false
   }
 
-  /** The one that would have had its share first; of several the oldest. There are as many at most as guests, so a search through all is short. */
+  /**
+   * The one that would have had its share first; of several the oldest. There are as many at most as guests, so a search through
+   * all is short.
+   */
   #takeNext(): Waiting {
     let next = 0
     for (let index = 1; index < this.#waiting.length; index++) {
@@ -250,15 +268,18 @@ export class RunScheduler<G extends Runnable> {
     return nowMs - first[1] >= TIME_SLICE_MS && nowMs - oldest.sinceMs >= TIME_SLICE_MS
   }
 
-  #suspend(guest: Suspendable, batch: Batch, nowMs: number): void {
+  #suspend(isolate: Suspendable, batch: Batch, nowMs: number): void {
     this.#running.delete(batch)
     // What cannot be suspended takes no slice from those that can.
-    if (!guest.suspend()) return
+    if (!isolate.suspend()) return
     batch.wasBlocked = true
-    this.#suspended.set(batch, { guest, usedNs: batch.totalNs, suspendedMs: batch.suspendedMs, sinceMs: nowMs })
+    this.#suspended.set(batch, { isolate, usedNs: batch.totalNs, suspendedMs: batch.suspendedMs, sinceMs: nowMs })
   }
 
-  /** The next is the one with the least CPU time, so that one that needs hardly more than a slice need not wait for all the endless ones. */
+  /**
+   * The next is the one with the least CPU time, so that one that needs hardly more than a slice need not wait for all the
+   * endless ones.
+   */
   #resumeNext(nowMs: number): void {
     const [oldest] = this.#suspended
     if (oldest === undefined || this.#running.size >= this.#options.longBatches) return
@@ -268,14 +289,14 @@ export class RunScheduler<G extends Runnable> {
     }
     const [batch, suspension] = next
     this.#running.set(batch, nowMs)
-    suspension.guest.clearAffinity()
+    suspension.isolate.clearAffinity()
     this.#resume(batch, suspension, nowMs)
   }
 
   #resume(batch: Batch, suspension: Suspension, nowMs: number): void {
     this.#suspended.delete(batch)
     countSuspended(batch, suspension, nowMs)
-    suspension.guest.resume()
+    suspension.isolate.resume()
   }
 }
 

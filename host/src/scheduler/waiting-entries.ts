@@ -5,8 +5,9 @@ import type { Entry } from './batch.ts'
 const PARTS = 5
 
 /**
- * The entries of one guest that wait to run, in order. Background work comes behind the others, or timers that start each other would keep every call from
- * its answer. It gets a fifth of the guest's CPU time all the same, or the work after an answer would never be done in a busy guest.
+ * The entries of one guest that wait to run, in order. Background work comes behind the others, or timers that start each other
+ * would keep every call from its answer. It gets a fifth of the guest's CPU time all the same, or the work after an answer would
+ * never be done in a busy guest.
  */
 export class WaitingEntries {
   readonly #backgroundAccount: Account | undefined
