@@ -10,10 +10,9 @@ import { encodeBody } from './isolates/guest-bridge.ts'
 import { Bootstrap, compileToCache } from './isolates/guest-isolate.ts'
 import { IsolatePool } from './isolates/isolate-pool.ts'
 import { Prewarmer } from './isolates/prewarmer.ts'
-import { DisposingIsolates } from './limits/disposing-isolates.ts'
 import { LogThrottles } from './limits/log-throttle.ts'
 import { MemoryRelief } from './limits/memory.ts'
-import { BACKGROUND_ENDED, Watchdog } from './limits/watchdog.ts'
+import { BACKGROUND_ENDED, DisposingIsolates, Watchdog } from './limits/watchdog.ts'
 import { RunScheduler } from './scheduler/run-scheduler.ts'
 import type { Send } from './send.ts'
 
@@ -111,7 +110,8 @@ export class Host {
       hasInvocations: () => this.#invocations.count > 0,
     })
     const relief = new MemoryRelief(this.#pool, setup.memoryBudgetBytes, onProblem)
-    // All that is periodic while nothing runs.
+    // Periodic at rest. What is needed only at times has its timer only then: checks of batches, wall limits, waiting fetches,
+    // log reports.
     setInterval(() => signals.report(), SIGNALS_MS).unref()
     setInterval(() => this.#reportUsage(), REPORT_MS).unref()
     setInterval(() => {

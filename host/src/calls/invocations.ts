@@ -273,7 +273,7 @@ export class Invocations implements EnteredCalls {
   }
 
   /**
-   * The guest's invocation of that number showed itself outside, so it cannot be begun again in secret.
+   * The guest's invocation of that number had an effect outside, so it cannot be begun again unnoticed.
    * @returns its public id, if there is one
    */
   #hadEffect(guest: Guest, number: number): string | undefined {

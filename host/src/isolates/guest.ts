@@ -12,7 +12,7 @@ import { GuestIsolate, type Bootstrap, type GuestCode, type Measured, type OnMes
 import type { Poolable } from './isolate-pool.ts'
 import { TimerTable } from './timer-table.ts'
 
-/** What the calls of the host are told of entries, besides messages. */
+/** The calls of the host, as guests report entries and messages to them. */
 export interface EnteredCalls extends GuestCalls<Guest> {
   /** The account of an invocation; undefined if the guest runs no invocation of that number (any more). */
   accountOf(guest: Guest, invocation: number): Account | undefined
@@ -61,11 +61,11 @@ export class Guest implements Poolable, BatchListener, BridgedGuest, Runnable {
   /** Invocations that ever entered it. */
   invocations = 0
   readonly isolate: GuestIsolate
+  readonly queue: EntryQueue
   readonly timers: TimerTable
   readonly #relay: Relay<Guest>
   readonly #onMessage: OnMessage
   readonly #host: GuestHost
-  readonly queue: EntryQueue
   readonly #memory = new MemoryWatch()
   #revision = ''
   #logs: LogThrottle | undefined

@@ -43,12 +43,7 @@ export class PooledIsolate<P extends Poolable> implements EvictionCandidate {
 }
 
 /** The right to use a loaded isolate. Released exactly once; releasing again is harmless. */
-export interface IsolateLease<P> {
-  readonly isolate: P
-  release(): void
-}
-
-class Lease<P extends Poolable> implements IsolateLease<P> {
+export class IsolateLease<P extends Poolable> {
   readonly isolate: P
   readonly #pooled: PooledIsolate<P>
   readonly #onRelease: (pooled: PooledIsolate<P>) => void
@@ -76,7 +71,7 @@ export interface IsolatePoolOptions<P> {
   readonly lingerMs: number
 }
 
-/** What was given up. */
+/** What {@link IsolatePool.relieve} has given up. */
 export interface Eviction {
   readonly evicted: number
   /** What they held, in bytes; RSS may fall by less, and later. */
@@ -226,7 +221,7 @@ export class IsolatePool<P extends Poolable> {
       this.#current.set(pooled.revision, pooled)
       this.#latest = pooled
     }
-    return new Lease(pooled, isolate, this.#onRelease)
+    return new IsolateLease(pooled, isolate, this.#onRelease)
   }
 
   /** After the last lease: ends the isolate if it was taken out meanwhile, else makes room if the pool is too full. */

@@ -6,7 +6,6 @@ import type { Guest, GuestWatchdog } from '../isolates/guest.ts'
 import type { IsolatePool } from '../isolates/isolate-pool.ts'
 import type { Batch } from '../scheduler/batch.ts'
 import type { RunScheduler } from '../scheduler/run-scheduler.ts'
-import type { DisposingIsolates } from './disposing-isolates.ts'
 
 /** No more than this is billed beyond a CPU limit, in ms. */
 const BILLED_GRACE_MS = 50
@@ -21,12 +20,12 @@ const AFFINITY_FROM_MS = 10
 const START_CPU_MS = 10_000
 /** It gets no more than this, whatever the limit of invocations: a deploy waits for it, and others behind that. */
 const START_CPU_MAX_MS = 30_000
-
-export const BACKGROUND_ENDED = 'What the function did after its answers took too much CPU time, so its isolate was ended.'
 /** The next isolate of a revision may be retired after so long, in ms, */
 const RETIRE_AGAIN_MS = 10_000
 /** or after so many invocations. */
 const RETIRE_AGAIN_INVOCATIONS = 20
+
+export const BACKGROUND_ENDED = 'What the function did after its answers took too much CPU time, so its isolate was ended.'
 
 export interface WatchdogParts {
   readonly invocations: Pick<Invocations, 'isolateLost'>
@@ -206,4 +205,46 @@ function isLimitedByEntry({ background, memoryAccount }: Guest, { current }: Bat
 /** A module scope has a limit of its own, unless that of invocations is higher. */
 function cpuLimitMs({ isLoaded, limits }: Guest): number {
   return isLoaded ? limits.cpuMs : Math.min(Math.max(limits.cpuMs, START_CPU_MS), START_CPU_MAX_MS)
+}
+
+interface Disposing {
+  readonly revision: string
+  readonly untilGone: PromiseWithResolvers<void>
+}
+
+/**
+ * Isolates that were disposed and whose threads have not left them yet. Until they have, their revision gets no new isolate here:
+ * what could not be ended once would not be ended in the next one either, and take another core.
+ */
+export class DisposingIsolates {
+  readonly #batches = new Map<Batch, Disposing>()
+  /** Revisions that have harmed the process. */
+  readonly #harmful = new Set<string>()
+
+  /** The isolate was disposed in this batch. */
+  add(revision: string, batch: Batch): void {
+    this.#batches.set(batch, { revision, untilGone: Promise.withResolvers() })
+  }
+
+  /** The thread has left the isolate. */
+  left(batch: Batch): void {
+    this.#batches.get(batch)?.untilGone.resolve()
+    this.#batches.delete(batch)
+  }
+
+  /** The thread does not leave the isolate. */
+  stuck(revision: string, batch: Batch): void {
+    this.#harmful.add(revision)
+    this.left(batch)
+  }
+
+  /** Resolves when no thread is in a disposed isolate of the revision, with whether it may have a new one here. */
+  async mayLoad(revision: string): Promise<boolean> {
+    for (;;) {
+      if (this.#harmful.has(revision)) return false
+      const disposing = [...this.#batches.values()].find((one) => one.revision === revision)
+      if (disposing === undefined) return true
+      await disposing.untilGone.promise
+    }
+  }
 }
