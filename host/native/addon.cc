@@ -5,40 +5,40 @@
 #include <string.h>
 
 #include "signals.h"
-#include "slot.h"
+#include "isolate-state.h"
 
-std::atomic<Slot*> slots[kSlots];
+std::atomic<IsolateState*> states[kIsolates];
 
 namespace {
 
 // Taken by the threads of isolates, given back by the host's, guarded by a lock.
-uint32_t free_slots[kSlots];
-uint32_t slot_count = 0, free_count = 0;
-std::atomic_flag slots_lock = ATOMIC_FLAG_INIT;
+uint32_t free_indexes[kIsolates];
+uint32_t state_count = 0, free_count = 0;
+std::atomic_flag states_lock = ATOMIC_FLAG_INIT;
 
-uint32_t TakeSlot() {
-	Locked locked(slots_lock);
-	if (free_count > 0) return free_slots[--free_count];
-	if (slot_count == kSlots) return kSlots;
-	Slot* made = static_cast<Slot*>(calloc(1, sizeof(Slot)));
-	if (made == nullptr) return kSlots;
-	made->number = slot_count;
-	slots[slot_count].store(made);
-	return slot_count++;
+uint32_t TakeState() {
+	Locked locked(states_lock);
+	if (free_count > 0) return free_indexes[--free_count];
+	if (state_count == kIsolates) return kIsolates;
+	IsolateState* made = static_cast<IsolateState*>(calloc(1, sizeof(IsolateState)));
+	if (made == nullptr) return kIsolates;
+	made->index = state_count;
+	states[state_count].store(made);
+	return state_count++;
 }
 
-// release(slot): the isolate is gone, and whoever had to know of it does.
+// release(index): the isolate is gone, and the host knows. Its index may be used again.
 void Release(const v8::FunctionCallbackInfo<v8::Value>& info) {
-	Slot* slot = SlotOf(info[0]);
-	if (slot == nullptr) return;
-	ForgetEntries(slot);
+	IsolateState* state = StateOf(info[0]);
+	if (state == nullptr) return;
+	ResetEntries(state);
 	// No thread writes to it any more for what it ran last.
-	slot->stays.fetch_add(1);
-	slot->held.store(0);
-	slot->confined = 0;
-	EmptyMailbox(slot);
-	Locked locked(slots_lock);
-	if (free_count < kSlots) free_slots[free_count++] = slot->number;
+	state->batches.fetch_add(1);
+	state->suspended.store(0);
+	state->affinity_thread = 0;
+	EmptyMailbox(state);
+	Locked locked(states_lock);
+	if (free_count < kIsolates) free_indexes[free_count++] = state->index;
 }
 
 }  // namespace
@@ -46,12 +46,12 @@ void Release(const v8::FunctionCallbackInfo<v8::Value>& info) {
 // Called by isolated-vm for a context of a guest.
 extern "C" __attribute__((visibility("default"))) void InitForContext(
 	v8::Isolate* isolate, v8::Local<v8::Context> context, v8::Local<v8::Object> target) {
-	uint32_t number = TakeSlot();
-	if (number == kSlots) return;
-	v8::Local<v8::Value> data = v8::Integer::NewFromUnsigned(isolate, number);
-	Watch(slots[number].load(), isolate, context);
+	uint32_t index = TakeState();
+	if (index == kIsolates) return;
+	v8::Local<v8::Value> data = v8::Integer::NewFromUnsigned(isolate, index);
+	TrackIsolate(states[index].load(), isolate, context);
 	AddMailboxOfGuest(isolate, context, target, data);
-	Set(isolate, context, target, "slot", data);
+	Set(isolate, context, target, "index", data);
 }
 
 // Called by Node.js for the host.
@@ -64,7 +64,7 @@ extern "C" __attribute__((visibility("default"))) napi_value napi_register_modul
 	memcpy(static_cast<void*>(&value), &exports, sizeof(exports));
 	v8::Local<v8::Object> host = value.As<v8::Object>();
 	AddClock(isolate, context, host);
-	AddBrake(isolate, context, host);
+	AddSuspend(isolate, context, host);
 	AddMailboxOfHost(isolate, context, host);
 	Set(isolate, context, host, "release", MakeFunction(context, Release));
 	AddSignals(env, exports);

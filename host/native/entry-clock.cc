@@ -1,13 +1,13 @@
 // CPU clock of isolates, entry by entry.
 //
-// isolated-vm runs an isolate on whichever thread of its pool is free. What calls the guest for each entry runs on that thread, and so
-// can read the thread's own CPU clock; it leaves behind which thread it is, so that the host can read the same clock while the entry
-// runs.
+// isolated-vm runs an isolate on whichever thread of its pool is free. What calls the guest for each entry runs on that thread,
+// and so can read the thread's own CPU clock; it leaves behind which thread it is, so that the host can read the same clock while
+// the entry runs.
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "slot.h"
+#include "isolate-state.h"
 
 namespace {
 
@@ -29,110 +29,110 @@ int64_t Read(clockid_t clock) {
 	return static_cast<int64_t>(time.tv_sec) * 1000000000 + time.tv_nsec;
 }
 
-// The entry that this thread ran last. Its stay may be over.
+// The entry that this thread ran last. Its batch may be over.
 thread_local struct {
-	Slot* slot;
+	IsolateState* state;
 	uint32_t index;
-	uint32_t stay;
+	uint32_t batch;
 } last_entry = {nullptr, 0, 0};
 
 // The thread turns to an isolate, which may not be the one that it served last.
-void TurnTo(Slot* slot, int64_t now) {
-	Slot* before = last_entry.slot;
-	if (before == nullptr || before == slot) return;
-	last_entry.slot = nullptr;
-	if (before->stays.load(std::memory_order_relaxed) != last_entry.stay) return;
+void TurnTo(IsolateState* state, int64_t now) {
+	IsolateState* before = last_entry.state;
+	if (before == nullptr || before == state) return;
+	last_entry.state = nullptr;
+	if (before->batches.load(std::memory_order_relaxed) != last_entry.batch) return;
 	before->ends_ns[last_entry.index].store(now, std::memory_order_relaxed);
 }
 
 // CPU time of an entry, in ns. It ended when its thread turned to another isolate, or when the next entry began, if on the same
 // thread; else its thread has done nothing since. `own` is a clock that was read `now`.
-int64_t Took(const Slot* slot, uint32_t index, uint32_t begun, int32_t own = 0, int64_t now = 0) {
-	int32_t clock = slot->clocks[index].load(std::memory_order_relaxed);
-	bool has_next = index + 1 < begun && slot->clocks[index + 1].load(std::memory_order_relaxed) == clock;
-	int64_t left = slot->ends_ns[index].load(std::memory_order_relaxed);
+int64_t CpuTimeOf(const IsolateState* state, uint32_t index, uint32_t begun, int32_t own = 0, int64_t now = 0) {
+	int32_t clock = state->clocks[index].load(std::memory_order_relaxed);
+	bool has_next = index + 1 < begun && state->clocks[index + 1].load(std::memory_order_relaxed) == clock;
+	int64_t left = state->ends_ns[index].load(std::memory_order_relaxed);
 	int64_t end = left;
-	if (end == 0 && has_next) end = slot->starts_ns[index + 1].load(std::memory_order_relaxed);
+	if (end == 0 && has_next) end = state->starts_ns[index + 1].load(std::memory_order_relaxed);
 	if (end == 0) end = clock == own ? now : Read(clock);
-	int64_t took = end - slot->starts_ns[index].load(std::memory_order_relaxed);
-	return took > 0 ? took : 0;
+	int64_t cpu_ns = end - state->starts_ns[index].load(std::memory_order_relaxed);
+	return cpu_ns > 0 ? cpu_ns : 0;
 }
 
-// Where the host finds the spans.
-double* told = nullptr;
-uint32_t told_size = 0;
+// Where the host reads the CPU time of entries.
+double* entry_cpu = nullptr;
+uint32_t entry_cpu_size = 0;
 
-// tellIn(array): the array that `spans` fills from then on, which its caller keeps.
-void TellIn(const v8::FunctionCallbackInfo<v8::Value>& info) {
+// shareEntryCpu(array): the array that `readEntryCpu` fills from then on, which its caller keeps.
+void ShareEntryCpu(const v8::FunctionCallbackInfo<v8::Value>& info) {
 	v8::Local<v8::Float64Array> array = info[0].As<v8::Float64Array>();
-	told = reinterpret_cast<double*>(static_cast<char*>(array->Buffer()->Data()) + array->ByteOffset());
-	told_size = static_cast<uint32_t>(array->Length());
+	entry_cpu = reinterpret_cast<double*>(static_cast<char*>(array->Buffer()->Data()) + array->ByteOffset());
+	entry_cpu_size = static_cast<uint32_t>(array->Length());
 }
 
-// spans(slot): CPU time of each entry of the stay that is under way, the last one so far, or of the one that has ended, in ns.
-// Returns how many there are: none if none has begun since they were forgotten, or more than can be kept.
-void Spans(const v8::FunctionCallbackInfo<v8::Value>& info) {
+// readEntryCpu(index): CPU time of each entry, in ns: of the batch that runs, the last entry so far; else of the batch that ran
+// last. Returns how many there are: 0 if none has begun since the last reset, or more than can be kept.
+void ReadEntryCpu(const v8::FunctionCallbackInfo<v8::Value>& info) {
 	info.GetReturnValue().Set(0);
-	const Slot* slot = SlotOf(info[0]);
-	if (slot == nullptr) return;
-	uint32_t begun = slot->begun.load(std::memory_order_acquire);
-	if (begun > kEntries || begun > told_size) return;
-	for (uint32_t index = 0; index < begun; index++) told[index] = static_cast<double>(Took(slot, index, begun));
-	// The stay may have ended meanwhile, and another begun: what was read is a mixture then.
-	if (slot->begun.load(std::memory_order_acquire) >= begun) info.GetReturnValue().Set(begun);
+	const IsolateState* state = StateOf(info[0]);
+	if (state == nullptr) return;
+	uint32_t begun = state->begun.load(std::memory_order_acquire);
+	if (begun > kEntries || begun > entry_cpu_size) return;
+	for (uint32_t index = 0; index < begun; index++) entry_cpu[index] = static_cast<double>(CpuTimeOf(state, index, begun));
+	// The batch may have ended meanwhile, and another begun: what was read is a mixture then.
+	if (state->begun.load(std::memory_order_acquire) >= begun) info.GetReturnValue().Set(begun);
 }
 
-// forget(slot): a stay is about to begin. No thread is in the isolate.
-void Forget(const v8::FunctionCallbackInfo<v8::Value>& info) {
-	Slot* slot = SlotOf(info[0]);
-	if (slot != nullptr) ForgetEntries(slot);
+// resetEntryCpu(index): a batch is about to begin. No thread is in the isolate.
+void ResetEntryCpu(const v8::FunctionCallbackInfo<v8::Value>& info) {
+	IsolateState* state = StateOf(info[0]);
+	if (state != nullptr) ResetEntries(state);
 }
 
 }  // namespace
 
-void BeginEntry(Slot* slot) {
+void BeginEntry(IsolateState* state) {
 	clockid_t clock = OwnClock();
 	int64_t now = Read(clock);
-	TurnTo(slot, now);
-	if (slot->ended.exchange(false, std::memory_order_relaxed)) slot->begun.store(0, std::memory_order_release);
-	uint32_t index = slot->begun.load(std::memory_order_relaxed);
+	TurnTo(state, now);
+	if (state->ended.exchange(false, std::memory_order_relaxed)) state->begun.store(0, std::memory_order_release);
+	uint32_t index = state->begun.load(std::memory_order_relaxed);
 	if (index < kEntries) {
-		slot->ends_ns[index].store(0, std::memory_order_relaxed);
-		last_entry = {slot, index, slot->stays.load(std::memory_order_relaxed)};
-		slot->starts_ns[index].store(now, std::memory_order_relaxed);
-		slot->clocks[index].store(clock, std::memory_order_relaxed);
+		state->ends_ns[index].store(0, std::memory_order_relaxed);
+		last_entry = {state, index, state->batches.load(std::memory_order_relaxed)};
+		state->starts_ns[index].store(now, std::memory_order_relaxed);
+		state->clocks[index].store(clock, std::memory_order_relaxed);
 	}
-	slot->begun.store(index + 1, std::memory_order_release);
+	state->begun.store(index + 1, std::memory_order_release);
 }
 
-void EndEntries(Slot* slot) {
+void EndEntries(IsolateState* state) {
 	clockid_t clock = OwnClock();
 	int64_t now = Read(clock);
-	TurnTo(slot, now);
-	uint32_t begun = slot->ended.load(std::memory_order_relaxed) ? 0 : slot->begun.load(std::memory_order_relaxed);
+	TurnTo(state, now);
+	uint32_t begun = state->ended.load(std::memory_order_relaxed) ? 0 : state->begun.load(std::memory_order_relaxed);
 	for (uint32_t index = 0; begun <= kEntries && index < begun; index++) {
 		// Its thread goes on with something else.
-		int64_t took = Took(slot, index, begun, clock, now);
-		slot->ends_ns[index].store(slot->starts_ns[index].load(std::memory_order_relaxed) + took, std::memory_order_relaxed);
+		int64_t cpu_ns = CpuTimeOf(state, index, begun, clock, now);
+		state->ends_ns[index].store(state->starts_ns[index].load(std::memory_order_relaxed) + cpu_ns, std::memory_order_relaxed);
 	}
-	slot->stays.fetch_add(1, std::memory_order_relaxed);
-	slot->ended.store(true, std::memory_order_release);
+	state->batches.fetch_add(1, std::memory_order_relaxed);
+	state->ended.store(true, std::memory_order_release);
 }
 
-int32_t RunningClock(const Slot* slot) {
-	uint32_t begun = slot->begun.load(std::memory_order_acquire);
-	return begun > 0 && begun <= kEntries ? slot->clocks[begun - 1].load(std::memory_order_relaxed) : 0;
+int32_t RunningClock(const IsolateState* state) {
+	uint32_t begun = state->begun.load(std::memory_order_acquire);
+	return begun > 0 && begun <= kEntries ? state->clocks[begun - 1].load(std::memory_order_relaxed) : 0;
 }
 
 pid_t ThreadOf(int32_t clock) { return static_cast<pid_t>(~(clock >> 3)); }
 
-void ForgetEntries(Slot* slot) {
-	slot->ended.store(false, std::memory_order_relaxed);
-	slot->begun.store(0, std::memory_order_release);
+void ResetEntries(IsolateState* state) {
+	state->ended.store(false, std::memory_order_relaxed);
+	state->begun.store(0, std::memory_order_release);
 }
 
 void AddClock(v8::Isolate* isolate, v8::Local<v8::Context> context, v8::Local<v8::Object> host) {
-	Set(isolate, context, host, "tellIn", MakeFunction(context, TellIn));
-	Set(isolate, context, host, "spans", MakeFunction(context, Spans));
-	Set(isolate, context, host, "forget", MakeFunction(context, Forget));
+	Set(isolate, context, host, "shareEntryCpu", MakeFunction(context, ShareEntryCpu));
+	Set(isolate, context, host, "readEntryCpu", MakeFunction(context, ReadEntryCpu));
+	Set(isolate, context, host, "resetEntryCpu", MakeFunction(context, ResetEntryCpu));
 }

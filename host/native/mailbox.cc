@@ -5,7 +5,7 @@
 // the host, which can come for it at any time. Both are bytes: records with their texts behind them.
 #include <string.h>
 
-#include "slot.h"
+#include "isolate-state.h"
 
 namespace {
 
@@ -87,15 +87,15 @@ const char* ReadTexts(v8::Isolate* isolate, const char* bytes, v8::Local<v8::Val
 	return bytes;
 }
 
-// push(slot, op, number, text, kind, body): an entry that goes in next time.
+// push(index, op, number, text, kind, body): an entry that goes in next time.
 void Push(const v8::FunctionCallbackInfo<v8::Value>& info) {
-	Slot* slot = SlotOf(info[0]);
-	if (slot == nullptr) return;
+	IsolateState* state = StateOf(info[0]);
+	if (state == nullptr) return;
 	v8::Local<v8::Value> texts[2] = {info[3], info[5]};
 	Record record = RecordOf(static_cast<uint8_t>(NumberOf(info[1])), texts);
 	record.numbers[0] = NumberOf(info[2]);
 	record.numbers[1] = NumberOf(info[4]);
-	Buffer& pushed = slot->pushed;
+	Buffer& pushed = state->pushed;
 	size_t size = SizeOf(record), capacity;
 	if (pushed.capacity - pushed.length < size) {
 		char* bytes = MoreOf(pushed, size, &capacity);
@@ -108,29 +108,30 @@ void Push(const v8::FunctionCallbackInfo<v8::Value>& info) {
 	pushed.length += size;
 }
 
-// enter(slot): what was pushed is there for the guest's `run`, and a stay is about to begin. No thread is in the isolate.
+// enter(index): moves what was pushed to where the guest's `run` takes it. A batch is about to begin. No thread is in the
+// isolate.
 void Enter(const v8::FunctionCallbackInfo<v8::Value>& info) {
-	Slot* slot = SlotOf(info[0]);
-	if (slot == nullptr) return;
-	ForgetEntries(slot);
+	IsolateState* state = StateOf(info[0]);
+	if (state == nullptr) return;
+	ResetEntries(state);
 	Buffer before;
 	{
-		Locked locked(slot->mail_lock);
-		before = slot->inbox;
-		slot->inbox = slot->pushed;
+		Locked locked(state->mail_lock);
+		before = state->inbox;
+		state->inbox = state->pushed;
 	}
 	free(before.bytes);
-	slot->pushed = {nullptr, 0, 0};
+	state->pushed = {nullptr, 0, 0};
 }
 
-// Takes what the guest has said.
-Buffer TakeOutbox(Slot* slot, size_t* from) {
-	Locked locked(slot->mail_lock);
-	Buffer whole = slot->outbox;
-	*from = slot->taken;
-	if (!slot->is_writing) {
-		slot->outbox = {nullptr, 0, 0};
-		slot->taken = 0;
+// Takes what is in the outbox.
+Buffer TakeOutbox(IsolateState* state, size_t* from) {
+	Locked locked(state->mail_lock);
+	Buffer whole = state->outbox;
+	*from = state->read_to;
+	if (!state->is_writing) {
+		state->outbox = {nullptr, 0, 0};
+		state->read_to = 0;
 		return whole;
 	}
 	// Few messages take so long to write that the host comes for what is before them.
@@ -138,20 +139,20 @@ Buffer TakeOutbox(Slot* slot, size_t* from) {
 	Buffer copied = {length == 0 ? nullptr : static_cast<char*>(malloc(length)), length, length};
 	if (copied.bytes == nullptr) return {nullptr, 0, 0};
 	memcpy(copied.bytes, whole.bytes + *from, length);
-	slot->taken = whole.length;
+	state->read_to = whole.length;
 	*from = 0;
 	return copied;
 }
 
 constexpr size_t kParts = 6;
 
-// take(slot): what the guest has said since it was taken last, in order, as parts of one array: of each, op, three numbers and
+// take(state): what the guest has said since it was read_to last, in order, as parts of one array: of each, op, three numbers and
 // two texts.
-void Take(const v8::FunctionCallbackInfo<v8::Value>& info) {
-	Slot* slot = SlotOf(info[0]);
-	if (slot == nullptr) return;
+void ReadOutbox(const v8::FunctionCallbackInfo<v8::Value>& info) {
+	IsolateState* state = StateOf(info[0]);
+	if (state == nullptr) return;
 	size_t from;
-	Buffer outbox = TakeOutbox(slot, &from);
+	Buffer outbox = TakeOutbox(state, &from);
 	const char* end = outbox.bytes + outbox.length;
 	size_t count = 0;
 	for (const char* bytes = outbox.bytes + from; bytes < end; count++) bytes += SizeOf(*reinterpret_cast<const Record*>(bytes));
@@ -176,33 +177,33 @@ void Take(const v8::FunctionCallbackInfo<v8::Value>& info) {
 
 // say(op, number, number, number, text, text), in the guest.
 void Say(const v8::FunctionCallbackInfo<v8::Value>& info) {
-	Slot* slot = SlotOf(info.Data());
+	IsolateState* state = StateOf(info.Data());
 	v8::Local<v8::Value> texts[2] = {info[4], info[5]};
 	Record record = RecordOf(static_cast<uint8_t>(NumberOf(info[0])), texts);
 	for (int index = 0; index < 3; index++) record.numbers[index] = NumberOf(info[index + 1]);
 	size_t size = SizeOf(record), capacity;
-	Buffer& outbox = slot->outbox;
+	Buffer& outbox = state->outbox;
 	{
-		Locked locked(slot->mail_lock);
+		Locked locked(state->mail_lock);
 		// From here on the host leaves the buffer where it is, and what it holds: to write a text can take V8 long.
-		slot->is_writing = true;
+		state->is_writing = true;
 	}
 	char* more = nullptr;
 	bool has_room = outbox.capacity - outbox.length >= size || (more = MoreOf(outbox, size, &capacity)) != nullptr;
 	if (has_room) Write(info.GetIsolate(), (more == nullptr ? outbox.bytes : more) + outbox.length, record, texts);
 	char* before = nullptr;
 	{
-		Locked locked(slot->mail_lock);
+		Locked locked(state->mail_lock);
 		if (more != nullptr) {
 			before = outbox.bytes;
 			outbox.bytes = more;
 			outbox.capacity = capacity;
 		}
 		if (has_room) outbox.length += size;
-		slot->is_writing = false;
+		state->is_writing = false;
 	}
 	free(before);
-	if (!slot->is_running) Signal(slot, kSaid);
+	if (!state->is_running) Signal(state, kMessage);
 }
 
 // Calls the guest's one function, and runs all microtasks that come of it. What it throws is lost. Returns false if the isolate
@@ -220,21 +221,21 @@ bool Dispatch(v8::Isolate* isolate, v8::Local<v8::Context> context, v8::Local<v8
 // isolated-vm looks at the memory when V8 next runs an interrupt, which it does when a function begins, and so it does when the
 // isolate is to end for that. It has reason to only if garbage was collected. What comes of it is on the bill of the entry that
 // has just run, and in its name.
-bool Settle(v8::Isolate* isolate, v8::Local<v8::Context> context, v8::Local<v8::Function> dispatch, Slot* slot) {
+bool Settle(v8::Isolate* isolate, v8::Local<v8::Context> context, v8::Local<v8::Function> dispatch, IsolateState* state) {
 	v8::Local<v8::Value> nothing = v8::Integer::New(isolate, 0);
 	for (int times = 0; times < 2; times++) {
 		if (!Dispatch(isolate, context, dispatch, 1, &nothing)) return false;
 	}
-	slot->has_collected = false;
+	state->has_collected = false;
 	return true;
 }
 
-void RunBatch(v8::Isolate* isolate, v8::Local<v8::Function> dispatch, Slot* slot, const Buffer& batch) {
+void RunBatch(v8::Isolate* isolate, v8::Local<v8::Function> dispatch, IsolateState* state, const Buffer& batch) {
 	v8::Local<v8::Context> context = isolate->GetCurrentContext();
 	const char* end = batch.bytes + batch.length;
 	for (const char* bytes = batch.bytes; bytes < end;) {
 		v8::HandleScope scope(isolate);
-		BeginEntry(slot);
+		BeginEntry(state);
 		const Record* record = reinterpret_cast<const Record*>(bytes);
 		v8::Local<v8::Value> texts[2];
 		bytes = ReadTexts(isolate, bytes, texts);
@@ -246,7 +247,7 @@ void RunBatch(v8::Isolate* isolate, v8::Local<v8::Function> dispatch, Slot* slot
 			texts[1],
 		};
 		if (!Dispatch(isolate, context, dispatch, 5, values)) return;
-		if (slot->has_collected && !Settle(isolate, context, dispatch, slot)) return;
+		if (state->has_collected && !Settle(isolate, context, dispatch, state)) return;
 	}
 }
 
@@ -254,26 +255,26 @@ void RunBatch(v8::Isolate* isolate, v8::Local<v8::Function> dispatch, Slot* slot
 void Run(const v8::FunctionCallbackInfo<v8::Value>& info) {
 	v8::Isolate* isolate = info.GetIsolate();
 	v8::Local<v8::Object> data = info.Data().As<v8::Object>();
-	Slot* slot = SlotOf(data->GetInternalField(0).As<v8::Value>());
+	IsolateState* state = StateOf(data->GetInternalField(0).As<v8::Value>());
 	v8::Local<v8::Function> dispatch = data->GetInternalField(1).As<v8::Value>().As<v8::Function>();
 	// Else isolated-vm would look at what user code has rejected a promise with when the task is over, when nobody's time is
 	// measured.
-	if (!slot->drops_rejections) {
+	if (!state->drops_rejections) {
 		isolate->SetPromiseRejectCallback(nullptr);
-		slot->drops_rejections = true;
+		state->drops_rejections = true;
 	}
 	Buffer batch;
 	{
-		Locked locked(slot->mail_lock);
-		batch = slot->inbox;
-		slot->inbox = {nullptr, 0, 0};
+		Locked locked(state->mail_lock);
+		batch = state->inbox;
+		state->inbox = {nullptr, 0, 0};
 	}
-	slot->is_running = true;
-	RunBatch(isolate, dispatch, slot, batch);
-	slot->is_running = false;
+	state->is_running = true;
+	RunBatch(isolate, dispatch, state, batch);
+	state->is_running = false;
 	free(batch.bytes);
-	EndEntries(slot);
-	Signal(slot, kLeft);
+	EndEntries(state);
+	Signal(state, kBatchDone);
 }
 
 // connect(dispatch), in the guest, for the host alone: makes the `run` that calls this function with each entry: `dispatch(op,
@@ -292,33 +293,33 @@ void Connect(const v8::FunctionCallbackInfo<v8::Value>& info) {
 }
 
 // begin(), for the host alone: an entry begins that is not one of a batch.
-void Begin(const v8::FunctionCallbackInfo<v8::Value>& info) { BeginEntry(SlotOf(info.Data())); }
+void Begin(const v8::FunctionCallbackInfo<v8::Value>& info) { BeginEntry(StateOf(info.Data())); }
 
 // end(), for the host alone: all entries have run.
-void End(const v8::FunctionCallbackInfo<v8::Value>& info) { EndEntries(SlotOf(info.Data())); }
+void End(const v8::FunctionCallbackInfo<v8::Value>& info) { EndEntries(StateOf(info.Data())); }
 
 }  // namespace
 
-void EmptyMailbox(Slot* slot) {
-	Locked locked(slot->mail_lock);
-	for (Buffer* buffer : {&slot->pushed, &slot->inbox, &slot->outbox}) {
+void EmptyMailbox(IsolateState* state) {
+	Locked locked(state->mail_lock);
+	for (Buffer* buffer : {&state->pushed, &state->inbox, &state->outbox}) {
 		free(buffer->bytes);
 		*buffer = {nullptr, 0, 0};
 	}
-	slot->taken = 0;
-	slot->is_writing = slot->is_running = slot->drops_rejections = slot->has_collected = false;
+	state->read_to = 0;
+	state->is_writing = state->is_running = state->drops_rejections = state->has_collected = false;
 }
 
 void AddMailboxOfGuest(
-	v8::Isolate* isolate, v8::Local<v8::Context> context, v8::Local<v8::Object> guest, v8::Local<v8::Value> number) {
-	Set(isolate, context, guest, "begin", MakeFunction(context, Begin, number));
-	Set(isolate, context, guest, "end", MakeFunction(context, End, number));
-	Set(isolate, context, guest, "say", MakeFunction(context, Say, number));
-	Set(isolate, context, guest, "connect", MakeFunction(context, Connect, number));
+	v8::Isolate* isolate, v8::Local<v8::Context> context, v8::Local<v8::Object> guest, v8::Local<v8::Value> index) {
+	Set(isolate, context, guest, "begin", MakeFunction(context, Begin, index));
+	Set(isolate, context, guest, "end", MakeFunction(context, End, index));
+	Set(isolate, context, guest, "say", MakeFunction(context, Say, index));
+	Set(isolate, context, guest, "connect", MakeFunction(context, Connect, index));
 }
 
 void AddMailboxOfHost(v8::Isolate* isolate, v8::Local<v8::Context> context, v8::Local<v8::Object> host) {
 	Set(isolate, context, host, "push", MakeFunction(context, Push));
 	Set(isolate, context, host, "enter", MakeFunction(context, Enter));
-	Set(isolate, context, host, "take", MakeFunction(context, Take));
+	Set(isolate, context, host, "readOutbox", MakeFunction(context, ReadOutbox));
 }

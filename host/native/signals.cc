@@ -1,7 +1,7 @@
 // Tells the host's event loop of isolates, as many as there are in one turn.
 #include "signals.h"
 
-#include "slot.h"
+#include "isolate-state.h"
 
 namespace {
 
@@ -11,7 +11,7 @@ std::atomic_flag waker_lock = ATOMIC_FLAG_INIT;
 napi_env env_of_host = nullptr;
 napi_ref listener = nullptr;
 // The latest first.
-std::atomic<Slot*> signaled{nullptr};
+std::atomic<IsolateState*> signaled{nullptr};
 
 inline napi_value AsNapi(v8::Local<v8::Value> value) {
 	static_assert(sizeof(napi_value) == sizeof(value));
@@ -22,11 +22,11 @@ void Report() {
 	napi_value callback, receiver;
 	if (napi_get_reference_value(env_of_host, listener, &callback) != napi_ok) return;
 	if (napi_get_global(env_of_host, &receiver) != napi_ok) return;
-	Slot* last = signaled.exchange(nullptr, std::memory_order_acquire);
-	Slot* first = nullptr;
+	IsolateState* last = signaled.exchange(nullptr, std::memory_order_acquire);
+	IsolateState* first = nullptr;
 	uint32_t count = 0;
 	while (last != nullptr) {
-		Slot* before = last->next_signaled;
+		IsolateState* before = last->next_signaled;
 		last->next_signaled = first;
 		first = last;
 		last = before;
@@ -34,16 +34,16 @@ void Report() {
 	}
 	v8::Isolate* isolate = v8::Isolate::GetCurrent();
 	v8::Local<v8::Context> context = isolate->GetCurrentContext();
-	v8::Local<v8::Array> told = v8::Array::New(isolate, static_cast<int>(2 * count));
+	v8::Local<v8::Array> list = v8::Array::New(isolate, static_cast<int>(2 * count));
 	for (uint32_t index = 0; first != nullptr; index += 2) {
-		Slot* slot = first;
+		IsolateState* state = first;
 		// From when the events are taken it may be in the list again.
-		first = slot->next_signaled;
-		uint32_t events = slot->events.exchange(0);
-		told->Set(context, index, v8::Integer::NewFromUnsigned(isolate, slot->number)).Check();
-		told->Set(context, index + 1, v8::Integer::NewFromUnsigned(isolate, events)).Check();
+		first = state->next_signaled;
+		uint32_t events = state->events.exchange(0);
+		list->Set(context, index, v8::Integer::NewFromUnsigned(isolate, state->index)).Check();
+		list->Set(context, index + 1, v8::Integer::NewFromUnsigned(isolate, events)).Check();
 	}
-	napi_value argument = AsNapi(told);
+	napi_value argument = AsNapi(list);
 	napi_value thrown;
 	if (napi_make_callback(env_of_host, nullptr, receiver, callback, 1, &argument, nullptr) == napi_ok) return;
 	if (napi_get_and_clear_last_exception(env_of_host, &thrown) == napi_ok) napi_fatal_exception(env_of_host, thrown);
@@ -65,7 +65,7 @@ void Stop(void*) {
 	if (stopped != nullptr) uv_close(reinterpret_cast<uv_handle_t*>(stopped), [](uv_handle_t* handle) { free(handle); });
 }
 
-// listen(callback): has it called with the numbers of slots, each followed by what is to be told of it. It keeps nothing alive.
+// listen(callback): has it called with indexes of isolates, each followed by its events. It keeps nothing alive.
 napi_value Listen(napi_env env, napi_callback_info info) {
 	size_t count = 1;
 	napi_value callback;
@@ -87,10 +87,10 @@ napi_value Listen(napi_env env, napi_callback_info info) {
 
 }  // namespace
 
-void Signal(Slot* slot, uint32_t event) {
-	if (slot->events.fetch_or(event) != 0) return;
-	slot->next_signaled = signaled.load(std::memory_order_relaxed);
-	while (!signaled.compare_exchange_weak(slot->next_signaled, slot, std::memory_order_release, std::memory_order_relaxed)) {}
+void Signal(IsolateState* state, uint32_t event) {
+	if (state->events.fetch_or(event) != 0) return;
+	state->next_signaled = signaled.load(std::memory_order_relaxed);
+	while (!signaled.compare_exchange_weak(state->next_signaled, state, std::memory_order_release, std::memory_order_relaxed)) {}
 	Locked locked(waker_lock);
 	if (waker != nullptr) uv_async_send(waker);
 }

@@ -24,10 +24,10 @@ t.test('code is loaded with and without its cache, and a cache of other code is 
   t.ok(codeCache !== undefined && codeCache.length > 0)
   const other = await compileToCache({ source: '(function () { return 3 })', filename: 'g.js' }, 32)
   for (const cache of [undefined, codeCache, other, new Uint8Array([1, 2, 3])]) {
-    const { isolate, hear } = await isolateWith(t)
+    const { isolate, messages } = await isolateWith(t)
     await isolate.load('loaded', { ...code, ...(cache !== undefined && { codeCache: cache }) })
     t.same(
-      hear().map(([op, , , , text]) => [op, text]),
+      messages().map(([op, , , , text]) => [op, text]),
       [[RAN, 'loaded [1,2]']],
     )
   }
@@ -49,8 +49,8 @@ t.test('code that throws is refused, after it has run, and the isolate goes on',
   t.equal(await run('1'), '1')
 })
 
-t.test('load resolves after the code has run, with its microtasks; what it says is told of', async (t) => {
-  const { isolate, asked, hear, saidOutside } = await isolateWith(t)
+t.test('load resolves after the code has run, with its microtasks; its messages are reported', async (t) => {
+  const { isolate, asked, messages, outsideOfBatches } = await isolateWith(t)
   const source = `(function () {
     for (let i = 0; i < 1e6; i++);
     ask(5); Promise.resolve().then(() => { ask(6); say('later') })
@@ -58,9 +58,9 @@ t.test('load resolves after the code has run, with its microtasks; what it says 
   })`
   await isolate.load('loaded', { source, filename: 'f.js' })
   t.same(asked, [5, 6])
-  while (saidOutside() === 0) await new Promise((resolve) => setImmediate(resolve))
+  while (outsideOfBatches() === 0) await new Promise((resolve) => setImmediate(resolve))
   t.same(
-    hear().map(([op, , , , text]) => [op, text]),
+    messages().map(([op, , , , text]) => [op, text]),
     [
       [RAN, 'loaded "exports"'],
       [SAID, 'later'],
@@ -68,7 +68,7 @@ t.test('load resolves after the code has run, with its microtasks; what it says 
   )
 })
 
-t.test('the heap is told with what it holds outside', async (t) => {
+t.test('the heap is measured with what it holds outside', async (t) => {
   const { isolate, run } = await isolateWith(t, 128)
   const before = await isolate.heapBytes()
   await run('globalThis.kept = Array.from({ length: 400_000 }, (_, i) => ({ i })); 0')
@@ -79,11 +79,11 @@ t.test('the heap is told with what it holds outside', async (t) => {
   t.ok(outside - onHeap >= 15 * MIB, `${outside - onHeap} bytes more`)
 })
 
-t.test('an endless loop is ended by dispose, which is told once; to enter a disposed isolate is harmless', async (t) => {
-  const { isolate, batch, told } = await isolateWith(t)
+t.test('an endless loop is ended by dispose, which is reported once; to enter a disposed isolate is harmless', async (t) => {
+  const { isolate, batch, nextTold } = await isolateWith(t)
   const left = batch('tell("begun"); for (;;);')
   const code = { source: '(function () {})', filename: 'f.js' }
-  t.equal(await told(), 'begun')
+  t.equal(await nextTold(), 'begun')
   const behind = Promise.allSettled([isolate.heapBytes(), isolate.load('', code)])
   isolate.dispose()
   isolate.dispose()
@@ -99,7 +99,7 @@ t.test('an endless loop is ended by dispose, which is told once; to enter a disp
   isolate.enter()
 })
 
-t.test('a batch that waits when the isolate is disposed is told to have left', async (t) => {
+t.test('a batch that waits when the isolate is disposed is reported as done', async (t) => {
   for (let round = 0; round < 50; round++) {
     const { isolate, batch } = await isolateWith(t)
     const left = batch('1')
@@ -109,11 +109,11 @@ t.test('a batch that waits when the isolate is disposed is told to have left', a
 })
 
 t.test('an isolate that passes its memory limit is disposed, and what it said before is there', async (t) => {
-  const { isolate, batch, hear } = await isolateWith(t, 16)
+  const { isolate, batch, messages } = await isolateWith(t, 16)
   await batch('1', 'say("before"); const kept = []; for (;;) kept.push({ a: 1 })', '3')
   t.ok(isolate.disposed)
   t.same(
-    hear().map(([op, , , , text]) => [op, text]),
+    messages().map(([op, , , , text]) => [op, text]),
     [
       [RAN, '1'],
       [SAID, 'before'],
@@ -124,12 +124,12 @@ t.test('an isolate that passes its memory limit is disposed, and what it said be
 t.test('whatever an entry keeps: where that is too much, the next does not begin any more', async (t) => {
   let disposed = 0
   for (let count = 20_000; count <= 400_000; count += 20_000) {
-    const { isolate, batch, hear, spans } = await isolateWith(t, 16)
+    const { isolate, batch, messages, entryCpuNs } = await isolateWith(t, 16)
     await batch('1', `globalThis.kept = Array.from({ length: ${count} }, (_, i) => [{ i }]); 2`, 'say("next"); 3')
     if (!isolate.disposed) continue
     disposed++
-    t.notOk(hear().some(([, , , , text]) => text === 'next'))
-    t.equal(spans().length, 2, `${count}: the one that did it is the last that began`)
+    t.notOk(messages().some(([, , , , text]) => text === 'next'))
+    t.equal(entryCpuNs().length, 2, `${count}: the one that did it is the last that began`)
   }
   t.ok(disposed > 3 && disposed < 20, `${disposed} of 20`)
 })

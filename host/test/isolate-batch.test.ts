@@ -5,18 +5,18 @@ import { ECHO, isolateWith, RAN, SAID, type Rig } from './support/isolate.ts'
 const MIB = 1024 * 1024
 
 t.test('a hundred entries run in order, as one batch', async (t) => {
-  const { batch, hear, isolate } = await isolateWith(t)
+  const { batch, messages, isolate } = await isolateWith(t)
   await batch(...Array.from({ length: 100 }, (_, index) => `globalThis.n = (globalThis.n ?? 0) + 1; n + ' ' + ${index}`))
   t.same(
-    hear(),
+    messages(),
     Array.from({ length: 100 }, (_, index) => [RAN, index, 0, 0, `${index + 1} ${index}`, '']),
   )
-  t.equal(isolate.readSpans(), 100)
-  t.same(hear(), [])
+  t.equal(isolate.readEntryCpu(), 100)
+  t.same(messages(), [])
 })
 
 t.test('all microtasks of an entry run before the next begins, and are on its bill', async (t) => {
-  const { batch, hear, isolate } = await isolateWith(t)
+  const { batch, messages, isolate } = await isolateWith(t)
   const spin = 'for (let i = 0; i < 3e7; i++);'
   await batch(
     '0',
@@ -24,16 +24,16 @@ t.test('all microtasks of an entry run before the next begins, and are on its bi
     'Promise.resolve().then(() => say("another")); queue = []; 2',
   )
   t.same(
-    hear().map(([op, number, , , text]) => (op === SAID ? text : number)),
+    messages().map(([op, number, , , text]) => (op === SAID ? text : number)),
     [0, 1, 'microtask', 2, 'another'],
   )
-  t.equal(isolate.readSpans(), 3)
-  const [first, second, third] = isolate.spansNs as unknown as [number, number, number]
+  t.equal(isolate.readEntryCpu(), 3)
+  const [first, second, third] = isolate.entryCpuNs as unknown as [number, number, number]
   t.ok(second > 5 * first && second > 5 * third, `${first}, ${second}, ${third} ns`)
 })
 
 t.test('what an entry throws is lost, as is what it rejects, and those behind it run', async (t) => {
-  const { batch, hear } = await isolateWith(t)
+  const { batch, messages } = await isolateWith(t)
   await batch(
     'throw new Error("thrown")',
     'Promise.reject(Object.defineProperty({}, "message", { get() { ask(1) } })); 1',
@@ -42,32 +42,32 @@ t.test('what an entry throws is lost, as is what it rejects, and those behind it
     '4',
   )
   t.same(
-    hear().map(([, number]) => number),
+    messages().map(([, number]) => number),
     [1, 2, 4],
   )
 })
 
 t.test('with an entry that never ends, what the others have said is there, and what each used', async (t) => {
-  const { isolate, batch, told, hear, spans } = await isolateWith(t)
+  const { isolate, batch, nextTold, messages, entryCpuNs } = await isolateWith(t)
   const left = batch('"first"', '"second"', 'say("third"); tell("loops"); for (;;);', '"fourth"', '"fifth"')
-  t.equal(await told(), 'loops')
+  t.equal(await nextTold(), 'loops')
   t.same(
-    hear().map(([, , , , text]) => text),
+    messages().map(([, , , , text]) => text),
     ['first', 'second', 'third'],
   )
-  t.equal(isolate.readSpans(), 3)
-  const [first, second, third] = isolate.spansNs as unknown as [number, number, number]
+  t.equal(isolate.readEntryCpu(), 3)
+  const [first, second, third] = isolate.entryCpuNs as unknown as [number, number, number]
   t.ok(first > 0 && second > 0)
-  while (isolate.readSpans() !== 3 || isolate.spansNs[2] === third) await new Promise((resolve) => setImmediate(resolve))
-  t.same([isolate.spansNs[0], isolate.spansNs[1]], [first, second], 'theirs is known')
+  while (isolate.readEntryCpu() !== 3 || isolate.entryCpuNs[2] === third) await new Promise((resolve) => setImmediate(resolve))
+  t.same([isolate.entryCpuNs[0], isolate.entryCpuNs[1]], [first, second], 'theirs is known')
   isolate.dispose()
   await left
-  t.same(hear(), [])
-  t.equal(spans().length, 3, 'nothing of the others has begun')
+  t.same(messages(), [])
+  t.equal(entryCpuNs().length, 3, 'nothing of the others has begun')
 })
 
-t.test('the host may hear at any time, while the guest says more', async (t) => {
-  const { isolate, batch, hear } = await isolateWith(t)
+t.test('the host may messages at any time, while the guest says more', async (t) => {
+  const { isolate, batch, messages } = await isolateWith(t)
   const count = 20_000
   const run = { isOver: false }
   const text = `for (let i = 0; i < ${count}; i++) say(String(i), i % 100 === 0 ? 'x'.repeat(70_000) : 'é')`
@@ -75,12 +75,12 @@ t.test('the host may hear at any time, while the guest says more', async (t) => 
   const heard: string[] = []
   let times = 0
   while (!run.isOver) {
-    for (const [op, , , , text] of hear()) if (op === SAID) heard.push(text)
+    for (const [op, , , , text] of messages()) if (op === SAID) heard.push(text)
     times++
     await new Promise((resolve) => setImmediate(resolve))
   }
   await left
-  for (const [op, , , , text] of hear()) if (op === SAID) heard.push(text)
+  for (const [op, , , , text] of messages()) if (op === SAID) heard.push(text)
   t.ok(times > 1)
   t.same(
     heard,
@@ -89,10 +89,14 @@ t.test('the host may hear at any time, while the guest says more', async (t) => 
   t.notOk(isolate.disposed)
 })
 
-async function echo(t: Test, { isolate, entered, hear }: Rig, texts: ReadonlyArray<readonly [string, string]>): Promise<void> {
+async function echo(
+  t: Test,
+  { isolate, entered, messages }: Rig,
+  texts: ReadonlyArray<readonly [string, string]>,
+): Promise<void> {
   for (const [index, [text, body]] of texts.entries()) isolate.push(ECHO, index, text, index % 3, body)
   await entered()
-  const heard = hear()
+  const heard = messages()
   const isSame =
     heard.length === texts.length &&
     heard.every((one, index) => {
@@ -144,18 +148,18 @@ t.test('so do bodies of 6 MiB', async (t) => {
     ['x'.repeat(6 * MIB), ''],
   ])
   await rig.batch(`say('a'.repeat(3e6) + 'b', '€'.repeat(3e6) + 'b')`)
-  const [said] = rig.hear()
+  const [said] = rig.messages()
   t.ok(said?.[4] === `${'a'.repeat(3e6)}b` && said[5] === `${'€'.repeat(3e6)}b`, 'and what is put together only when it is said')
 })
 
 t.test('isolates are told apart', async (t) => {
   const rigs = await Promise.all(Array.from({ length: 12 }, () => isolateWith(t)))
   await Promise.all(
-    rigs.map(async ({ batch, hear }, index) => {
+    rigs.map(async ({ batch, messages }, index) => {
       for (let round = 0; round < 20; round++) {
         await batch(`${index}`, `${round}`)
         t.same(
-          hear().map(([, , , , text]) => text),
+          messages().map(([, , , , text]) => text),
           [`${index}`, `${round}`],
         )
       }

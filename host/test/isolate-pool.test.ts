@@ -1,7 +1,7 @@
+import fc from 'fast-check'
 import t from 'tap'
-import { IsolatePool } from '../src/isolates/isolate-pool.ts'
-import { MIN_ISOLATE_BYTES } from '../src/isolates/isolate-slot.ts'
-import { FakeIsolate, MB, poolOf } from './support/fake-pooled.ts'
+import { chooseEvicted, IsolatePool, MIN_ISOLATE_BYTES, type EvictionCandidate } from '../src/isolates/isolate-pool.ts'
+import { FakeIsolate, MB, poolOf } from './support/fake-pool.ts'
 
 t.test('callers who come while an isolate loads share it', async (t) => {
   const { pool, made } = poolOf(10)
@@ -79,7 +79,7 @@ t.test('an isolate that is gone is replaced', async (t) => {
   t.notOk(next.isolate.disposed)
 })
 
-t.test('a failed load is told to all who wait, and tried again for the next', async (t) => {
+t.test('a failed load fails for all who wait, and tried again for the next', async (t) => {
   let attempts = 0
   const pool = new IsolatePool<FakeIsolate>({
     load: async (revision) => {
@@ -145,7 +145,7 @@ t.test('a pinned revision leaves neither by count nor by pressure, until it is r
   t.strictSame(goneOf(made), ['early', 'x', 'y', 'early'], 'it was pinned until then only')
 })
 
-t.test('a pinned revision that lost its isolate is told, until it loads again', async (t) => {
+t.test('a pinned revision that lost its isolate is listed, until it loads again', async (t) => {
   const { pool } = poolOf(10)
   pool.pin('r')
   const lease = await pool.acquire('r')
@@ -163,15 +163,17 @@ t.test('an isolate whose callers have ended stays retired and counted for as lon
   const lease = await pool.acquire('r')
   lease.isolate.hasBackgroundWork = true
   pool.retire('r')
-  t.strictSame(pool.counts(), { isolates: 1, leased: 1, idle: 0, evictableBytes: 0 })
+  t.equal(pool.evictableBytes, 0, 'it is in use')
   lease.release()
-  t.strictSame(pool.counts(), { isolates: 1, leased: 0, idle: 1, evictableBytes: 2 * MB })
+  t.notOk(lease.isolate.disposed)
+  t.equal(pool.evictableBytes, 2 * MB)
   t.equal(pool.size, 0)
   pool.relieve(1)
-  t.strictSame(pool.counts(), { isolates: 0, leased: 0, idle: 0, evictableBytes: 0 })
+  t.ok(lease.isolate.disposed)
+  t.equal(pool.evictableBytes, 0)
 })
 
-t.test('the counts tell who is in use, and what may leave; one that loads or is gone is not counted', async (t) => {
+t.test('what may leave is counted: none in use, pinned or gone, and none that loads', async (t) => {
   const { pool, made } = poolOf(10)
   for (const revision of ['a', 'b', 'pinned', 'gone']) (await pool.acquire(revision)).release()
   pool.pin('pinned')
@@ -180,13 +182,12 @@ t.test('the counts tell who is in use, and what may leave; one that loads or is 
   const more = await pool.acquire('b')
   const loading = pool.acquire('new')
   t.equal(pool.size, 5)
-  t.strictSame(pool.counts(), { isolates: 3, leased: 1, idle: 2, evictableBytes: 2 * MB })
-  t.equal(pool.idle, 2)
+  t.equal(pool.evictableBytes, 2 * MB)
   more.release()
-  t.equal(pool.counts().leased, 1)
+  t.equal(pool.evictableBytes, 2 * MB, 'another lease holds it')
   lease.release()
   ;(await loading).release()
-  t.strictSame(pool.counts(), { isolates: 4, leased: 0, idle: 4, evictableBytes: 6 * MB })
+  t.equal(pool.evictableBytes, 6 * MB)
 })
 
 t.test('an isolate that was lost gives nothing up', async (t) => {
@@ -205,7 +206,7 @@ t.test('an isolate whose memory is not known counts as a small one', async (t) =
   const { pool, made } = poolOf(10)
   for (const revision of ['a', 'b']) (await pool.acquire(revision)).release()
   for (const fake of made) fake.heapBytes = 0
-  t.equal(pool.counts().evictableBytes, 2 * MIN_ISOLATE_BYTES)
+  t.equal(pool.evictableBytes, 2 * MIN_ISOLATE_BYTES)
   t.strictSame(pool.relieve(1), { evicted: 1, bytes: MIN_ISOLATE_BYTES })
 })
 
@@ -220,3 +221,62 @@ t.test('when many isolates come to rest at once, the pool falls to its limit', a
 function goneOf(made: readonly FakeIsolate[]): string[] {
   return made.filter(({ disposed }) => disposed).map(({ revision }) => revision)
 }
+
+const candidates: fc.Arbitrary<EvictionCandidate[]> = fc.array(
+  fc.record({
+    leases: fc.constantFrom(0, 0, 0, 1, 3),
+    isPinned: fc.constantFrom(false, false, true),
+    hasBackgroundWork: fc.boolean(),
+    heapBytes: fc.nat(100),
+  }),
+  { maxLength: 30 },
+)
+const goals = fc.record({ isolates: fc.nat(20), bytes: fc.nat(1000) })
+
+const bytesOf = (chosen: readonly EvictionCandidate[]): number => chosen.reduce((sum, { heapBytes }) => sum + heapBytes, 0)
+
+t.test('one that is in use or pinned never leaves, and none leaves twice', async () => {
+  fc.assert(
+    fc.property(candidates, goals, (candidates, goal) => {
+      const chosen = chooseEvicted(candidates, goal)
+      return (
+        chosen.every((one) => candidates.includes(one) && one.leases === 0 && !one.isPinned) &&
+        new Set(chosen).size === chosen.length
+      )
+    }),
+  )
+})
+
+t.test('the goal is reached, by the last that leaves and not before, or all leave that may', async () => {
+  fc.assert(
+    fc.property(candidates, goals, (candidates, goal) => {
+      const chosen = chooseEvicted(candidates, goal)
+      const isReachedBy = (some: readonly EvictionCandidate[]): boolean =>
+        some.length >= goal.isolates && bytesOf(some) >= goal.bytes
+      const mayLeave = candidates.filter(({ leases, isPinned }) => leases === 0 && !isPinned)
+      const isLeast = chosen.length === 0 || !isReachedBy(chosen.slice(0, -1))
+      return isLeast && (isReachedBy(chosen) || chosen.length === mayLeave.length)
+    }),
+  )
+})
+
+t.test('they leave in order of use, those with background work after all without', async () => {
+  fc.assert(
+    fc.property(candidates, goals, (candidates, goal) => {
+      const mayLeave = candidates.filter(({ leases, isPinned }) => leases === 0 && !isPinned)
+      const order = [
+        ...mayLeave.filter(({ hasBackgroundWork }) => !hasBackgroundWork),
+        ...mayLeave.filter(({ hasBackgroundWork }) => hasBackgroundWork),
+      ]
+      return chooseEvicted(candidates, goal).every((one, index) => one === order[index])
+    }),
+  )
+})
+
+t.test('without a goal nothing leaves', async (t) => {
+  const idle = { leases: 0, isPinned: false, hasBackgroundWork: false, heapBytes: 1 }
+  t.strictSame(chooseEvicted([idle], {}), [])
+  t.strictSame(chooseEvicted([idle], { isolates: -1, bytes: -1 }), [])
+  t.strictSame(chooseEvicted([idle, idle], { isolates: 1 }), [idle])
+  t.strictSame(chooseEvicted([], { isolates: 1, bytes: 1 }), [])
+})

@@ -1,7 +1,7 @@
 import { Account } from '../src/accounting/account.ts'
 import { ENTRIES } from '@carpool/runtime/bridge'
 import t from 'tap'
-import { Entry } from '../src/scheduler/stay.ts'
+import { Entry } from '../src/scheduler/batch.ts'
 import { WaitingEntries } from '../src/scheduler/waiting-entries.ts'
 
 const background = new Account()
@@ -11,7 +11,7 @@ function entry(name: string, account: Account, invocation?: number): Entry {
   return new Entry(account, op, invocation ?? 0, name, 0, '', 7)
 }
 
-t.test('what somebody waits for goes first, each in the order in which it came', async (t) => {
+t.test('calls go first, then background work, each in the order in which it came', async (t) => {
   const waiting = new WaitingEntries(background)
   const [open, closed] = [new Account(), new Account()]
   closed.close(background)
@@ -25,7 +25,7 @@ t.test('what somebody waits for goes first, each in the order in which it came',
   t.ok(waiting.isEmpty)
 })
 
-t.test('in a busy guest what nobody waits for gets a fifth of the CPU time, whatever its entries take', (t) => {
+t.test('in a busy guest background work gets a fifth of the CPU time, whatever its entries take', (t) => {
   for (const [callMs, timerMs] of [
     [4, 0.01],
     [4, 4],
@@ -33,13 +33,13 @@ t.test('in a busy guest what nobody waits for gets a fifth of the CPU time, what
   ] as const) {
     const waiting = new WaitingEntries(background)
     let [calls, timers, busyMs, timersMs] = [0, 0, 0, 0]
-    for (let stay = 0; stay < 5_000; stay++) {
-      waiting.push(entry('call', new Account(), stay))
+    for (let batch = 0; batch < 5_000; batch++) {
+      waiting.push(entry('call', new Account(), batch))
       waiting.push(entry('timer', background))
       const [one] = names(waiting.take(1))
       const tookMs = one === 'call' ? callMs : timerMs
-      waiting.took(tookMs * 1e6)
-      t.equal(waiting.areAwaited, one === 'call')
+      waiting.record(tookMs * 1e6)
+      t.equal(waiting.isForeground, one === 'call')
       busyMs += tookMs
       if (one === 'call') calls++
       else [timers, timersMs] = [timers + 1, timersMs + timerMs]
@@ -51,7 +51,7 @@ t.test('in a busy guest what nobody waits for gets a fifth of the CPU time, what
   t.end()
 })
 
-t.test("what others must find done goes in its turn, though it is nobody's", (t) => {
+t.test('what others must find done goes in its turn, though it is background work', (t) => {
   const waiting = new WaitingEntries(background)
   const open = new Account()
   waiting.push(new Entry(background, ENTRIES.cancel, 5, 'cancel'))
@@ -60,19 +60,19 @@ t.test("what others must find done goes in its turn, though it is nobody's", (t)
   t.end()
 })
 
-t.test('what waits tells whose it is, and since when; what nobody waits for is not counted', async (t) => {
+t.test('it is known which accounts wait, and since when; background work is not counted', async (t) => {
   const waiting = new WaitingEntries(background)
   waiting.push(entry('timer', background))
   t.equal(waiting.sinceMs, undefined)
-  const [begun, unbegun] = [new Account(), new Account()]
+  const [begun, notStarted] = [new Account(), new Account()]
   waiting.push(entry('fireTimer', begun))
-  waiting.push(entry('invoke', unbegun, 3))
-  t.same([...waiting.resumed], [begun])
-  t.same([...waiting.unbegun], [unbegun])
+  waiting.push(entry('invoke', notStarted, 3))
+  t.same([...waiting.resuming], [begun])
+  t.same([...waiting.notStarted], [notStarted])
   t.equal(waiting.sinceMs, 7)
-  t.ok(waiting.drop(3))
-  t.notOk(waiting.drop(3))
-  t.equal(waiting.unbegun.size, 0)
+  t.ok(waiting.remove(3))
+  t.notOk(waiting.remove(3))
+  t.equal(waiting.notStarted.size, 0)
 })
 
 function names(entries: readonly Entry[]): string[] {

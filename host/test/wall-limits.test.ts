@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { Limited, WallLimits } from '../src/calls/wall-limits.ts'
+import { Limited, WallLimits } from '../src/limits/wall-limits.ts'
 
 const step = fc.oneof(
   fc.record({ kind: fc.constant('add' as const), wallMs: fc.constantFrom(100, 1_000, 30_000) }),
@@ -32,7 +32,7 @@ class Timers {
   }
 }
 
-t.test('whatever comes and goes: who stays is told once, when its time is up, and there are few timers', async () => {
+t.test('whatever comes and goes: who stays is reported once, when its time is up, and there are few timers', async () => {
   fc.assert(
     fc.property(fc.array(step, { maxLength: 60, size: 'max' }), (steps) => {
       const timers = new Timers()

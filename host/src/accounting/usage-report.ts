@@ -1,22 +1,27 @@
 import type { HostCpu } from '@carpool/wire'
 import type { Guest } from '../isolates/guest.ts'
-import type { ActiveInvocation } from '../calls/invocation-table.ts'
-import { usageOf } from '../calls/invocations.ts'
+import type { ActiveInvocation } from '../calls/invocation.ts'
 import type { Send } from '../send.ts'
-import type { Stay } from '../scheduler/stay.ts'
+import type { Batch } from '../scheduler/batch.ts'
 
 export interface UsageReportParts {
   readonly send: Send
   readonly underWay: () => Iterable<ActiveInvocation>
 }
 
+/** The process has to have used this much to be worth a message, in µs: the report itself takes some. */
+const MIN_REPORT_US = 20_000
+
 /** Adds up what guests use besides invocations, and where the CPU time of the process went. */
 export class UsageReport {
   readonly #parts: UsageReportParts
   readonly #guests = new Set<Guest>()
-  readonly #told = new WeakMap<ActiveInvocation, number>()
+  readonly #reportedNs = new WeakMap<ActiveInvocation, number>()
+  /** CPU time of guests that are gone, */
   #goneNs = 0
+  /** that of measuring their memory, */
   #goneMemoryWatchNs = 0
+  /** and that of making blank guests, in ns. */
   #blanksNs = 0
   #lastProcessUs = 0
 
@@ -24,8 +29,8 @@ export class UsageReport {
     this.#parts = parts
   }
 
-  /** A blank guest was made; from now on it is looked after. */
-  made(guest: Guest): void {
+  /** Counts a blank guest from now on. */
+  add(guest: Guest): void {
     this.#guests.add(guest)
     this.#blanksNs += guest.bootNs
   }
@@ -35,27 +40,27 @@ export class UsageReport {
     for (const guest of this.#guests) if (guest.isLoaded && !guest.disposed) yield guest
   }
 
-  /** A stay has ended with the isolate. */
-  lost(stay: Stay): void {
-    this.#goneNs += stay.totalNs
+  /** The isolate was disposed in this batch, which is charged as far as it is billed. */
+  disposed(batch: Batch): void {
+    this.#goneNs += batch.totalNs
   }
 
-  /** Tells the server what is new, if anything is. @returns guests whose background work has used more than it may */
-  tell(): Guest[] {
-    const over = [...this.#guests].filter((guest) => this.#tellBackground(guest))
+  /** Sends what has changed, if anything has. @returns guests whose background work has used more than it may */
+  send(): Guest[] {
+    const over = [...this.#guests].filter((guest) => this.#sendBackground(guest))
     const cpu = this.#cpu()
-    const underWay = [...this.#parts.underWay()].filter((invocation) => this.#isNews(invocation))
-    if (cpu.processUs - this.#lastProcessUs < NEWS_US && underWay.length === 0) return over
+    const underWay = [...this.#parts.underWay()].filter((invocation) => this.#hasChanged(invocation))
+    if (cpu.processUs - this.#lastProcessUs < MIN_REPORT_US && underWay.length === 0) return over
     this.#lastProcessUs = cpu.processUs
     this.#parts.send({
       type: 'pulse',
       cpu,
-      underWay: underWay.map((invocation) => [invocation.number, usageOf(invocation)] as const),
+      underWay: underWay.map((invocation) => [invocation.number, invocation.usage] as const),
     })
     return over
   }
 
-  #tellBackground(guest: Guest): boolean {
+  #sendBackground(guest: Guest): boolean {
     const { cpuNs, egressBytesOut, egressBytesIn } = guest.background.take()
     const cpuUs = Math.floor(cpuNs / 1000)
     guest.background.charge(cpuNs - cpuUs * 1000)
@@ -63,17 +68,17 @@ export class UsageReport {
       this.#parts.send({ type: 'background', revision: guest.revision, cpuUs, egressBytesOut, egressBytesIn })
     }
     if (!guest.disposed) return !guest.backgroundBudget.take(cpuUs / 1000, guest.limits.cpuMs, performance.now())
-    if (guest.stay !== undefined) return false
+    if (guest.batch !== undefined) return false
     this.#guests.delete(guest)
     this.#goneNs += guest.chargedNs
     this.#goneMemoryWatchNs += guest.memoryAccount.cpuNs
     return false
   }
 
-  #isNews(invocation: ActiveInvocation): boolean {
+  #hasChanged(invocation: ActiveInvocation): boolean {
     const { cpuNs } = invocation.account
-    if (this.#told.get(invocation) === cpuNs) return false
-    this.#told.set(invocation, cpuNs)
+    if (this.#reportedNs.get(invocation) === cpuNs) return false
+    this.#reportedNs.set(invocation, cpuNs)
     return cpuNs > 0
   }
 
@@ -95,6 +100,3 @@ export class UsageReport {
     }
   }
 }
-
-/** The process has to have used this much to be worth a message, in µs: the look itself takes some. */
-const NEWS_US = 20_000

@@ -1,9 +1,9 @@
+import { monotonicClock, type Clock } from '@carpool/core'
 import type { BodyKind } from '@carpool/runtime/bridge'
 import type { FetchSettled } from '@carpool/wire'
-import { decodeBody, encodeBody } from './body-codec.ts'
-import { FetchPace } from './fetch-pace.ts'
-import { FetchTable, type OpenFetch } from './fetch-table.ts'
+import type { Account } from '../accounting/account.ts'
 import type { Guest } from '../isolates/guest.ts'
+import { decodeBody, encodeBody } from '../isolates/guest-bridge.ts'
 import type { Send } from '../send.ts'
 
 /** What a fetch of an ended invocation gives, as a FetchResult. */
@@ -22,7 +22,7 @@ export class Fetches {
   readonly #open = new FetchTable()
   readonly #pace = new FetchPace<Guest>()
 
-  /** @param parts what is sent, how much of that has not left the process yet, and the largest body */
+  /** @param parts `backlogBytes`: what was sent and has not left the process yet */
   constructor({ send, backlogBytes, maxBodyBytes }: { send: Send; backlogBytes: () => number; maxBodyBytes: number }) {
     this.#send = send
     this.#backlogBytes = backlogBytes
@@ -40,7 +40,8 @@ export class Fetches {
     const account = guest.accountOf(invocation)
     const refuse = (message: string): void =>
       guest.settleFetch(account, guestFetch, JSON.stringify({ ok: false, message }), 'none', '')
-    // Its length in bytes is at least that in UTF-16 units; to turn it into bytes takes the loop's time, and their memory is nobody's.
+    // Its length in bytes is at least that in UTF-16 units; to turn it into bytes takes the loop's time, and memory that nobody
+    // is charged for.
     const guestBytes = Math.max(GUEST_BYTES, this.#maxBodyBytes)
     if (this.#open.bytesOf(guest) + body.length > guestBytes || this.#open.bytes + body.length > guestBytes * GUESTS) {
       return refuse(`The request bodies of open fetches may have ${guestBytes} bytes together, not more.`)
@@ -57,13 +58,13 @@ export class Fetches {
     this.#pace.begin(guest, fetch, () => this.#send(message, head, bytes))
   }
 
-  /** The guest does not wait for it any more. */
+  /** The guest has aborted it. */
   stop(guest: Guest, guestFetch: number): void {
     const fetch = this.#open.stop(guest, guestFetch)
     if (fetch !== undefined) this.#stop(fetch)
   }
 
-  /** Nobody waits for what an invocation fetches. */
+  /** Stops what an invocation fetches that has ended. */
   stopOf(guest: Guest, invocation: number): void {
     for (const { number, guestFetch, account } of this.#open.takeOf(guest, invocation)) {
       this.#stop(number)
@@ -71,15 +72,15 @@ export class Fetches {
     }
   }
 
-  /** Stops what guests wait for that are gone. */
+  /** Stops the fetches of guests that are gone. */
   stopOrphans(): void {
     for (const { number } of this.#open.takeOrphans()) this.#stop(number)
   }
 
-  /** Stops what nobody waits for and has taken as long as an invocation may. */
-  stopForgotten(nowMs: number): void {
-    const isForgotten = ({ account, guest }: OpenFetch): boolean => account.open !== account || account === guest.background
-    const isOver = (fetch: OpenFetch): boolean => nowMs - fetch.beganAtMs >= fetch.guest.limits.wallMs && isForgotten(fetch)
+  /** Stops fetches of background work that have taken as long as an invocation may. */
+  stopOverdueBackground(nowMs: number): void {
+    const isBackground = ({ account, guest }: OpenFetch): boolean => account.open !== account || account === guest.background
+    const isOver = (fetch: OpenFetch): boolean => nowMs - fetch.beganAtMs >= fetch.guest.limits.wallMs && isBackground(fetch)
     for (const { number, guest, guestFetch, account } of this.#open.takeIf(isOver)) {
       this.#stop(number)
       guest.settleFetch(account, guestFetch, INVOCATION_ENDED, 'none', '')
@@ -101,5 +102,207 @@ export class Fetches {
     fetch.account.sent(bytesOut)
     fetch.account.received(bytesIn)
     fetch.guest.settleFetch(fetch.account, fetch.guestFetch, result, ...encodeBody(body))
+  }
+}
+
+/** What the table needs of a guest. */
+export type FetchingGuest = Pick<Guest, 'disposed' | 'openFetches'>
+
+export interface OpenFetch<G extends FetchingGuest = Guest> {
+  /** Its number on the connection. */
+  readonly number: number
+  readonly guest: G
+  /** The guest's own number for it. */
+  readonly guestFetch: number
+  /** The invocation for which the guest says that it fetches. */
+  readonly invocation: number
+  /** What its bytes are charged to. */
+  readonly account: Account
+  /** When it began, on the monotonic clock, in ms. */
+  readonly beganAtMs: number
+  /** Size of its body. */
+  readonly bytes: number
+}
+
+/** The open fetches of one guest. */
+interface GuestFetches<G extends FetchingGuest> {
+  bytes: number
+  readonly byGuestFetch: Map<number, OpenFetch<G>>
+  readonly byInvocation: Map<number, Set<OpenFetch<G>>>
+}
+
+/** The fetches that guests wait for, numbered for the connection. */
+export class FetchTable<G extends FetchingGuest = Guest> {
+  readonly #open = new Map<number, OpenFetch<G>>()
+  readonly #byGuest = new Map<G, GuestFetches<G>>()
+  /** Bodies of all that are open. */
+  bytes = 0
+  #last = 0
+
+  get size(): number {
+    return this.#open.size
+  }
+
+  /** Bodies that a guest has sent by fetches that are open, in bytes. */
+  bytesOf(guest: G): number {
+    return this.#byGuest.get(guest)?.bytes ?? 0
+  }
+
+  /** @returns its number on the connection */
+  add(given: Omit<OpenFetch<G>, 'number'>): number {
+    const fetch = { ...given, number: ++this.#last }
+    const { guest, guestFetch, invocation } = fetch
+    this.bytes += fetch.bytes
+    this.#open.set(fetch.number, fetch)
+    let fetches = this.#byGuest.get(guest)
+    if (fetches === undefined)
+      this.#byGuest.set(guest, (fetches = { bytes: 0, byGuestFetch: new Map(), byInvocation: new Map() }))
+    fetches.bytes += fetch.bytes
+    fetches.byGuestFetch.set(guestFetch, fetch)
+    const others = fetches.byInvocation.get(invocation)
+    if (others === undefined) fetches.byInvocation.set(invocation, new Set([fetch]))
+    else others.add(fetch)
+    guest.openFetches++
+    return fetch.number
+  }
+
+  /** Takes a fetch out by its number on the connection. */
+  take(number: number): OpenFetch<G> | undefined {
+    const fetch = this.#open.get(number)
+    if (fetch !== undefined) this.#remove(fetch)
+    return fetch
+  }
+
+  /** Takes a fetch out by its guest's number; returns its number on the connection. */
+  stop(guest: G, guestFetch: number): number | undefined {
+    const fetch = this.#byGuest.get(guest)?.byGuestFetch.get(guestFetch)
+    if (fetch !== undefined) this.#remove(fetch)
+    return fetch?.number
+  }
+
+  /** Takes out what an invocation of a guest waits for. */
+  takeOf(guest: G, invocation: number): OpenFetch<G>[] {
+    const fetches = [...(this.#byGuest.get(guest)?.byInvocation.get(invocation) ?? [])]
+    for (const fetch of fetches) this.#remove(fetch)
+    return fetches
+  }
+
+  /** Takes out what guests wait for that are gone, whether we or V8 disposed them. */
+  takeOrphans(): OpenFetch<G>[] {
+    const orphans = [...this.#byGuest].flatMap(([guest, { byGuestFetch }]) => (guest.disposed ? [...byGuestFetch.values()] : []))
+    for (const fetch of orphans) this.#remove(fetch)
+    return orphans
+  }
+
+  /** Takes out what passes the test. */
+  takeIf(test: (fetch: OpenFetch<G>) => boolean): OpenFetch<G>[] {
+    const found = [...this.#open.values()].filter(test)
+    for (const fetch of found) this.#remove(fetch)
+    return found
+  }
+
+  #remove(fetch: OpenFetch<G>): void {
+    const { number, guest, guestFetch, invocation } = fetch
+    this.#open.delete(number)
+    guest.openFetches--
+    this.bytes -= fetch.bytes
+    const fetches = this.#byGuest.get(guest)
+    if (fetches === undefined) return
+    fetches.bytes -= fetch.bytes
+    fetches.byGuestFetch.delete(guestFetch)
+    if (fetches.byGuestFetch.size === 0) return void this.#byGuest.delete(guest)
+    const others = fetches.byInvocation.get(invocation)
+    others?.delete(fetch)
+    if (others?.size === 0) fetches.byInvocation.delete(invocation)
+  }
+}
+
+/** Fetches that one guest may begin at once, */
+const BURST = 500
+/** and in each ms from then on. */
+const PER_MS = 5
+/** How often those that wait are checked, in ms. */
+const CHECK_MS = 5
+
+interface Bucket {
+  tokens: number
+  filledAtMs: number
+  /** What begins each fetch that waits, by its number, in order. */
+  readonly waiting: Map<number, () => void>
+}
+
+/**
+ * Has the fetches of each guest begin no faster than a server that others use as well can take them. What is stopped while it
+ * waits never begins, so a loop of fetches that are stopped at once costs its own isolate only.
+ */
+export class FetchPace<G extends object> {
+  readonly #clock: Clock
+  readonly #buckets = new WeakMap<G, Bucket>()
+  /** The guests whose fetches wait. */
+  readonly #delayed = new Set<G>()
+  readonly #guestOf = new Map<number, G>()
+  #timer: NodeJS.Timeout | undefined
+
+  constructor(clock: Clock = monotonicClock) {
+    this.#clock = clock
+  }
+
+  /** Fetches that wait. */
+  get waiting(): number {
+    return this.#guestOf.size
+  }
+
+  /** Begins a fetch of a guest, now or when there is a token for it. */
+  begin(guest: G, number: number, send: () => void): void {
+    const bucket = this.#bucketOf(guest)
+    this.#fill(bucket)
+    if (bucket.waiting.size === 0 && bucket.tokens >= 1) {
+      bucket.tokens--
+      return send()
+    }
+    bucket.waiting.set(number, send)
+    this.#guestOf.set(number, guest)
+    this.#delayed.add(guest)
+    this.#timer ??= setInterval(() => this.beginDue(), CHECK_MS)
+  }
+
+  /** @returns whether the fetch had not begun yet: now it never does */
+  drop(number: number): boolean {
+    const guest = this.#guestOf.get(number)
+    if (guest === undefined) return false
+    this.#guestOf.delete(number)
+    return this.#buckets.get(guest)?.waiting.delete(number) ?? false
+  }
+
+  /** Begins those for which there are tokens by now. */
+  beginDue(): void {
+    for (const guest of this.#delayed) {
+      const bucket = this.#bucketOf(guest)
+      this.#fill(bucket)
+      for (const [number, send] of bucket.waiting) {
+        if (bucket.tokens < 1) break
+        bucket.tokens--
+        bucket.waiting.delete(number)
+        this.#guestOf.delete(number)
+        send()
+      }
+      if (bucket.waiting.size === 0) this.#delayed.delete(guest)
+    }
+    if (this.#delayed.size > 0) return
+    clearInterval(this.#timer)
+    this.#timer = undefined
+  }
+
+  #bucketOf(guest: G): Bucket {
+    let bucket = this.#buckets.get(guest)
+    if (bucket === undefined)
+      this.#buckets.set(guest, (bucket = { tokens: BURST, filledAtMs: this.#clock(), waiting: new Map() }))
+    return bucket
+  }
+
+  #fill(bucket: Bucket): void {
+    const nowMs = this.#clock()
+    bucket.tokens = Math.min(BURST, bucket.tokens + (nowMs - bucket.filledAtMs) * PER_MS)
+    bucket.filledAtMs = nowMs
   }
 }

@@ -1,14 +1,16 @@
-import { KILL_POLICY, NO_USAGE, type FailedOutcome } from '@carpool/core'
-import type { IsolateLease, IsolatePool } from '../isolates/isolate-pool.ts'
+import { KILL_POLICY, NO_USAGE, NumberedTable, type FailedOutcome, type LogLevel } from '@carpool/core'
+import { NO_INVOCATION, type BodyKind, type GuestFailure } from '@carpool/runtime/bridge'
+import { packUsage, type Invoke } from '@carpool/wire'
 import type { Account } from '../accounting/account.ts'
-import { packUsage, type Invoke, type PackedUsage } from '@carpool/wire'
-import type { CodeStore } from '../isolates/code-store.ts'
-import type { Fetches } from './fetches.ts'
-import type { Guest } from '../isolates/guest.ts'
-import { ActiveInvocation, InvocationTable, type Call } from './invocation-table.ts'
-import { asLoadFailure } from '../isolates/load-failure.ts'
+import { asLoadFailure, type CodeStore } from '../isolates/code-store.ts'
+import type { EnteredCalls, Guest } from '../isolates/guest.ts'
+import { decodeBody } from '../isolates/guest-bridge.ts'
+import type { IsolateLease, IsolatePool } from '../isolates/isolate-pool.ts'
+import { WallLimits } from '../limits/wall-limits.ts'
+import type { Batch } from '../scheduler/batch.ts'
 import type { Send } from '../send.ts'
-import type { Stay } from '../scheduler/stay.ts'
+import type { Fetches } from './fetches.ts'
+import { ActiveInvocation, type Call } from './invocation.ts'
 
 /** A call with a longer body is not kept, to be begun again, in UTF-16 units. */
 const MAX_KEPT_BODY = 64 * 1024
@@ -20,15 +22,22 @@ export interface InvocationsParts {
   readonly codes: CodeStore
   readonly pool: IsolatePool<Guest>
   readonly fetches: Fetches
+  readonly maxBodyBytes: number
   /** Ends a guest whose entry goes on though its invocation is over. */
   readonly endStuck: (guest: Guest) => void
 }
 
-/** The life of invocations in this host: from their arrival, in an isolate or while one is made, to their one end. */
-export class Invocations {
+/**
+ * The invocations in this host: from their arrival, in an isolate or while one is made, to their one end. Guests act on them by
+ * messages.
+ */
+export class Invocations implements EnteredCalls {
   readonly #parts: InvocationsParts
-  readonly #table = new InvocationTable((invocation) => this.#timeOut(invocation))
+  readonly #active = new NumberedTable<ActiveInvocation>()
+  readonly #wallLimits = new WallLimits<ActiveInvocation>((invocation) => this.#timeOut(invocation))
   readonly #onCharged = (invocation: ActiveInvocation): void => this.#charged(invocation)
+  /** Those of this turn that have given their slots back. */
+  #returned: number[] = []
 
   constructor(parts: InvocationsParts) {
     this.#parts = parts
@@ -38,100 +47,128 @@ export class Invocations {
   begin({ invocation: number, id, revision }: Invoke, call: Call): void {
     const limits = this.#parts.codes.find(revision)?.options.limits
     if (limits === undefined) {
-      const detail = 'The revision was taken out of service.'
+      const [outcome, detail] = ['load-failed', 'The revision was taken out of service.'] as const
       const usage = packUsage(NO_USAGE)
-      return this.#parts.send({
-        type: 'failed',
-        invocation: number,
-        start: 'isolate-cold',
-        usage,
-        outcome: 'load-failed',
-        detail,
-      })
+      return this.#parts.send({ type: 'failed', invocation: number, start: 'isolate-cold', usage, outcome, detail })
     }
     const invocation = new ActiveInvocation({ number, id, revision }, limits, call, this.#onCharged)
-    this.#table.add(invocation)
+    this.#active.set(number, invocation)
+    this.#wallLimits.add(invocation, limits.wallMs)
     this.#place(invocation, call)
   }
 
-  /** The invocation of that number if it runs in that guest. */
-  of(guest: Guest, number: number): ActiveInvocation | undefined {
-    return this.#table.of(guest, number)
-  }
-
-  /** The invocation of that number, if it has not ended. */
-  get(number: number): ActiveInvocation | undefined {
-    return this.#table.get(number)
-  }
-
   get count(): number {
-    return this.#table.size
+    return this.#active.size
   }
 
-  get underWay(): Iterable<ActiveInvocation> {
-    return this.#table.values()
+  get active(): Iterable<ActiveInvocation> {
+    return this.#active.values()
   }
 
-  /** The function answered. The answer leaves when the entry that gave it is charged. */
-  answer(invocation: ActiveInvocation, head: string, body: Uint8Array): void {
-    if (!this.#table.end(invocation)) return
+  accountOf(guest: Guest, number: number): Account | undefined {
+    return this.#of(guest, number)?.account
+  }
+
+  /** The answer leaves when the entry that gave it is charged. */
+  answered(guest: Guest, number: number, head: string, kind: BodyKind, text: string): void {
+    const invocation = this.#of(guest, number)
+    if (invocation === undefined) return
+    const body = decodeBody(kind, text)
+    const { maxBodyBytes } = this.#parts
+    if (body.length > maxBodyBytes) {
+      const detail = `The response body has ${body.length} bytes; the limit is ${maxBodyBytes}.`
+      return this.#fail(invocation, 'invalid-response', detail, detail)
+    }
+    if (!this.#remove(invocation)) return
     invocation.answer = { head, body }
     this.#end(invocation)
   }
 
-  fail(invocation: ActiveInvocation, outcome: FailedOutcome, detail: string, stack?: string): void {
-    if (!this.#table.end(invocation)) return
-    invocation.failure = { outcome, detail, stack }
-    this.#end(invocation)
+  failed(guest: Guest, number: number, text: string): void {
+    const invocation = this.#of(guest, number)
+    if (invocation === undefined) return
+    const failure = JSON.parse(text) as GuestFailure
+    const detail = failure.outcome === 'exception' ? 'The function threw an error; its log has the stack.' : failure.message
+    this.#fail(invocation, failure.outcome, detail, failure.stack || failure.message)
+  }
+
+  fetchStarted(guest: Guest, number: number, guestFetch: number, head: string, kind: BodyKind, body: string): void {
+    const id = this.#hadEffect(guest, number)
+    this.#parts.fetches.start(guest, { invocation: number, id, guestFetch }, head, kind, body)
+  }
+
+  fetchStopped(guest: Guest, guestFetch: number): void {
+    this.#parts.fetches.stop(guest, guestFetch)
+  }
+
+  canceled(guest: Guest, number: number): void {
+    // Those that it started while the cancel was on its way to it.
+    if (number !== NO_INVOCATION) this.#parts.fetches.stopOf(guest, number)
+  }
+
+  logged(guest: Guest, number: number, level: LogLevel, text: string): void {
+    const id = this.#hadEffect(guest, number)
+    this.#parts.send({ type: 'log', revision: guest.revision, level, ...(id !== undefined && { id }) }, text)
+  }
+
+  /** Without an answer by now the invocation waits, and gives its slot back, so that others may run. */
+  entryRan(number: number): void {
+    const invocation = this.#active.get(number)
+    if (invocation === undefined) return
+    invocation.account.hasReturnedSlot = true
+    this.#returned.push(number)
+    if (this.#returned.length === 1) queueMicrotask(() => this.#sendReturned())
   }
 
   /** The client left. */
   cancel(number: number): void {
-    const invocation = this.#table.get(number)
+    const invocation = this.#active.get(number)
     if (invocation === undefined) return
     const guest = invocation.lease?.isolate
-    this.fail(invocation, 'canceled', 'The client left before the answer.')
+    this.#fail(invocation, 'canceled', 'The client left before the answer.')
     if (guest !== undefined) this.#cancelIn(guest, number)
   }
 
   /**
-   * A guest is gone. Whoever's entry it died of fails with the reason. Those that had not gone in yet go to a new isolate; so do those
-   * that had, once, if nobody outside can have noticed. The others are lost.
-   * @param culprit whose entry ran
+   * Called when an isolate was disposed. The invocation of the culprit fails with the reason. Those that had not gone in yet go
+   * to a new isolate; so do those that had, once, if they have had no effect outside. The others are lost.
+   * @param culprit the account of the entry that ran
    */
-  lost(guest: Guest, culprit: Account, outcome: FailedOutcome, detailOf: (invocation: ActiveInvocation) => string): void {
-    const unbegun = guest.queue.unbegun
-    for (const invocation of this.#table.in(guest)) {
-      if (unbegun.has(invocation.account)) invocation.attempts--
+  isolateLost(guest: Guest, culprit: Account, outcome: FailedOutcome, detailOf: (invocation: ActiveInvocation) => string): void {
+    const notStarted = guest.queue.notStarted
+    for (const invocation of this.#in(guest)) {
+      if (notStarted.has(invocation.account)) invocation.attempts--
       const again = this.#callAgain(invocation)
       if (invocation.account === culprit) {
         const detail = detailOf(invocation)
-        this.fail(invocation, outcome, detail, detail)
+        this.#fail(invocation, outcome, detail, detail)
       } else if (again !== undefined) {
-        this.#table.unbind(invocation)
+        const { lease } = invocation
+        invocation.lease = undefined
+        lease?.release()
         this.#place(invocation, again)
       } else {
         const detail = 'Another invocation of the function brought the isolate down.'
-        this.fail(invocation, 'isolate-lost', detail, detail)
+        this.#fail(invocation, 'isolate-lost', detail, detail)
       }
     }
   }
 
-  /** What a start took that nobody waits for (any more). */
+  /** Charges a start that no invocation waits for (any more) to the function. */
   chargeStart(revision: string, cpuNs: number): void {
     const cpuUs = Math.round(cpuNs / 1000)
     if (cpuUs > 0) this.#parts.send({ type: 'background', revision, cpuUs, egressBytesOut: 0, egressBytesIn: 0 })
   }
 
-  /** A stay has ended: whoever has used more than the limit in many short entries goes no further. */
-  endOverLimit(guest: Guest, { accounts }: Stay): void {
+  /** Called after a batch was charged: an invocation that has used more than the limit in many short entries goes no further. */
+  endOverCpuLimit(guest: Guest, { accounts }: Batch): void {
     const { cpuMs } = guest.limits
     for (const account of accounts) {
       if (account.cpuNs < cpuMs * 1e6 || account.open !== account) continue
-      const invocation = this.#table.in(guest).find((one) => one.account === account)
+      const invocation = this.#in(guest).find((one) => one.account === account)
       if (invocation === undefined) continue
       const detail = `More CPU time than the limit of ${cpuMs} ms.`
-      this.fail(invocation, 'cpu-exceeded', detail, detail)
+      this.#fail(invocation, 'cpu-exceeded', detail, detail)
       this.#cancelIn(guest, invocation.number)
     }
   }
@@ -149,26 +186,26 @@ export class Invocations {
     invocation.waitsSinceMs = performance.now()
     pool.acquire(invocation.revision).then(
       (lease) => {
-        invocation.initMs = initMsOf(invocation)
-        invocation.waitsSinceMs = undefined
+        invocation.endWait()
         invocation.initCpuNs += lease.isolate.start.take().cpuNs
         this.#enter(invocation, lease, call)
       },
       (cause: unknown) => {
         const failure = asLoadFailure(cause)
-        if (this.#table.has(invocation)) invocation.initCpuNs += failure.takeCpuNs()
+        if (this.#has(invocation)) invocation.initCpuNs += failure.takeCpuNs()
         else this.chargeStart(invocation.revision, failure.takeCpuNs())
         const { outcome, message, guestStack } = failure
         const detail =
           outcome === 'load-failed' ? 'The module scope threw an error; the log of the function has the stack.' : message
-        this.fail(invocation, outcome, detail, guestStack || message)
+        this.#fail(invocation, outcome, detail, guestStack || message)
       },
     )
   }
 
   #enter(invocation: ActiveInvocation, lease: IsolateLease<Guest>, call: Call): void {
-    // While the isolate loaded, the time may have run out or the client may have left; what the start took is the function's then.
-    if (!this.#table.has(invocation)) {
+    // While the isolate loaded, the time may have run out or the client may have left; what the start took is the function's
+    // then.
+    if (!this.#has(invocation)) {
       this.chargeStart(invocation.revision, invocation.initCpuNs)
       return lease.release()
     }
@@ -181,16 +218,16 @@ export class Invocations {
   #timeOut(invocation: ActiveInvocation): void {
     const { wallMs } = invocation.limits
     const guest = invocation.lease?.isolate
-    const stay = guest?.stay
-    const isItsTurn = stay?.current === invocation.account
+    const batch = guest?.batch
+    const isRunning = batch?.current === invocation.account
     const detail = `No answer within the wall limit of ${wallMs} ms.`
-    this.fail(invocation, 'timeout', detail, detail)
+    this.#fail(invocation, 'timeout', detail, detail)
     if (guest === undefined) return
     this.#cancelIn(guest, invocation.number)
-    if (!isItsTurn) return
+    if (!isRunning) return
     // Most entries end by themselves, and the others of the function need not suffer for those.
     setTimeout(() => {
-      if (guest.stay === stay && stay?.current === invocation.account) this.#parts.endStuck(guest)
+      if (guest.batch === batch && batch?.current === invocation.account) this.#parts.endStuck(guest)
     }, KILL_POLICY.wallGraceMs)
   }
 
@@ -199,22 +236,28 @@ export class Invocations {
     this.#parts.fetches.stopOf(guest, number)
   }
 
+  #fail(invocation: ActiveInvocation, outcome: FailedOutcome, detail: string, stack?: string): void {
+    if (!this.#remove(invocation)) return
+    invocation.failure = { outcome, detail, stack }
+    this.#end(invocation)
+  }
+
+  /** Its end is sent when what it used is charged. */
   #end(invocation: ActiveInvocation): void {
-    if (invocation.lease === undefined) this.#tell(invocation)
+    if (invocation.lease === undefined) this.#sendEnd(invocation)
     else invocation.lease.isolate.queue.whenCharged(invocation)
   }
 
   #charged(invocation: ActiveInvocation): void {
     const { account, lease } = invocation
-    this.#tell(invocation)
+    this.#sendEnd(invocation)
     if (lease === undefined) return
     account.close(lease.isolate.background)
     lease.release()
   }
 
-  #tell(invocation: ActiveInvocation): void {
-    const { number, start, answer, failure } = invocation
-    const usage = usageOf(invocation)
+  #sendEnd(invocation: ActiveInvocation): void {
+    const { number, start, answer, failure, usage } = invocation
     if (answer !== undefined) {
       this.#parts.send({ type: 'answer', invocation: number, start, usage }, answer.head, answer.body)
     } else if (failure !== undefined) {
@@ -223,22 +266,43 @@ export class Invocations {
       this.#parts.send(stack === undefined ? failed : { ...failed, stack })
     }
   }
-}
 
-/** What an invocation has used so far. */
-export function usageOf(invocation: ActiveInvocation): PackedUsage {
-  const { account, initCpuNs, attempts, lease } = invocation
-  return packUsage({
-    cpuUs: Math.round(account.cpuNs / 1000),
-    initUs: Math.round(initMsOf(invocation) * 1000),
-    initCpuUs: Math.round(initCpuNs / 1000),
-    memoryPeakKb: lease?.isolate.memoryPeakKb ?? 0,
-    egressBytesOut: account.egressBytesOut,
-    egressBytesIn: account.egressBytesIn,
-    attempts,
-  })
-}
+  #sendReturned(): void {
+    this.#parts.send({ type: 'waiting', invocations: this.#returned })
+    this.#returned = []
+  }
 
-function initMsOf({ initMs, waitsSinceMs }: ActiveInvocation): number {
-  return waitsSinceMs === undefined ? initMs : initMs + performance.now() - waitsSinceMs
+  /**
+   * The guest's invocation of that number had an effect outside, so it cannot be begun again unnoticed.
+   * @returns its public id, if there is one
+   */
+  #hadEffect(guest: Guest, number: number): string | undefined {
+    const invocation = this.#of(guest, number)
+    if (invocation === undefined) return undefined
+    invocation.call = undefined
+    return invocation.id
+  }
+
+  /** The invocation of that number if it runs in that guest; a guest cannot name another's. */
+  #of(guest: Guest, number: number): ActiveInvocation | undefined {
+    const invocation = this.#active.get(number)
+    return invocation?.lease?.isolate === guest ? invocation : undefined
+  }
+
+  /** Those that run in that guest. Searches all: that is needed when an isolate is lost, or an invocation has passed a limit. */
+  #in(guest: Guest): ActiveInvocation[] {
+    return [...this.#active.values()].filter(({ lease }) => lease?.isolate === guest)
+  }
+
+  #has(invocation: ActiveInvocation): boolean {
+    return this.#active.get(invocation.number) === invocation
+  }
+
+  /** @returns true for the first caller, who then has to send its end and to release its lease; false if it had ended */
+  #remove(invocation: ActiveInvocation): boolean {
+    if (!this.#has(invocation)) return false
+    this.#active.delete(invocation.number)
+    this.#wallLimits.remove(invocation)
+    return true
+  }
 }

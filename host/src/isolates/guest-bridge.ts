@@ -1,58 +1,122 @@
+import { isUtf8 } from 'node:buffer'
 import { randomBytes } from 'node:crypto'
-import type { GuestCallback, Primitive, Said } from './guest-isolate.ts'
-import { BODY_KINDS, ENTROPY_BYTES, LOG_LEVELS, SAYS, type LoadReport } from '@carpool/runtime/bridge'
-import type { Guest, GuestListener } from './guest.ts'
-import { LoopWatch } from '../accounting/loop-watch.ts'
+import type { LogLevel } from '@carpool/core'
+import { BODY_KINDS, ENTROPY_BYTES, LOG_LEVELS, SAYS, type BodyKind, type LoadReport } from '@carpool/runtime/bridge'
+import { NO_BODY } from '@carpool/wire'
+import type { Account } from '../accounting/account.ts'
+import type { LogThrottle } from '../limits/log-throttle.ts'
+import type { TimerTable } from './timer-table.ts'
+import type { Batch } from '../scheduler/batch.ts'
+import type { GuestCallback, OnMessage, Primitive } from './guest-isolate.ts'
+
+/** What the bridge needs of a guest. */
+export interface BridgedGuest {
+  readonly batch: Batch | undefined
+  readonly isOver: boolean
+  readonly timers: TimerTable
+  readonly logs: LogThrottle
+  readMessages(): void
+  accountOf(invocation: number): Account
+}
+
+/** The calls of the host, as guests act on them. Numbers and texts come from the guest: trust neither. */
+export interface GuestCalls<G> {
+  answered(guest: G, invocation: number, head: string, kind: BodyKind, body: string): void
+  failed(guest: G, invocation: number, failure: string): void
+  fetchStarted(guest: G, invocation: number, fetch: number, head: string, kind: BodyKind, body: string): void
+  fetchStopped(guest: G, fetch: number): void
+  /** The guest got round to a `cancel`: its messages about that invocation came before. */
+  canceled(guest: G, invocation: number): void
+  logged(guest: G, invocation: number, level: LogLevel, text: string): void
+}
 
 /** Ties what an isolate needs before it exists to the guest around it. */
-export interface Relay {
-  guest: Guest | undefined
+export interface Relay<G> {
+  guest: G | undefined
   onLoaded: ((report: LoadReport) => void) | undefined
 }
 
-const loopWatch = new LoopWatch()
-
-/** What a guest can call, and waits for. */
-export function callbacksOf(relay: Relay): Record<'entropy' | 'drain', GuestCallback> {
-  const blocked = (answer: () => Primitive) => (): Primitive => {
-    const stay = relay.guest?.stay
-    if (stay !== undefined) stay.wasHeld = true
+/** What a guest can call. Its thread blocks until it has the answer. */
+export function callbacksOf(relay: Relay<BridgedGuest>): Record<'entropy' | 'drain', GuestCallback> {
+  const blocking = (answer: () => Primitive) => (): Primitive => {
+    const batch = relay.guest?.batch
+    if (batch !== undefined) batch.wasBlocked = true
     return answer()
   }
   return {
-    entropy: blocked(() => randomBytes(ENTROPY_BYTES).toString('latin1')),
-    drain: blocked(() => {
-      relay.guest?.hear()
-      return loopWatch.heldMs()
+    entropy: blocking(() => randomBytes(ENTROPY_BYTES).toString('latin1')),
+    drain: blocking(() => {
+      relay.guest?.readMessages()
+      return loopWatch.blockedMs()
     }),
   }
 }
 
-/** Takes what a guest says to whom it is for. */
-export function saidBy(guest: Guest, relay: Relay, listener: GuestListener): Said {
+/** Passes each message of a guest on to whom it concerns. */
+export function messageHandler<G extends BridgedGuest>(guest: G, relay: Relay<G>, calls: GuestCalls<G>): OnMessage {
   return (op, a, b, c, text, body) => {
-    // What it said before its end, and is heard after that, comes too late. Only its log may count: the invocation may have
-    // been begun anew.
+    // What is read after the end of the isolate was dealt with comes too late: the invocation may have begun anew. Only its log
+    // counts.
     if (guest.isOver && op !== SAYS.log) return
     switch (op) {
       case SAYS.loaded:
         return relay.onLoaded?.(JSON.parse(text) as LoadReport)
       case SAYS.answer:
-        return listener.answered(guest, a, text, BODY_KINDS[c] ?? 'none', body)
+        return calls.answered(guest, a, text, BODY_KINDS[c] ?? 'none', body)
       case SAYS.fail:
-        return listener.failed(guest, a, text)
+        return calls.failed(guest, a, text)
       case SAYS.canceled:
-        return listener.canceled(guest, a)
+        return calls.canceled(guest, a)
       case SAYS.startTimer:
         return guest.timers.start(b, c, guest.accountOf(a))
       case SAYS.stopTimer:
         return guest.timers.stop(a)
       case SAYS.startFetch:
-        return listener.fetchStarted(guest, a, b, text, BODY_KINDS[c] ?? 'none', body)
+        return calls.fetchStarted(guest, a, b, text, BODY_KINDS[c] ?? 'none', body)
       case SAYS.stopFetch:
-        return listener.fetchStopped(guest, a)
+        return calls.fetchStopped(guest, a)
       case SAYS.log:
-        if (guest.logs.take(text)) listener.logged(guest, a, LOG_LEVELS[c] ?? 'info', text)
+        if (guest.logs.take(text)) calls.logged(guest, a, LOG_LEVELS[c] ?? 'info', text)
     }
   }
 }
+
+/** Turns bytes into the string form in which a body enters a guest. */
+export function encodeBody(bytes: Uint8Array): [kind: BodyKind, body: string] {
+  if (bytes.length === 0) return ['none', '']
+  const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)
+  return isUtf8(buffer) ? ['text', buffer.toString('utf8')] : ['bytes', buffer.toString('latin1')]
+}
+
+/** Turns a body that left a guest back into bytes. */
+export function decodeBody(kind: BodyKind, body: string): Uint8Array {
+  if (kind === 'none' || body.length === 0) return NO_BODY
+  return Buffer.from(body, kind === 'bytes' ? 'latin1' : 'utf8')
+}
+
+/** A shorter pause is not worth it, in ms. */
+const MIN_PAUSE_MS = 5
+/** Longest pause, in ms. */
+const MAX_PAUSE_MS = 1000
+
+/**
+ * Whether guests keep the event loop from turning. isolated-vm hands over calls until none waits; one guest that floods the host
+ * runs out of them each time it drains, but several can hand the host from one to the other for ever. Each then has to pause for
+ * as long as the loop has stood, which grows until all of them pause together.
+ */
+class LoopWatch {
+  #firstDrainAtMs: number | undefined
+
+  /** For how long the loop has not turned, in ms; 0 if that is next to nothing. */
+  blockedMs(nowMs: number = performance.now()): number {
+    if (this.#firstDrainAtMs === undefined) {
+      this.#firstDrainAtMs = nowMs
+      setImmediate(() => (this.#firstDrainAtMs = undefined))
+      return 0
+    }
+    const blockedMs = nowMs - this.#firstDrainAtMs
+    return blockedMs < MIN_PAUSE_MS ? 0 : Math.min(blockedMs, MAX_PAUSE_MS)
+  }
+}
+
+const loopWatch = new LoopWatch()

@@ -1,5 +1,5 @@
 import ivm from 'isolated-vm'
-import { addon, GONE, LEFT, nativeModule, SAID, spansNs } from '../addon.ts'
+import { addon, BATCH_DONE, entryCpuNs, GONE, MESSAGE, nativeModule } from '../addon.ts'
 
 /** What may cross the boundary: primitives only. */
 export type Primitive = string | number | boolean | undefined
@@ -10,8 +10,8 @@ export type Primitive = string | number | boolean | undefined
  */
 export type GuestCallback = (...args: never[]) => Primitive
 
-/** Something that the guest has said: what, in numbers and texts. */
-export type Said = (op: number, a: number, b: number, c: number, text: string, body: string) => void
+/** A message of the guest: an operation, with numbers and texts. */
+export type OnMessage = (op: number, a: number, b: number, c: number, text: string, body: string) => void
 
 export interface GuestIsolateOptions {
   /**
@@ -27,19 +27,19 @@ export interface GuestIsolateOptions {
   readonly onCatastrophe: (reason: string) => void
 }
 
-/** Told of what comes of an isolate. */
+/** Called on the host's loop. */
 export interface IsolateListener {
-  /** All that went in has run, or the isolate is gone: once for each {@link GuestIsolate.enter}. */
-  left(): void
-  /** The guest has said something outside of a batch, as while it was loaded. */
-  said(): void
+  /** Everything that went in has run, or the isolate is gone: once for each {@link GuestIsolate.enter}. */
+  batchDone(): void
+  /** There are messages from outside of a batch, as while the guest was loaded, or the isolate is gone while no batch ran. */
+  messagesWait(): void
 }
 
 /** Does a task that enters an isolate once, and measures it. */
 export type Measured = <T>(task: () => Promise<T>) => Promise<T>
 
 const NO_ARGUMENTS: never[] = []
-const NOBODY: IsolateListener = { left: () => {}, said: () => {} }
+const NO_LISTENER: IsolateListener = { batchDone: () => {}, messagesWait: () => {} }
 
 /** The bootstrap script with its code cache, which the first isolate makes and the later ones use. */
 export class Bootstrap {
@@ -65,29 +65,29 @@ export interface GuestCode {
  * primitives cross the boundary, and nothing that the guest made is ever called, read or awaited by the host.
  */
 export class GuestIsolate {
-  /** By their slots in the addon, until they are gone. */
-  static readonly #bySlot = new Map<number, GuestIsolate>()
+  /** By their indexes in the addon, until they are gone. */
+  static readonly #byIndex = new Map<number, GuestIsolate>()
   readonly #isolate: ivm.Isolate
   readonly #context: ivm.Context
   readonly #booted: Booted
-  readonly #slot: number
+  readonly #index: number
   /** What it took to make it, by the clock of isolated-vm, in ns: time of day. */
   readonly bootNs: number
-  #listener = NOBODY
+  #listener = NO_LISTENER
   #isEntered = false
   /** What is in it by other means than {@link enter}. */
   #visits = 0
   #isGone = false
   #isReleased = false
-  #isConfined = false
+  #hasAffinity = false
 
   private constructor(isolate: ivm.Isolate, context: ivm.Context, booted: Booted) {
     this.#isolate = isolate
     this.#context = context
     this.#booted = booted
-    this.#slot = booted.slot
+    this.#index = booted.index
     this.bootNs = Number(isolate.cpuTime)
-    GuestIsolate.#bySlot.set(booted.slot, this)
+    GuestIsolate.#byIndex.set(booted.index, this)
   }
 
   static async create(options: GuestIsolateOptions): Promise<GuestIsolate> {
@@ -101,7 +101,6 @@ export class GuestIsolate {
     }
   }
 
-  /** Whoever is to be told from now on. */
   listen(listener: IsolateListener): void {
     this.#listener = listener
   }
@@ -109,37 +108,36 @@ export class GuestIsolate {
   static {
     addon.listen((events) => {
       for (let index = 0; index < events.length; index += 2) {
-        const [slot, told] = [events[index]!, events[index + 1]!]
-        const isolate = GuestIsolate.#bySlot.get(slot)
-        if (isolate !== undefined) isolate.#tell(told)
+        const [isolateIndex, bits] = [events[index]!, events[index + 1]!]
+        const isolate = GuestIsolate.#byIndex.get(isolateIndex)
+        if (isolate !== undefined) isolate.#onEvents(bits)
         // It was lost while it was made.
-        else if ((told & GONE) !== 0) addon.release(slot)
+        else if ((bits & GONE) !== 0) addon.release(isolateIndex)
       }
     })
   }
 
-  #tell(events: number): void {
+  #onEvents(events: number): void {
     this.#isGone ||= (events & GONE) !== 0
-    if ((events & (LEFT | GONE)) !== 0 && this.#isEntered) {
+    if ((events & (BATCH_DONE | GONE)) !== 0 && this.#isEntered) {
       this.#isGone ||= this.#isolate.isDisposed
       this.#isEntered = false
-      this.#listener.left()
-    } else if ((events & (SAID | GONE)) !== 0) this.#listener.said()
+      this.#listener.batchDone()
+    } else if ((events & (MESSAGE | GONE)) !== 0) this.#listener.messagesWait()
     if ((events & GONE) !== 0) this.#release()
   }
 
-  /** Its slot is for others from now on. */
+  /** Others may get its index from now on. */
   #release(): void {
     this.#isReleased = true
-    GuestIsolate.#bySlot.delete(this.#slot)
-    addon.release(this.#slot)
+    GuestIsolate.#byIndex.delete(this.#index)
+    addon.release(this.#index)
   }
 
   /** Whether the isolate is gone: disposed by us, or by V8 for passing its memory limit. */
   get disposed(): boolean {
-    // To ask isolated-vm takes longer than most of what is done for a call, and V8 ends an isolate only while something is in
-    // it. What ends it when that has just left is told as an event, as soon as that is noticed, and until then nothing comes of
-    // what goes in.
+    // To ask isolated-vm takes longer than most of what is done for a call, and V8 ends an isolate only while something is in it.
+    // If it is ended just after that, an event tells of it, and until then nothing comes of what goes in.
     if (!this.#isGone && (this.#isEntered || this.#visits > 0)) this.#isGone = this.#isolate.isDisposed
     return this.#isGone
   }
@@ -154,77 +152,77 @@ export class GuestIsolate {
     }
   }
 
-  /** A stay is about to begin: {@link readSpans} gives those of its entries from here on. */
-  forgetSpans(): void {
-    if (!this.#isReleased) addon.forget(this.#slot)
+  /** Makes {@link readEntryCpu} begin anew, as {@link enter} does. To be called before {@link measure}. */
+  resetEntryCpu(): void {
+    if (!this.#isReleased) addon.resetEntryCpu(this.#index)
   }
 
   /**
-   * Finds out the CPU time of the entries of the stay that is under way, of which the last one runs, or of the one that has
-   * ended. @returns how many have begun; what they took, in ns, is in {@link spansNs}
+   * Reads the CPU times of the entries of the batch that runs, of which the last one is under way, or of the one that ran last.
+   * @returns how many have begun; their CPU times, in ns, are in {@link entryCpuNs}
    */
-  readSpans(): number {
-    return this.#isReleased ? 0 : addon.spans(this.#slot)
+  readEntryCpu(): number {
+    return this.#isReleased ? 0 : addon.readEntryCpu(this.#index)
   }
 
-  /** Overwritten whenever the spans of any isolate are read. */
-  get spansNs(): Float64Array {
-    return spansNs
+  /** Overwritten whenever the CPU times of any isolate are read. */
+  get entryCpuNs(): Float64Array {
+    return entryCpuNs
   }
 
   /**
    * Has what runs in the isolate sleep, from its next step on until {@link resume} or {@link dispose}; what enters it
    * meanwhile sleeps as well. A built-in that runs for long goes on until it returns. @returns false if that cannot be done
    */
-  hold(): boolean {
-    return !this.#isGone && addon.hold(this.#slot)
+  suspend(): boolean {
+    return !this.#isGone && addon.suspend(this.#index)
   }
 
-  /** What was held goes on. Harmless if nothing was. */
+  /** Ends {@link suspend}. Harmless if it is not suspended. */
   resume(): void {
-    if (!this.#isReleased) addon.resume(this.#slot)
+    if (!this.#isReleased) addon.resume(this.#index)
   }
 
   /**
-   * Keeps the thread that runs in the isolate to a quarter of the cores, at least one, until {@link unconfine}: for what
-   * cannot be held, also if the isolate was disposed. Without effect on a machine with one core.
+   * Limits the thread that runs in the isolate to a quarter of the cores, at least one, until {@link clearAffinity}: for what
+   * cannot be suspended, also if the isolate was disposed. Without effect on a machine with one core.
    */
-  confine(): void {
-    if (!this.#isConfined && !this.#isReleased) this.#isConfined = addon.confine(this.#slot)
+  setAffinity(): void {
+    if (!this.#hasAffinity && !this.#isReleased) this.#hasAffinity = addon.setAffinity(this.#index)
   }
 
   /** To be called when nothing runs in it any more: the thread goes on with others. */
-  unconfine(): void {
-    if (!this.#isConfined) return
-    this.#isConfined = false
-    if (!this.#isReleased) addon.unconfine(this.#slot)
+  clearAffinity(): void {
+    if (!this.#hasAffinity) return
+    this.#hasAffinity = false
+    if (!this.#isReleased) addon.clearAffinity(this.#index)
   }
 
   /** Adds an entry to the next batch. */
   push(op: number, number: number, text = '', kind = 0, body = ''): void {
-    if (!this.#isReleased) addon.push(this.#slot, op, number, text, kind, body)
+    if (!this.#isReleased) addon.push(this.#index, op, number, text, kind, body)
   }
 
   /**
    * Has what was pushed run, one after the other, each with its microtasks; what an entry throws is lost. Nothing that went in
-   * before may be under way. The listener is told when all have run. Without effect if the isolate is gone.
+   * before may be under way. Calls `batchDone` when all have run. Without effect if the isolate is gone.
    */
   enter(): void {
     if (this.#isReleased) return
     this.#isEntered = true
-    addon.enter(this.#slot)
+    addon.enter(this.#index)
     this.#booted.run.applyIgnored(undefined, NO_ARGUMENTS)
   }
 
   /**
-   * Gives what the guest has said since it was heard last, in order; also in the middle of a batch, or when the isolate is
+   * Passes on the messages of the guest since the last read, in order; also in the middle of a batch, or when the isolate is
    * gone.
    */
-  hear(said: Said): void {
-    const parts = this.#isReleased ? undefined : (addon.take(this.#slot) as readonly never[] | undefined)
+  readMessages(onMessage: OnMessage): void {
+    const parts = this.#isReleased ? undefined : (addon.readOutbox(this.#index) as readonly never[] | undefined)
     if (parts === undefined) return
     for (let index = 0; index < parts.length; index += 6) {
-      said(parts[index]!, parts[index + 1]!, parts[index + 2]!, parts[index + 3]!, parts[index + 4]!, parts[index + 5]!)
+      onMessage(parts[index]!, parts[index + 1]!, parts[index + 2]!, parts[index + 3]!, parts[index + 4]!, parts[index + 5]!)
     }
   }
 
@@ -251,7 +249,7 @@ export class GuestIsolate {
     })
   }
 
-  /** Does a task that enters the isolate once, as an entry whose CPU time {@link readSpans} gives when it has settled. */
+  /** Does a task that enters the isolate once, as an entry whose CPU time {@link readEntryCpu} gives when it has settled. */
   async measure<T>(task: () => Promise<T>): Promise<T> {
     // All three go in together, so they run on one thread.
     this.#booted.begin.applyIgnored(undefined, NO_ARGUMENTS)
@@ -285,7 +283,8 @@ export async function compileToCache(code: GuestCode, memoryLimitMb: number): Pr
 
 /** What there is of the guest in a new isolate. */
 interface Booted {
-  readonly slot: number
+  /** In the addon. */
+  readonly index: number
   readonly load: ivm.Reference
   readonly run: ivm.Reference
   readonly begin: ivm.Reference
@@ -297,14 +296,14 @@ async function bootIn(isolate: ivm.Isolate, context: ivm.Context, options: Guest
   const boot: ivm.Reference<(...args: unknown[]) => object> = await script.run(context, { reference: true })
   const callbacks = Object.values(options.callbacks).map((callback) => new ivm.Callback(callback, { sync: true }))
   const native = await nativeModule.create(context)
-  const [slot, begin, end, say, connect] = await Promise.all([
-    native.get('slot') as Promise<number | undefined>,
+  const [index, begin, end, say, connect] = await Promise.all([
+    native.get('index') as Promise<number | undefined>,
     referenceOf(native, 'begin'),
     referenceOf(native, 'end'),
     referenceOf(native, 'say'),
     referenceOf(native, 'connect'),
   ])
-  if (slot === undefined) throw new Error('There are too many isolates for the addon.')
+  if (index === undefined) throw new Error('There are too many isolates for the addon.')
   const names = [...Object.keys(options.callbacks), 'say'].join(',')
   const booted: ivm.Reference = await boot.apply(undefined, [names, ...callbacks, say.derefInto({ release: true })], {
     result: { reference: true },
@@ -314,7 +313,7 @@ async function bootIn(isolate: ivm.Isolate, context: ivm.Context, options: Guest
     result: { reference: true },
   })
   for (const handle of [script, boot, booted, native, connect]) handle.release()
-  return { slot, load, run, begin, end }
+  return { index, load, run, begin, end }
 }
 
 function referenceOf(target: ivm.Reference, name: string): Promise<ivm.Reference> {

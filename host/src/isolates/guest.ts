@@ -1,71 +1,71 @@
-import { resolveLimits, type FunctionLimits, type HandlerForm, type LogLevel } from '@carpool/core'
-import { GuestIsolate, type Bootstrap, type GuestCode, type Measured, type Said } from './guest-isolate.ts'
-import type { Pooled } from './isolate-slot.ts'
-import { Account } from '../accounting/account.ts'
+import { resolveLimits, type FunctionLimits, type HandlerForm } from '@carpool/core'
 import { BODY_KINDS, ENTRIES, type BodyKind, type GuestOptions, type LoadReport } from '@carpool/runtime/bridge'
-import { BackgroundBudget } from '../accounting/background-budget.ts'
-import type { EntryGate } from '../scheduler/entry-gate.ts'
-import { EntryQueue, type StayListener } from '../scheduler/entry-queue.ts'
-import { callbacksOf, saidBy, type Relay } from './guest-bridge.ts'
-import { LoadFailure } from './load-failure.ts'
-import type { LogThrottle } from '../calls/log-throttle.ts'
-import { MemoryWatch } from './memory-watch.ts'
-import { Entry, type Stay } from '../scheduler/stay.ts'
-import { TimerTable } from '../calls/timer-table.ts'
+import { Account, BackgroundBudget } from '../accounting/account.ts'
+import type { LogThrottle, LogThrottles } from '../limits/log-throttle.ts'
+import { MemoryWatch } from '../limits/memory.ts'
+import { Entry, type Batch } from '../scheduler/batch.ts'
+import { EntryQueue, type BatchListener } from '../scheduler/entry-queue.ts'
+import type { Runnable, RunScheduler } from '../scheduler/run-scheduler.ts'
+import { LoadFailure } from './code-store.ts'
+import { callbacksOf, messageHandler, type BridgedGuest, type GuestCalls, type Relay } from './guest-bridge.ts'
+import { GuestIsolate, type Bootstrap, type GuestCode, type Measured, type OnMessage } from './guest-isolate.ts'
+import type { Poolable } from './isolate-pool.ts'
+import { TimerTable } from './timer-table.ts'
 
-/** What a guest tells its host. Numbers and texts come from the guest: trust neither. */
-export interface GuestListener {
-  answered(guest: Guest, invocation: number, head: string, kind: BodyKind, body: string): void
-  failed(guest: Guest, invocation: number, failure: string): void
-  fetchStarted(guest: Guest, invocation: number, fetch: number, head: string, kind: BodyKind, body: string): void
-  fetchStopped(guest: Guest, fetch: number): void
-  /** The guest got round to a `cancel`: what the invocation waits for was told before. */
-  canceled(guest: Guest, invocation: number): void
-  logged(guest: Guest, invocation: number, level: LogLevel, text: string): void
-  /** What of the log lines of the guest's revision may pass, in whichever isolates it runs. */
-  logsOf(guest: Guest): LogThrottle
-  /** Whose an invocation's work is; undefined if the guest runs no invocation of that number (any more). */
+/** The calls of the host, as guests report entries and messages to them. */
+export interface EnteredCalls extends GuestCalls<Guest> {
+  /** The account of an invocation; undefined if the guest runs no invocation of that number (any more). */
   accountOf(guest: Guest, invocation: number): Account | undefined
-  stayBegan(guest: Guest, stay: Stay): void
-  stayEnded(guest: Guest, stay: Stay): void
-  /** The isolate is gone, in the middle of this stay: V8 ended it, or we did. */
-  stayLost(guest: Guest, stay: Stay): void
-  /** An entry began to run so long after it was ready, in ms. */
-  entryDelayed(delayMs: number): void
-  /** A stay had to wait so long for a place and for a core, in ms. */
-  stayDelayed(delayMs: number): void
   /** The first entry of an invocation has run. */
   entryRan(invocation: number): void
-  /** V8 ended the isolate while nothing ran in it. */
-  lostAtRest(guest: Guest): void
-  /** V8 gave up on the isolate, and parked its thread for good. */
-  gaveUp(guest: Guest): void
-  /** The same, before there was a guest in it: the process must end. */
-  catastrophe(reason: string): void
-  /** It was looked at how much memory the guest holds. */
-  memorySeen(guest: Guest): void
+  /** Called after a batch was charged: ends invocations that have used more than their CPU limit. */
+  endOverCpuLimit(guest: Guest, batch: Batch): void
 }
 
-/** Longest time that a module scope may take, whatever the limit of invocations, in ms: a deploy waits for it, and others behind that. */
+/** Ends guests at their limits. */
+export interface GuestWatchdog {
+  /** The isolate was disposed in the middle of this batch, by V8 or by us, and its thread has left it. */
+  batchLost(guest: Guest, batch: Batch): void
+  /** V8 ended the isolate while nothing ran in it. */
+  lostWhileIdle(guest: Guest): void
+  /** V8 gave up on the isolate, and parked its thread for good. */
+  gaveUp(guest: Guest): void
+  memoryMeasured(guest: Guest): void
+}
+
+/** The parts of the host that a guest turns to. */
+export interface GuestHost {
+  readonly calls: EnteredCalls
+  readonly watchdog: GuestWatchdog
+  readonly scheduler: RunScheduler<Guest>
+  readonly logs: LogThrottles
+  /** V8 gave up on an isolate before there was a guest in it: the process must end. */
+  readonly onCatastrophe: (reason: string) => void
+}
+
+/**
+ * Longest time that a module scope may take, whatever the limit of invocations, in ms: a deploy waits for it, and others behind
+ * that.
+ */
 const START_WALL_MAX_MS = 60_000
 
 /** An isolate with the guest runtime in it: first blank, then, once loaded, one revision of a function. */
-export class Guest implements Pooled {
-  /** What of its work nobody waits for. */
+export class Guest implements Poolable, BatchListener, BridgedGuest, Runnable {
+  /** What its background work is charged to. */
   readonly background = new Account()
   readonly backgroundBudget = new BackgroundBudget()
-  /** Its start, until it is loaded. */
+  /** What its start is charged to, until it is loaded. */
   readonly start = new Account()
   /** Fetches that the guest waits for; the fetch table counts them. */
   openFetches = 0
   /** Invocations that ever entered it. */
   invocations = 0
-  readonly #isolate: GuestIsolate
-  readonly #timers: TimerTable
-  readonly #relay: Relay
-  readonly #said: Said
-  readonly #listener: GuestListener
-  readonly #queue: EntryQueue
+  readonly isolate: GuestIsolate
+  readonly queue: EntryQueue
+  readonly timers: TimerTable
+  readonly #relay: Relay<Guest>
+  readonly #onMessage: OnMessage
+  readonly #host: GuestHost
   readonly #memory = new MemoryWatch()
   #revision = ''
   #logs: LogThrottle | undefined
@@ -74,52 +74,31 @@ export class Guest implements Pooled {
   #isOver = false
   #chargedNs = 0
   #heapBytes = 0
-  #loadStay: Promise<void> | undefined
+  #loadBatch: Promise<void> | undefined
   #endLoad: ((failure: LoadFailure) => void) | undefined
   #form: HandlerForm = 'fetch'
   #limits = resolveLimits({})
 
-  private constructor(isolate: GuestIsolate, relay: Relay, listener: GuestListener, gate: EntryGate) {
-    this.#isolate = isolate
+  private constructor(isolate: GuestIsolate, relay: Relay<Guest>, host: GuestHost) {
+    this.isolate = isolate
     this.#relay = relay
-    this.#listener = listener
-    this.#said = saidBy(this, relay, listener)
-    this.#timers = new TimerTable((timer, account) => this.#queue.pushSoon(new Entry(account, ENTRIES.fireTimer, timer)))
-    const stays: StayListener = {
-      stayBegan: (stay) => listener.stayBegan(this, stay),
-      stayLeaves: () => this.hear(),
-      stayEnded: (stay) => {
-        isolate.unconfine()
-        this.#chargedNs += stay.totalNs
-        listener.stayEnded(this, stay)
-        if (this.#memory.isDue(stay.totalNs, performance.now())) this.#measureMemory()
-      },
-      stayLost: (stay) => {
-        isolate.unconfine()
-        listener.stayLost(this, stay)
-      },
-      entryDelayed: (delayMs) => listener.entryDelayed(delayMs),
-      stayDelayed: (delayMs) => listener.stayDelayed(delayMs),
-      entryRan: (invocation) => listener.entryRan(invocation),
-    }
-    this.#queue = new EntryQueue(isolate, stays, gate, this.background)
-    isolate.listen({ left: () => this.#queue.left(), said: () => this.#heard() })
+    this.#host = host
+    this.#onMessage = messageHandler(this, relay, host.calls)
+    this.timers = new TimerTable((timer, account) => this.queue.pushSoon(new Entry(account, ENTRIES.fireTimer, timer)))
+    this.queue = new EntryQueue(isolate, this, host.scheduler, this.background)
+    isolate.listen({ batchDone: () => this.queue.batchDone(), messagesWait: () => this.#messagesWait() })
   }
 
   /** Makes an isolate with the runtime booted in it. */
-  static async blank(
-    bootstrap: Bootstrap,
-    memoryLimitMb: number,
-    { listener, gate }: { listener: GuestListener; gate: EntryGate },
-  ): Promise<Guest> {
-    const relay: Relay = { guest: undefined, onLoaded: undefined }
+  static async blank(bootstrap: Bootstrap, memoryLimitMb: number, host: GuestHost): Promise<Guest> {
+    const relay: Relay<Guest> = { guest: undefined, onLoaded: undefined }
     const isolate = await GuestIsolate.create({
       bootstrap,
       callbacks: callbacksOf(relay),
       memoryLimitMb,
-      onCatastrophe: (reason) => (relay.guest === undefined ? listener.catastrophe(reason) : listener.gaveUp(relay.guest)),
+      onCatastrophe: (reason) => (relay.guest === undefined ? host.onCatastrophe(reason) : host.watchdog.gaveUp(relay.guest)),
     })
-    const guest = new Guest(isolate, relay, listener, gate)
+    const guest = new Guest(isolate, relay, host)
     relay.guest = guest
     return guest
   }
@@ -133,7 +112,7 @@ export class Guest implements Pooled {
   }
 
   get disposed(): boolean {
-    return this.#isolate.disposed
+    return this.isolate.disposed
   }
 
   /** Whether its module scope has run. */
@@ -147,33 +126,54 @@ export class Guest implements Pooled {
 
   /** What it took to make the isolate, in ns, by the isolate's own clock. */
   get bootNs(): number {
-    return this.#isolate.bootNs
+    return this.isolate.bootNs
   }
 
-  /** CPU time of all stays that have ended, in ns. */
+  /** CPU time of all batches that have ended, in ns. */
   get chargedNs(): number {
     return this.#chargedNs
   }
 
-  /** Takes what it has said since to whom it is for. */
-  hear(): void {
-    this.#isolate.hear(this.#said)
+  /** Acts on its messages since the last read. */
+  readMessages(): void {
+    this.isolate.readMessages(this.#onMessage)
   }
 
-  /** Tells a stay what its entries have used by now. */
-  measure(stay: Stay): void {
-    stay.measured(this.#isolate.spansNs, this.#isolate.readSpans())
+  measure(batch: Batch): void {
+    batch.measured(this.isolate.entryCpuNs, this.isolate.readEntryCpu())
   }
 
-  /** CPU time of all entries of the stay that is under way, in ns; that of its thread, if the isolate was disposed. */
+  batchBegan(batch: Batch): void {
+    this.#host.scheduler.began(this, batch)
+  }
+
+  batchEnded(batch: Batch): void {
+    this.isolate.clearAffinity()
+    this.#chargedNs += batch.totalNs
+    this.#host.scheduler.ended(this, batch)
+    this.#host.calls.endOverCpuLimit(this, batch)
+    if (this.#memory.isDue(batch.totalNs, performance.now())) this.#measureMemory()
+  }
+
+  batchLost(batch: Batch): void {
+    this.isolate.clearAffinity()
+    this.#host.watchdog.batchLost(this, batch)
+    this.#host.scheduler.ended(this, batch)
+  }
+
+  entryRan(invocation: number): void {
+    this.#host.calls.entryRan(invocation)
+  }
+
+  /** CPU time of all entries of the running batch, in ns; that of its thread, if the isolate was disposed. */
   get usedNs(): number {
-    const count = this.#isolate.readSpans()
+    const count = this.isolate.readEntryCpu()
     let sum = 0
-    for (let index = 0; index < count; index++) sum += this.#isolate.spansNs[index]!
+    for (let index = 0; index < count; index++) sum += this.isolate.entryCpuNs[index]!
     return sum
   }
 
-  /** Whose the looks at the memory are. */
+  /** What the measurements of its memory are charged to. */
   get memoryAccount(): Account {
     return this.#memory.account
   }
@@ -183,12 +183,12 @@ export class Guest implements Pooled {
     return this.#isDisposedByUs
   }
 
-  /** Whether its end was dealt with: of what it said before, only the log counts from then on. */
+  /** Whether its end was dealt with: of its messages, only the log counts from then on. */
   get isOver(): boolean {
     return this.#isOver
   }
 
-  /** Largest heap that was seen, in KiB. */
+  /** Largest heap that was measured, in KiB. */
   get memoryPeakKb(): number {
     return this.#memory.peakKb
   }
@@ -198,31 +198,22 @@ export class Guest implements Pooled {
     return this.memoryPeakKb * 1024
   }
 
-  /** The heap as it was seen last, in bytes. */
+  /** The heap as it was measured last, in bytes. */
   get lastHeapBytes(): number {
     return this.#heapBytes
   }
 
-  /** The stay that is under way. */
-  get stay(): Stay | undefined {
-    return this.#queue.stay
-  }
-
-  get queue(): EntryQueue {
-    return this.#queue
+  /** The batch that runs. */
+  get batch(): Batch | undefined {
+    return this.queue.batch
   }
 
   get hasBackgroundWork(): boolean {
-    return this.#timers.size > 0 || this.openFetches > 0
+    return this.timers.size > 0 || this.openFetches > 0
   }
 
-  get timers(): TimerTable {
-    return this.#timers
-  }
-
-  /** What of the guest's log lines may pass. */
   get logs(): LogThrottle {
-    return (this.#logs ??= this.#listener.logsOf(this))
+    return (this.#logs ??= this.#host.logs.of(this.#revision))
   }
 
   /**
@@ -237,14 +228,14 @@ export class Guest implements Pooled {
       ended.catch(() => {})
       const report = await Promise.race([this.#untilLoaded(code, options), ended])
       // To its end: what comes after the report may go on, and is the start's as well.
-      await Promise.race([this.#loadStay, ended])
+      await Promise.race([this.#loadBatch, ended])
       if (!report.ok) throw new LoadFailure(report.message, { code: report.code, guestStack: report.stack })
       this.#form = report.form
       if (this.disposed) throw new LoadFailure('The isolate was lost while the function loaded.', { outcome: 'isolate-lost' })
       this.#isLoaded = true
       this.#measureMemory()
     } catch (cause) {
-      this.#queue.chargeEarly()
+      this.queue.chargeEarly()
       this.dispose()
       throw cause
     } finally {
@@ -254,12 +245,12 @@ export class Guest implements Pooled {
   }
 
   reachedMemoryLimit(): void {
-    this.#memory.saw(this.#limits.memoryMb * 1024 * 1024, performance.now())
+    this.#memory.record(this.#limits.memoryMb * 1024 * 1024, performance.now())
   }
 
-  #heard(): void {
-    this.hear()
-    if (this.disposed && !this.#isDisposedByUs && this.stay === undefined) this.#listener.lostAtRest(this)
+  #messagesWait(): void {
+    this.readMessages()
+    if (this.disposed && !this.#isDisposedByUs && this.batch === undefined) this.#host.watchdog.lostWhileIdle(this)
   }
 
   /** Gives up on a module scope that is still running, or has lost its isolate. */
@@ -269,59 +260,43 @@ export class Guest implements Pooled {
 
   invoke(account: Account, invocation: number, head: string, kind: BodyKind, body: string): void {
     this.invocations++
-    this.#queue.pushSoon(new Entry(account, ENTRIES.invoke, invocation, head, BODY_KINDS.indexOf(kind), body))
+    this.queue.pushSoon(new Entry(account, ENTRIES.invoke, invocation, head, BODY_KINDS.indexOf(kind), body))
   }
 
-  /** The invocation has ended, so what its end brings about is nobody's. What had not gone in yet does not go in at all. */
+  /**
+   * The invocation has ended, so what its end brings about is background work. What had not gone in yet does not go in at all.
+   */
   cancel(invocation: number): void {
-    if (this.#queue.drop(invocation)) return
+    if (this.queue.remove(invocation)) return
     // Before what it has brought about, as the end of a fetch, or the guest would try that again.
-    this.#queue.push(new Entry(this.background, ENTRIES.cancel, invocation))
+    this.queue.push(new Entry(this.background, ENTRIES.cancel, invocation))
   }
 
   settleFetch(account: Account, fetch: number, result: string, kind: BodyKind, body: string): void {
-    this.#queue.pushSoon(new Entry(account, ENTRIES.settleFetch, fetch, result, BODY_KINDS.indexOf(kind), body))
+    this.queue.pushSoon(new Entry(account, ENTRIES.settleFetch, fetch, result, BODY_KINDS.indexOf(kind), body))
   }
 
-  /** Has what runs in it sleep until {@link resume}. @returns false if that cannot be done */
-  hold(): boolean {
-    return this.#isolate.hold()
-  }
-
-  resume(): void {
-    this.#isolate.resume()
-  }
-
-  /** Keeps what runs in it from taking the cores of others, until {@link unconfine}, or until the stay has ended; also if it is disposed. */
-  confine(): void {
-    this.#isolate.confine()
-  }
-
-  unconfine(): void {
-    this.#isolate.unconfine()
-  }
-
-  /** Whose the work of an invocation is, or of the module scope. */
+  /** What the work of an invocation, or of the module scope, is charged to. */
   accountOf(invocation: number): Account {
-    return this.#listener.accountOf(this, invocation) ?? (this.#isLoaded ? this.background : this.start)
+    return this.#host.calls.accountOf(this, invocation) ?? (this.#isLoaded ? this.background : this.start)
   }
 
   dispose(): void {
     this.#isDisposedByUs ||= !this.disposed
     this.#isOver = true
-    this.#timers.clear()
+    this.timers.clear()
     this.#logs?.close()
-    this.#isolate.dispose()
+    this.isolate.dispose()
   }
 
   #measureMemory(): void {
-    this.#queue
-      .alone(this.#memory.account, (measured) => measured(() => this.#isolate.heapBytes()))
+    this.queue
+      .runAlone(this.#memory.account, (measured) => measured(() => this.isolate.heapBytes()))
       .then(
         (bytes) => {
-          this.#memory.saw(bytes, performance.now())
+          this.#memory.record(bytes, performance.now())
           this.#heapBytes = bytes
-          this.#listener.memorySeen(this)
+          this.#host.watchdog.memoryMeasured(this)
         },
         // The isolate is gone.
         () => {},
@@ -339,8 +314,8 @@ export class Guest implements Pooled {
         clearTimeout(limit)
         resolve(report)
       }
-      const enterCode = (measured: Measured): Promise<void> => this.#isolate.load(JSON.stringify(options), code, measured)
-      this.#loadStay = this.#queue.alone(this.start, enterCode).catch((cause: unknown) => {
+      const enterCode = (measured: Measured): Promise<void> => this.isolate.load(JSON.stringify(options), code, measured)
+      this.#loadBatch = this.queue.runAlone(this.start, enterCode).catch((cause: unknown) => {
         this.endLoad(new LoadFailure(cause instanceof Error ? cause.message : 'The code does not compile.'))
       })
     })

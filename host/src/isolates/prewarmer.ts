@@ -5,8 +5,8 @@ export type MakeBlank<Blank> = (memoryLimitMb: number) => Promise<Blank>
 const MAX_SHELVES = 4
 
 /**
- * Keeps blank isolates ready, because making one takes longer than loading a function into it. An isolate's heap limit is fixed when it is
- * made, so there is one shelf for each limit in use; a limit gets its shelf when it is first asked for.
+ * Keeps blank isolates ready, because making one takes longer than loading a function into it. An isolate's heap limit is fixed
+ * when it is made, so there is one shelf for each limit in use; a limit gets its shelf when it is first asked for.
  */
 export class Prewarmer<Blank extends { dispose(): void }> {
   readonly #make: MakeBlank<Blank>

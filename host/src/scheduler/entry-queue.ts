@@ -1,41 +1,50 @@
-import type { Measured } from '../isolates/guest-isolate.ts'
-import { StaySize } from './stay-size.ts'
+import type { RunDelayHistogram } from '@carpool/wire'
 import type { Account } from '../accounting/account.ts'
-import type { AskingGuest, EntryGate, Pass } from './entry-gate.ts'
-import { Stay, type Entry } from './stay.ts'
+import type { Measured } from '../isolates/guest-isolate.ts'
+import { Batch, BatchSize, type Entry } from './batch.ts'
+import type { Permit, PermitRequest, RunScheduler } from './run-scheduler.ts'
 import { WaitingEntries } from './waiting-entries.ts'
 
 /** What the queue needs of an isolate. */
 export interface EnteredIsolate {
   readonly disposed: boolean
-  /** @returns how many entries of the stay have begun; what each has taken, in ns of CPU, is in `spansNs` then */
-  readSpans(): number
-  readonly spansNs: ArrayLike<number>
-  /** A stay is about to begin. */
-  forgetSpans(): void
+  /** @returns how many entries of the batch have begun; their CPU times, in ns, are in `entryCpuNs` then */
+  readEntryCpu(): number
+  readonly entryCpuNs: ArrayLike<number>
+  /** A batch is about to begin in which {@link enter} is not called. */
+  resetEntryCpu(): void
   /** Adds an entry to those that go in next. */
   push(op: number, number: number, text: string, kind: number, body: string): void
-  /** They go in, as one stay. Whoever owns the queue calls {@link EntryQueue.left} when all have run, or the isolate is gone. */
+  /**
+   * They go in, as one batch. Whoever owns the queue calls {@link EntryQueue.batchDone} when all have run, or the isolate is
+   * gone.
+   */
   enter(): void
-  /** Does a task that enters the isolate, as the one entry of its spans. */
+  /** Does a task that enters the isolate, as the only entry that is measured. */
   measure<T>(task: () => Promise<T>): Promise<T>
 }
 
-/** Told of the stays of a guest. */
-export interface StayListener {
-  stayBegan(stay: Stay): void
-  /** All has run, or the isolate is gone: what was said in it is to be heard before it is charged. */
-  stayLeaves(): void
-  /** Everything is charged. */
-  stayEnded(stay: Stay): void
-  /** The isolate was disposed while it was entered, by us or by V8; the stay is charged only as far as it was early. */
-  stayLost(stay: Stay): void
-  /** An entry began to run so long after it was ready, in ms. */
-  entryDelayed(delayMs: number): void
-  /** A stay had to wait so long for a place and for a core, in ms. */
-  stayDelayed(delayMs: number): void
-  /** The first entry of an invocation has run: without an answer by now, the invocation waits. */
+/** The guest that the queue is of. Called on the host's loop. */
+export interface BatchListener {
+  /** Before the isolate is entered. */
+  batchBegan(batch: Batch): void
+  /** After the isolate was left, or is gone, and before anything is charged. */
+  readMessages(): void
+  /** After the isolate was left, and the batch is charged. */
+  batchEnded(batch: Batch): void
+  /**
+   * Instead: the isolate was disposed in the middle of the batch, by us or by V8. The batch is charged only as far as it was
+   * early.
+   */
+  batchLost(batch: Batch): void
+  /** The first entry of an invocation has run, after the batch is charged: without an answer by now, the invocation waits. */
   entryRan(invocation: number): void
+}
+
+/** What the queue needs of the host's scheduler. */
+export interface PermitSource extends Pick<RunScheduler<never>, 'request'> {
+  readonly runDelay: Pick<RunDelayHistogram, 'add'>
+  readonly sharedDelay: Pick<RunDelayHistogram, 'add'>
 }
 
 /** Waits until what it has used is charged. */
@@ -43,53 +52,53 @@ export interface Charged {
   charged(): void
 }
 
-/** CPU time that the first stay of an isolate is taken for, in ms: who is known to need less goes first. */
-const FIRST_STAY_MS = 10
-/** Weight of the newest stay. */
-const STAY_SMOOTHING = 0.5
+/** What the first batch of an isolate is taken to cost, in ms of CPU: who is known to need less goes first. */
+const FIRST_BATCH_MS = 10
+/** Weight of the newest batch. */
+const SMOOTHING = 0.5
 const NO_ENTRIES: readonly Entry[] = []
 
 /**
- * What is to run in one guest, in order: entries go in together for one stay, and when all have run, what each used is
- * charged. Entries that come meanwhile wait for the next stay. A stay needs a pass of the host's gate.
+ * The entries of one guest: those that wait go in together as a batch, when the host's scheduler gives a permit. When all have
+ * run, each is charged what it used. Entries that come meanwhile wait for the next batch.
  */
 export class EntryQueue {
   readonly #isolate: EnteredIsolate
-  readonly #listener: StayListener
-  readonly #gate: EntryGate
-  readonly #asking: AskingGuest & { costMs: number }
-  readonly #size = new StaySize()
+  readonly #listener: BatchListener
+  readonly #scheduler: PermitSource
+  readonly #request: PermitRequest & { costMs: number }
+  readonly #size = new BatchSize()
   readonly #alone: Array<() => Promise<void>> = []
   readonly #waiting: WaitingEntries
-  #stay: Stay | undefined
+  #batch: Batch | undefined
   #lastRun: Account | undefined
-  /** Those of the stay. */
+  /** Those of the batch. */
   #entries = NO_ENTRIES
-  #isAtGate = false
+  #hasRequested = false
   #isNextDue = false
   readonly #nextOfTurn = (): void => {
     this.#isNextDue = false
     this.#next()
   }
-  #askedAtMs = 0
-  #pass: Pass | undefined
+  #requestedAtMs = 0
+  #permit: Permit | undefined
   #afterCharge: Charged[] = []
 
-  /** @param background whose the entries are that nobody waits for */
-  constructor(isolate: EnteredIsolate, listener: StayListener, gate: EntryGate, background?: Account) {
+  /** @param background what background work is charged to */
+  constructor(isolate: EnteredIsolate, listener: BatchListener, scheduler: PermitSource, background?: Account) {
     this.#isolate = isolate
     this.#listener = listener
-    this.#gate = gate
+    this.#scheduler = scheduler
     this.#waiting = new WaitingEntries(background)
-    this.#asking = { guest: this, costMs: FIRST_STAY_MS, begin: (pass) => this.#passed(pass) }
+    this.#request = { guest: this, costMs: FIRST_BATCH_MS, begin: (permit) => this.#permitted(permit) }
   }
 
-  /** The stay that is under way. */
-  get stay(): Stay | undefined {
-    return this.#stay
+  /** The batch that runs. */
+  get batch(): Batch | undefined {
+    return this.#batch
   }
 
-  /** Whose entry ran last in a batch that has ended. */
+  /** The account whose entry ran last in a batch that has ended. */
   get lastRun(): Account | undefined {
     return this.#lastRun
   }
@@ -102,59 +111,57 @@ export class EntryQueue {
   /** The same at the end of what runs now in the event loop: what comes in the same frame goes in as one batch. */
   pushSoon(entry: Entry): void {
     this.#waiting.push(entry)
-    if (this.#isNextDue || this.#stay !== undefined) return
+    if (this.#isNextDue || this.#batch !== undefined) return
     this.#isNextDue = true
     queueMicrotask(this.#nextOfTurn)
   }
 
-  /** Whose first entries have not gone in yet. */
-  get unbegun(): Set<Account> {
-    return this.#waiting.unbegun
+  /** Accounts of invocations whose first entry has not gone in yet. */
+  get notStarted(): Set<Account> {
+    return this.#waiting.notStarted
   }
 
-  /** Whose entries wait to go on with what has begun. */
-  get resumed(): Set<Account> {
-    return this.#waiting.resumed
+  /** Accounts whose entries wait to go on with what has begun. */
+  get resuming(): Set<Account> {
+    return this.#waiting.resuming
   }
 
-  /**
-   * Since when the entry waits that came first of those that somebody waits for, on the monotonic clock, in ms; undefined if
-   * none does.
-   */
+  /** Since when the first entry waits that is no background work, on the monotonic clock, in ms; undefined if none does. */
   get waitsSinceMs(): number | undefined {
     return this.#waiting.sinceMs
   }
 
-  /** Takes the first entry of an invocation out again. @returns whether it had not gone in yet */
-  drop(invocation: number): boolean {
-    return this.#waiting.drop(invocation)
+  /** Takes the first entry of an invocation out again. @returns whether it was still waiting */
+  remove(invocation: number): boolean {
+    return this.#waiting.remove(invocation)
   }
 
-  /** Lets others in beside the stay that is under way, which has had its time. */
-  stepAside(): void {
-    this.#pass?.leave()
+  /** Lets others in beside the batch that runs, whose first slice is over. */
+  releasePermit(): void {
+    this.#permit?.release()
   }
 
   /**
-   * Runs work that enters the isolate by other means, as a stay of its own, before the entries that wait. Settles when it is
-   * charged, with what the work settled with; never if the isolate is gone before its turn.
+   * Runs work that enters the isolate by other means, as a batch of its own, before the entries that wait. Settles when it is
+   * charged, with what the work settled with; never if the isolate is gone before that begins.
    * @param work gives each task that enters the isolate to `measured`
    */
-  alone<T>(account: Account, work: (measured: Measured) => Promise<T>): Promise<T> {
+  runAlone<T>(account: Account, work: (measured: Measured) => Promise<T>): Promise<T> {
     const { promise, resolve, reject } = Promise.withResolvers<T>()
     this.#alone.push(async () => {
-      const stay = this.#begin([account])
+      this.#isolate.resetEntryCpu()
+      const batch = this.#begin([account])
       let knownNs = 0
       const measured: Measured = async (task) => {
         try {
           return await this.#isolate.measure(task)
         } finally {
-          if (this.#isolate.readSpans() > 0) knownNs += this.#isolate.spansNs[0] ?? 0
+          if (this.#isolate.readEntryCpu() > 0) knownNs += this.#isolate.entryCpuNs[0] ?? 0
         }
       }
       const [settled] = await Promise.allSettled([(async () => work(measured))()])
-      this.#leave(stay, knownNs)
-      this.#finish(stay)
+      this.#leave(batch, knownNs)
+      this.#finish(batch)
       if (settled.status === 'fulfilled') resolve(settled.value)
       else reject(settled.reason)
     })
@@ -162,58 +169,56 @@ export class EntryQueue {
     return promise
   }
 
-  /**
-   * Tells when what runs now is charged, all of it or as much as is known by then: at once if nothing runs, or only what is
-   * left of an isolate.
-   */
+  /** Calls back when what runs now is charged, all of it or early: at once if nothing runs, or the isolate was disposed. */
   whenCharged(waiting: Charged): void {
-    if (this.#stay === undefined || this.#stay.isEnded) waiting.charged()
+    if (this.#batch === undefined || this.#batch.isEnded) waiting.charged()
     else this.#afterCharge.push(waiting)
   }
 
-  get someoneWaits(): boolean {
+  /** Whether {@link whenCharged} has callers that wait. */
+  get hasWaiters(): boolean {
     return this.#afterCharge.length > 0
   }
 
-  /** Charges the stay as far as it is known. */
+  /** Charges the batch as far as it is measured. */
   charge(): void {
-    this.#stay?.charge()
+    this.#batch?.charge()
   }
 
-  /** The same, and tells those that wait for the end of the stay. */
+  /** The same, and calls back those that wait for the end of the batch. */
   chargeEarly(): void {
-    if (this.#stay === undefined) return
-    this.#stay.charge()
-    this.#tellCharged()
+    if (this.#batch === undefined) return
+    this.#batch.charge()
+    this.#callBackCharged()
   }
 
-  /** Those that went in last have run, or the isolate is gone. */
-  left(): void {
-    const [stay, entries] = [this.#stay, this.#entries]
-    if (stay === undefined) return
-    const ranMs = performance.now() - stay.beganAtMs
-    this.#leave(stay)
-    this.#lastRun = stay.current
-    const { totalNs } = stay
-    this.#size.took(totalNs, entries.length)
-    this.#waiting.took(totalNs)
-    // What nobody waits for is meant to wait.
-    if (this.#waiting.areAwaited) this.#tellDelays(stay, entries, ranMs)
-    this.#finish(stay)
+  /** To be called once for each `enter`, on the host's loop: all entries of the batch have run, or the isolate is gone. */
+  batchDone(): void {
+    const [batch, entries] = [this.#batch, this.#entries]
+    if (batch === undefined) return
+    const ranMs = performance.now() - batch.beganAtMs
+    this.#leave(batch)
+    this.#lastRun = batch.current
+    const { totalNs } = batch
+    this.#size.record(totalNs, entries.length)
+    this.#waiting.record(totalNs)
+    // Background work is meant to wait.
+    if (this.#waiting.isForeground) this.#recordDelays(batch, entries, ranMs)
+    this.#finish(batch)
   }
 
   #next(): void {
-    if (this.#stay !== undefined || this.#isAtGate || !this.#hasWork) return
-    this.#isAtGate = true
-    this.#askedAtMs = performance.now()
-    this.#gate.enter(this.#asking)
+    if (this.#batch !== undefined || this.#hasRequested || !this.#hasWork) return
+    this.#hasRequested = true
+    this.#requestedAtMs = performance.now()
+    this.#scheduler.request(this.#request)
   }
 
-  #passed(pass: Pass): void {
-    this.#isAtGate = false
-    this.#pass = pass
+  #permitted(permit: Permit): void {
+    this.#hasRequested = false
+    this.#permit = permit
     if (this.#hasWork) this.#enter()
-    else pass.leave()
+    else permit.release()
   }
 
   get #hasWork(): boolean {
@@ -234,51 +239,50 @@ export class EntryQueue {
     this.#isolate.enter()
   }
 
-  #tellDelays(stay: Stay, entries: readonly Entry[], ranMs: number): void {
+  #recordDelays(batch: Batch, entries: readonly Entry[], ranMs: number): void {
     // While it runs, an entry waits for nothing but a core.
-    const offCoreMs = stay.wasHeld ? 0 : Math.max(0, ranMs - stay.totalNs / 1e6)
-    this.#listener.stayDelayed(stay.beganAtMs - this.#askedAtMs + offCoreMs)
-    let turnMs = offCoreMs
+    const offCoreMs = batch.wasBlocked ? 0 : Math.max(0, ranMs - batch.totalNs / 1e6)
+    this.#scheduler.sharedDelay.add((batch.beganAtMs - this.#requestedAtMs + offCoreMs) * 1000)
+    let waitMs = offCoreMs
     // What was lost with its isolate has been begun again elsewhere.
     const hasRun = !this.#isolate.disposed
     for (let index = 0; index < entries.length; index++) {
       const entry = entries[index]!
-      this.#listener.entryDelayed(stay.beganAtMs - entry.readyAtMs + turnMs)
-      turnMs += stay.usedNs[index]! / 1e6
+      this.#scheduler.runDelay.add((batch.beganAtMs - entry.readyAtMs + waitMs) * 1000)
+      waitMs += batch.usedNs[index]! / 1e6
       if (entry.isFirst && hasRun) this.#listener.entryRan(entry.number)
     }
   }
 
-  #begin(accounts: readonly Account[]): Stay {
-    const stay = new Stay(accounts, performance.now())
-    this.#isolate.forgetSpans()
-    this.#stay = stay
-    this.#listener.stayBegan(stay)
-    return stay
+  #begin(accounts: readonly Account[]): Batch {
+    const batch = new Batch(accounts, performance.now())
+    this.#batch = batch
+    this.#listener.batchBegan(batch)
+    return batch
   }
 
-  /** @param aloneNs what its one entry took, if that is not what the clock has */
-  #leave(stay: Stay, aloneNs?: number): void {
-    this.#listener.stayLeaves()
-    if (this.#isolate.disposed) return this.#listener.stayLost(stay)
-    if (aloneNs !== undefined) stay.measured([aloneNs])
-    else stay.measured(this.#isolate.spansNs, this.#isolate.readSpans())
-    stay.charge()
-    this.#listener.stayEnded(stay)
+  /** @param aloneNs CPU time of its one entry, if not that of the last measured task alone */
+  #leave(batch: Batch, aloneNs?: number): void {
+    this.#listener.readMessages()
+    if (this.#isolate.disposed) return this.#listener.batchLost(batch)
+    if (aloneNs !== undefined) batch.measured([aloneNs])
+    else batch.measured(this.#isolate.entryCpuNs, this.#isolate.readEntryCpu())
+    batch.charge()
+    this.#listener.batchEnded(batch)
   }
 
-  #finish(stay: Stay): void {
-    // What they take lately.
-    this.#asking.costMs += (stay.totalNs / 1e6 - this.#asking.costMs) * STAY_SMOOTHING
-    this.#stay = undefined
+  #finish(batch: Batch): void {
+    // What its batches cost lately.
+    this.#request.costMs += (batch.totalNs / 1e6 - this.#request.costMs) * SMOOTHING
+    this.#batch = undefined
     this.#entries = NO_ENTRIES
-    this.#tellCharged()
-    // Others that ask may go first.
-    this.#pass?.leave()
+    this.#callBackCharged()
+    // Others that wait for a permit may go first.
+    this.#permit?.release()
     this.#next()
   }
 
-  #tellCharged(): void {
+  #callBackCharged(): void {
     if (this.#afterCharge.length === 0) return
     const waiting = this.#afterCharge
     this.#afterCharge = []

@@ -1,80 +1,81 @@
 import type { Account } from '../accounting/account.ts'
-import type { Entry } from './stay.ts'
+import type { Entry } from './batch.ts'
 
-/** Of the CPU time of a guest in which both wait, one part of so many goes to what nobody waits for. */
+/** Where calls wait too, background work gets one part of so many of the guest's CPU time. */
 const PARTS = 5
 
 /**
- * Entries of one guest that wait to go in, in the order in which they came; those that nobody waits for behind the others, or timers that start each other
- * would keep every call from its answer. They get a fifth of the guest's CPU time all the same, or the work after an answer would never be done in a busy guest.
+ * The entries of one guest that wait to run, in order. Background work comes behind the others, or timers that start each other
+ * would keep every call from its answer. It gets a fifth of the guest's CPU time all the same, or the work after an answer would
+ * never be done in a busy guest.
  */
 export class WaitingEntries {
-  readonly #background: Account | undefined
-  #awaited: Entry[] = []
-  #unawaited: Entry[] = []
-  #areAwaited = true
-  /** What those that nobody waits for have had beyond their part while others waited too, in ns; below 0: what they are still to have. */
+  readonly #backgroundAccount: Account | undefined
+  #foreground: Entry[] = []
+  #background: Entry[] = []
+  #isForeground = true
+  /** What background work has had beyond its part while others waited too, in ns; below 0: what it is still to have. */
   #aheadNs = 0
 
-  /** @param background whose the entries are that nobody waits for */
-  constructor(background: Account | undefined) {
-    this.#background = background
+  /** @param backgroundAccount what background work is charged to */
+  constructor(backgroundAccount: Account | undefined) {
+    this.#backgroundAccount = backgroundAccount
   }
 
   get isEmpty(): boolean {
-    return this.#awaited.length === 0 && this.#unawaited.length === 0
+    return this.#foreground.length === 0 && this.#background.length === 0
   }
 
   push(entry: Entry): void {
-    if (this.#isUnawaited(entry)) this.#unawaited.push(entry)
-    else this.#awaited.push(entry)
+    if (this.#isBackground(entry)) this.#background.push(entry)
+    else this.#foreground.push(entry)
   }
 
-  /** Whether somebody waits for those that were taken last. */
-  get areAwaited(): boolean {
-    return this.#areAwaited
+  /** Whether those that were taken last are not background work. */
+  get isForeground(): boolean {
+    return this.#isForeground
   }
 
-  /** Those for the next stay, up to `max`. */
+  /** Takes those of the next batch, up to `max`. */
   take(max: number): Entry[] {
-    const bothWait = this.#awaited.length > 0 && this.#unawaited.length > 0
+    const bothWait = this.#foreground.length > 0 && this.#background.length > 0
     if (!bothWait) this.#aheadNs = 0
-    this.#areAwaited = bothWait ? this.#aheadNs >= 0 : this.#awaited.length > 0
-    const [taken, left] = split(this.#areAwaited ? this.#awaited : this.#unawaited, max)
-    if (this.#areAwaited) this.#awaited = left
-    else this.#unawaited = left
+    this.#isForeground = bothWait ? this.#aheadNs >= 0 : this.#foreground.length > 0
+    const [taken, left] = split(this.#isForeground ? this.#foreground : this.#background, max)
+    if (this.#isForeground) this.#foreground = left
+    else this.#background = left
     return taken
   }
 
-  /** The stay of those that were taken last has used so much CPU time, in ns. */
-  took(cpuNs: number): void {
-    this.#aheadNs += this.#areAwaited ? -cpuNs : (PARTS - 1) * cpuNs
+  /** To be called with the CPU time of the batch of those that were taken last. */
+  record(cpuNs: number): void {
+    this.#aheadNs += this.#isForeground ? -cpuNs : (PARTS - 1) * cpuNs
   }
 
-  /** Whose first entries have not gone in yet. */
-  get unbegun(): Set<Account> {
-    return new Set(this.#awaited.filter(({ isFirst }) => isFirst).map(({ account }) => account))
+  /** Accounts of invocations whose first entry waits. */
+  get notStarted(): Set<Account> {
+    return new Set(this.#foreground.filter(({ isFirst }) => isFirst).map(({ account }) => account))
   }
 
-  /** Whose entries wait to go on with what has begun. */
-  get resumed(): Set<Account> {
-    return new Set(this.#awaited.filter(({ isFirst }) => !isFirst).map(({ account }) => account))
+  /** Accounts whose entries wait to go on with what has begun. */
+  get resuming(): Set<Account> {
+    return new Set(this.#foreground.filter(({ isFirst }) => !isFirst).map(({ account }) => account))
   }
 
-  /** Since when the entry waits that came first of those that somebody waits for, on the monotonic clock, in ms; undefined if none does. */
+  /** Since when the first in the foreground waits, on the monotonic clock, in ms; undefined if none does. */
   get sinceMs(): number | undefined {
-    return this.#awaited[0]?.readyAtMs
+    return this.#foreground[0]?.readyAtMs
   }
 
-  /** Takes the first entry of an invocation out again. @returns whether it had not gone in yet */
-  drop(invocation: number): boolean {
-    const index = this.#awaited.findIndex(({ isFirst, number }) => isFirst && number === invocation)
-    if (index >= 0) this.#awaited.splice(index, 1)
+  /** Takes the first entry of an invocation out again. @returns whether it was still waiting */
+  remove(invocation: number): boolean {
+    const index = this.#foreground.findIndex(({ isFirst, number }) => isFirst && number === invocation)
+    if (index >= 0) this.#foreground.splice(index, 1)
     return index >= 0
   }
 
-  #isUnawaited({ account, isUrgent }: Entry): boolean {
-    return !isUrgent && this.#background !== undefined && account.open === this.#background
+  #isBackground({ account, isUrgent }: Entry): boolean {
+    return !isUrgent && this.#backgroundAccount !== undefined && account.open === this.#backgroundAccount
   }
 }
 

@@ -1,36 +1,37 @@
 import { Account } from '../../src/accounting/account.ts'
 import { ENTRIES } from '@carpool/runtime/bridge'
-import type { EntryGate } from '../../src/scheduler/entry-gate.ts'
-import { EntryQueue, type EnteredIsolate, type StayListener } from '../../src/scheduler/entry-queue.ts'
-import { Entry, type Stay } from '../../src/scheduler/stay.ts'
+import { EntryQueue, type BatchListener, type EnteredIsolate, type PermitSource } from '../../src/scheduler/entry-queue.ts'
+import { RunScheduler, type Runnable } from '../../src/scheduler/run-scheduler.ts'
+import { Entry, type Batch } from '../../src/scheduler/batch.ts'
 
 /** An isolate whose entries run when the test says so, on a clock that the test sets. */
 export interface FakeIsolate extends EnteredIsolate {
   disposed: boolean
   /** What its clock of entries says, in ns. */
-  spansNs: readonly number[]
+  entryCpuNs: readonly number[]
   /** Texts of the entries that went in, in order. */
   readonly entered: string[]
   /** Batches that are under way. */
   running: number
   /** Called when a batch has run. */
-  onLeft: () => void
+  onBatchDone: () => void
 }
 
 export function fakeIsolate(): FakeIsolate {
   let pushed: string[] = []
   const isolate: FakeIsolate = {
     disposed: false,
-    spansNs: [],
-    readSpans: () => isolate.spansNs.length,
-    forgetSpans: () => {
-      isolate.spansNs = []
+    entryCpuNs: [],
+    readEntryCpu: () => isolate.entryCpuNs.length,
+    resetEntryCpu: () => {
+      isolate.entryCpuNs = []
     },
     entered: [],
     running: 0,
-    onLeft: () => {},
+    onBatchDone: () => {},
     push: (_op, _number, text) => void pushed.push(text),
     enter: () => {
+      isolate.entryCpuNs = []
       isolate.entered.push(...pushed)
       pushed = []
       isolate.running++
@@ -40,9 +41,14 @@ export function fakeIsolate(): FakeIsolate {
   return isolate
 }
 
-export function queueOf(isolate: FakeIsolate, told: StayListener, gate: EntryGate): EntryQueue {
-  const queue = new EntryQueue(isolate, told, gate)
-  isolate.onLeft = () => queue.left()
+/** The scheduler of a host in which nothing comes to run for long. */
+export function schedulerOf(permits: number, longBatches = 1): RunScheduler<Runnable> {
+  return new RunScheduler({ permits, longBatches, firstSliceMs: 10, onLong: () => {}, onCheck: () => {} })
+}
+
+export function queueOf(isolate: FakeIsolate, log: BatchListener, scheduler: PermitSource): EntryQueue {
+  const queue = new EntryQueue(isolate, log, scheduler)
+  isolate.onBatchDone = () => queue.batchDone()
   return queue
 }
 
@@ -52,10 +58,10 @@ export function turn(): Promise<void> {
 }
 
 /** What runs ends, and each entry took so much. */
-export function settle(isolate: FakeIsolate, ...spansNs: readonly number[]): void {
-  isolate.spansNs = spansNs
+export function settle(isolate: FakeIsolate, ...entryCpuNs: readonly number[]): void {
+  isolate.entryCpuNs = entryCpuNs
   isolate.running--
-  isolate.onLeft()
+  isolate.onBatchDone()
 }
 
 export function entry(text: string, account = new Account(), readyAtMs = performance.now()): Entry {
@@ -66,33 +72,28 @@ export function firstEntry(invocation: number, account: Account): Entry {
   return new Entry(account, ENTRIES.invoke, invocation, 'invoke')
 }
 
-export interface Told extends StayListener {
-  readonly began: Stay[]
-  readonly ended: Stay[]
-  readonly lost: Stay[]
-  /** How many stays had ended at each time that what was said was to be heard. */
-  readonly heardAfter: number[]
-  /** By how much entries began late, in ms. */
-  readonly delaysMs: number[]
+export interface BatchLog extends BatchListener {
+  readonly began: Batch[]
+  readonly ended: Batch[]
+  readonly lost: Batch[]
+  /** How many batches had ended each time that messages were to be read. */
+  readonly readAfter: number[]
   /** Invocations whose first entry has run. */
   readonly ran: number[]
 }
 
-export function listener(): Told {
-  const told: Told = {
+export function batchLog(): BatchLog {
+  const log: BatchLog = {
     began: [],
     ended: [],
     lost: [],
-    heardAfter: [],
-    delaysMs: [],
+    readAfter: [],
     ran: [],
-    stayBegan: (stay) => void told.began.push(stay),
-    stayLeaves: () => void told.heardAfter.push(told.ended.length + told.lost.length),
-    stayEnded: (stay) => void told.ended.push(stay),
-    stayLost: (stay) => void told.lost.push(stay),
-    entryDelayed: (delayMs) => void told.delaysMs.push(delayMs),
-    stayDelayed: () => {},
-    entryRan: (invocation) => void told.ran.push(invocation),
+    batchBegan: (batch) => void log.began.push(batch),
+    readMessages: () => void log.readAfter.push(log.ended.length + log.lost.length),
+    batchEnded: (batch) => void log.ended.push(batch),
+    batchLost: (batch) => void log.lost.push(batch),
+    entryRan: (invocation) => void log.ran.push(invocation),
   }
-  return told
+  return log
 }

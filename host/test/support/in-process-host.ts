@@ -95,7 +95,7 @@ export class InProcessHost {
     return unpackUsage((message as unknown as { usage: unknown }).usage).cpuUs
   }
 
-  /** Calls so often that many short entries share a stay from then on. */
+  /** Calls so often that many short entries share a batch from then on. */
   async warmUp(revision: string, path = '/'): Promise<void> {
     for (const count of [1, 2, 4, 8, 16, 32]) {
       await Promise.all(Array.from({ length: count }, () => this.endOf(this.invoke(revision, path))))

@@ -28,7 +28,7 @@ export const SAID = 2
 /** Says what it was given. */
 export const ECHO = 3
 
-type Heard = readonly [op: number, a: number, b: number, c: number, text: string, body: string]
+type Message = readonly [op: number, a: number, b: number, c: number, text: string, body: string]
 
 export interface Rig {
   readonly isolate: GuestIsolate
@@ -36,18 +36,18 @@ export interface Rig {
   batch(...texts: readonly string[]): Promise<void>
   /** Has what was pushed run. */
   entered(): Promise<void>
-  /** All that was heard since. */
-  hear(): Heard[]
-  /** What each entry has taken, in ns; of an isolate that is gone, as it was when its last batch ended. */
-  spans(): number[]
+  /** All messages since. */
+  messages(): Message[]
+  /** CPU time of each entry, in ns; of an isolate that is gone, as it was when its last batch ended. */
+  entryCpuNs(): number[]
   /** Runs one text, and gives what came of it; undefined if it threw, or the isolate is gone. */
   run(text: string): Promise<string | undefined>
-  /** Waits for the next that the guest tells, while it waits. */
-  told(): Promise<string>
+  /** Resolves with the next text that the guest hands to `tell`, whose thread waits. */
+  nextTold(): Promise<string>
   /** What the guest has asked, each time waiting for the answer. */
   readonly asked: readonly number[]
-  /** How often something was said outside of batches. */
-  readonly saidOutside: () => number
+  /** How often messages from outside of a batch were reported. */
+  readonly outsideOfBatches: () => number
 }
 
 /** An isolate that runs texts. */
@@ -55,7 +55,7 @@ export async function isolateWith(t: Test, memoryLimitMb = 32): Promise<Rig> {
   const tellings: string[] = []
   const asked: number[] = []
   let wake = (): void => {}
-  let onLeft = (): void => {}
+  let onBatchDone = (): void => {}
   let outside = 0
   const isolate = await GuestIsolate.create({
     bootstrap: BOOT,
@@ -73,23 +73,23 @@ export async function isolateWith(t: Test, memoryLimitMb = 32): Promise<Rig> {
     memoryLimitMb,
     onCatastrophe: (reason) => t.fail(reason),
   })
-  let heard: Heard[] = []
-  let spansAtEnd: number[] = []
-  const listen = (): void => isolate.hear((...one) => heard.push(one))
-  const spans = (): number[] => [...isolate.spansNs.subarray(0, isolate.readSpans())]
+  let received: Message[] = []
+  let cpuAtEnd: number[] = []
+  const read = (): void => isolate.readMessages((...one) => received.push(one))
+  const entryCpuNs = (): number[] => [...isolate.entryCpuNs.subarray(0, isolate.readEntryCpu())]
   isolate.listen({
-    left: () => {
+    batchDone: () => {
       // It may be gone for good in a moment.
-      listen()
-      spansAtEnd = spans()
-      onLeft()
+      read()
+      cpuAtEnd = entryCpuNs()
+      onBatchDone()
     },
-    said: () => outside++,
+    messagesWait: () => outside++,
   })
   t.teardown(() => isolate.dispose())
   const entered = (): Promise<void> => {
     const { promise, resolve } = Promise.withResolvers<void>()
-    onLeft = resolve
+    onBatchDone = resolve
     isolate.enter()
     return promise
   }
@@ -97,25 +97,25 @@ export async function isolateWith(t: Test, memoryLimitMb = 32): Promise<Rig> {
     for (const [index, text] of texts.entries()) isolate.push(RUN, index, text)
     return entered()
   }
-  const hear = (): Heard[] => {
-    listen()
-    const all = heard
-    heard = []
+  const messages = (): Message[] => {
+    read()
+    const all = received
+    received = []
     return all
   }
   return {
     isolate,
     batch,
     entered,
-    hear,
-    spans: () => (isolate.disposed ? spansAtEnd : spans()),
+    messages,
+    entryCpuNs: () => (isolate.disposed ? cpuAtEnd : entryCpuNs()),
     asked,
-    saidOutside: () => outside,
+    outsideOfBatches: () => outside,
     run: async (text) => {
       await batch(text)
-      return hear().find(([op]) => op === RAN)?.[4]
+      return messages().find(([op]) => op === RAN)?.[4]
     },
-    told: async () => {
+    nextTold: async () => {
       while (tellings.length === 0) {
         await new Promise<void>((resolve) => {
           wake = resolve

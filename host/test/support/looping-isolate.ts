@@ -2,10 +2,9 @@ import { Bootstrap, GuestIsolate } from '../../src/isolates/guest-isolate.ts'
 import { Account } from '../../src/accounting/account.ts'
 import { ENTRIES } from '@carpool/runtime/bridge'
 import t from 'tap'
-import { EntryGate } from '../../src/scheduler/entry-gate.ts'
 import { EntryQueue } from '../../src/scheduler/entry-queue.ts'
-import { Entry } from '../../src/scheduler/stay.ts'
-import { listener, type Told } from './fake-isolate.ts'
+import { Entry } from '../../src/scheduler/batch.ts'
+import { batchLog, schedulerOf, type BatchLog } from './fake-isolate.ts'
 
 /** A guest that can only loop; to ask for ever, it says that it has begun. */
 const BOOT = new Bootstrap(`(function boot(names, ...functions) {
@@ -25,7 +24,7 @@ const BOOT = new Bootstrap(`(function boot(names, ...functions) {
 export interface Looping {
   readonly isolate: GuestIsolate
   readonly queue: EntryQueue
-  readonly told: Told
+  readonly log: BatchLog
   /** Resolves when a loop without end has begun. */
   readonly begun: Promise<void>
 }
@@ -44,10 +43,10 @@ export async function loopingIsolate(): Promise<Looping> {
     onCatastrophe: (reason) => t.fail(reason),
   })
   t.teardown(() => isolate.dispose())
-  const told = listener()
-  const queue = new EntryQueue(isolate, told, new EntryGate(1))
-  isolate.listen({ left: () => queue.left(), said: () => {} })
-  return { isolate, queue, told, begun }
+  const log = batchLog()
+  const queue = new EntryQueue(isolate, log, schedulerOf(1))
+  isolate.listen({ batchDone: () => queue.batchDone(), messagesWait: () => {} })
+  return { isolate, queue, log, begun }
 }
 
 export type Loop = 'loop' | 'fail' | 'for ever'
@@ -62,5 +61,5 @@ export function charged(queue: EntryQueue): Promise<void> {
 }
 
 export async function drained(queue: EntryQueue): Promise<void> {
-  while (queue.stay !== undefined) await charged(queue)
+  while (queue.batch !== undefined) await charged(queue)
 }

@@ -9,8 +9,9 @@
  *                       the isolate           calls told the reason          another takes its place
  * ```
  *
- * Two watchdogs climb it. The one in the host looks at every isolate that is entered, every 10 ms (`host/src/scheduler/stay-ender.ts`), up to `poisoned`,
- * which it tells the server. The one in the server looks at every host (`packages/fleet/src/health/host-watchdog.ts`): it takes the word of a host that
+ * Two watchdogs climb it. The one in the host looks at every isolate that is entered, every 10 ms
+ * (`host/src/limits/watchdog.ts`), up to `poisoned`, which it reports to the server. The one in the server looks at every host
+ * (`packages/fleet/src/health/host-watchdog.ts`): it takes the word of a host that
  * says it is poisoned, takes one for poisoned that says nothing any more, and kills.
  */
 export const RUNGS = ['running', 'retiring', 'ended', 'poisoned', 'killed'] as const
@@ -22,7 +23,7 @@ export interface EntryEvidence {
   /** CPU time of whatever has the limit, as far as it is known, in ms. */
   readonly cpuMs: number
   readonly cpuLimitMs: number
-  /** Since the stay began, in ms. */
+  /** Since the batch began, in ms. */
   readonly ranMs: number
   readonly wallLimitMs: number
 }

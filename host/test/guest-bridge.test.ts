@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { decodeBody, encodeBody } from '../src/calls/body-codec.ts'
+import { decodeBody, encodeBody } from '../src/isolates/guest-bridge.ts'
 
 t.test('any bytes come back as they were', async () => {
   fc.assert(

@@ -1,9 +1,8 @@
-import { IsolatePool } from '../../src/isolates/isolate-pool.ts'
-import type { Pooled } from '../../src/isolates/isolate-slot.ts'
+import { IsolatePool, type Poolable } from '../../src/isolates/isolate-pool.ts'
 
 export const MB = 1024 * 1024
 
-export class FakeIsolate implements Pooled {
+export class FakeIsolate implements Poolable {
   readonly revision: string
   disposed = false
   hasBackgroundWork = false

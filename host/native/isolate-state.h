@@ -1,5 +1,5 @@
-// What one isolate shares with the host: a clock of its entries, a brake, and a mailbox. Its isolate's thread writes what the
-// host's reads, and the other way round.
+// What one isolate shares with the host: a clock of its entries, a way to suspend them, and a mailbox. Its isolate's thread
+// writes what the host's reads, and the other way round.
 #pragma once
 #include <sched.h>
 #include <stdlib.h>
@@ -10,11 +10,11 @@
 #include <cstddef>
 #include <cstdint>
 
-// As many as the host lets share one stay, and more.
+// The most entries of a batch that can be measured; the host puts fewer into one.
 constexpr uint32_t kEntries = 128;
-constexpr uint32_t kSlots = 1 << 15;
+constexpr uint32_t kIsolates = 1 << 15;
 
-// Held for a few instructions, or to copy what a guest has said while it says more.
+// Held for a few instructions, or to copy the outbox while the guest writes on.
 class Locked {
  public:
 	explicit Locked(std::atomic_flag& lock) : lock_(lock) {
@@ -33,22 +33,22 @@ struct Buffer {
 	size_t capacity;
 };
 
-struct Slot {
+struct IsolateState {
 	// The clock. Written by the isolate's thread, read by the host's.
 	std::atomic<uint32_t> begun{0};
-	// All entries have run: what they took can be read until the next begins.
+	// All entries have run: their CPU time can be read until the next begins.
 	std::atomic<bool> ended{false};
 	std::atomic<int32_t> clocks[kEntries];
 	std::atomic<int64_t> starts_ns[kEntries];
 	// When the entry's thread turned to another isolate; 0 if it did not.
 	std::atomic<int64_t> ends_ns[kEntries];
-	// Stays so far.
-	std::atomic<uint32_t> stays{0};
+	// Batches so far.
+	std::atomic<uint32_t> batches{0};
 
-	// The brake. 1: its thread sleeps at the next interrupt, until it is 0 again.
-	std::atomic<uint32_t> held{0};
-	// The thread that is kept to a few cores for it; 0 if none is.
-	pid_t confined = 0;
+	// Suspension. 1: its thread sleeps at the next interrupt, until it is 0 again.
+	std::atomic<uint32_t> suspended{0};
+	// The thread that is limited to few cores for it; 0 if none is.
+	pid_t affinity_thread = 0;
 	// Null when it is gone, or on its way.
 	v8::Isolate* isolate = nullptr;
 	std::atomic_flag isolate_lock = ATOMIC_FLAG_INIT;
@@ -58,37 +58,37 @@ struct Slot {
 	std::atomic_flag mail_lock = ATOMIC_FLAG_INIT;
 	// Guarded by the lock: what goes in, until the guest has taken it.
 	Buffer inbox;
-	// What the guest has said: the host takes the whole, but while the guest writes behind it, when what there is of it up to
-	// `length` is copied.
+	// Messages of the guest: the host takes the buffer, but while the guest writes into it only a copy, of what is before
+	// `length`.
 	Buffer outbox;
-	size_t taken;
+	size_t read_to;
 	bool is_writing;
-	// The isolate's thread's alone: it runs a batch, at whose end the host comes for what was said.
+	// The isolate's thread's alone: it runs a batch, at whose end the host reads the outbox.
 	bool is_running;
 	bool drops_rejections;
-	// Garbage was collected since that was looked at.
+	// Garbage was collected, and isolated-vm has not looked at the memory since.
 	bool has_collected;
 
-	// What the host is to be told; if that is anything, the slot is in the list of those.
+	// Events that the host has not been told of; if there are any, the state is in their list.
 	std::atomic<uint32_t> events{0};
-	Slot* next_signaled;
-	uint32_t number;
+	IsolateState* next_signaled;
+	uint32_t index;
 };
 
 // A batch has run, or was ended.
-constexpr uint32_t kLeft = 1;
+constexpr uint32_t kBatchDone = 1;
 // The isolate is gone.
 constexpr uint32_t kGone = 2;
-// Something was said outside of batches.
-constexpr uint32_t kSaid = 4;
+// The guest has said something outside of batches.
+constexpr uint32_t kMessage = 4;
 
-extern std::atomic<Slot*> slots[kSlots];
+extern std::atomic<IsolateState*> states[kIsolates];
 
-// Null if the value is no number of a slot that exists.
-inline Slot* SlotOf(v8::Local<v8::Value> value) {
+// Null if the value is no index of a state that exists.
+inline IsolateState* StateOf(v8::Local<v8::Value> value) {
 	if (!value->IsUint32()) return nullptr;
-	uint32_t number = value.As<v8::Uint32>()->Value();
-	return number < kSlots ? slots[number].load(std::memory_order_acquire) : nullptr;
+	uint32_t index = value.As<v8::Uint32>()->Value();
+	return index < kIsolates ? states[index].load(std::memory_order_acquire) : nullptr;
 }
 
 inline v8::Local<v8::Function> MakeFunction(
@@ -102,28 +102,28 @@ inline void Set(v8::Isolate* isolate, v8::Local<v8::Context> context, v8::Local<
 }
 
 // entry-clock.cc: on the isolate's thread.
-void BeginEntry(Slot* slot);
-void EndEntries(Slot* slot);
+void BeginEntry(IsolateState* state);
+void EndEntries(IsolateState* state);
 // On the host's: the clock that the running entry's thread has; 0 if none runs.
-int32_t RunningClock(const Slot* slot);
+int32_t RunningClock(const IsolateState* state);
 // The thread that a clock is of.
 pid_t ThreadOf(int32_t clock);
-void ForgetEntries(Slot* slot);
+void ResetEntries(IsolateState* state);
 void AddClock(v8::Isolate* isolate, v8::Local<v8::Context> context, v8::Local<v8::Object> host);
 
-// brake.cc
+// suspend.cc
 void ReadCores();
-// A thread is born with the cores of the one that started it, which may be confined.
+// A thread is born with the cores of the one that started it, which may be limited to few.
 void UseAllCores();
-// Lets the slot's isolate be interrupted from now on, and tells of its end.
-void Watch(Slot* slot, v8::Isolate* isolate, v8::Local<v8::Context> context);
-void AddBrake(v8::Isolate* isolate, v8::Local<v8::Context> context, v8::Local<v8::Object> host);
+// Lets the isolate be interrupted from now on, and tells of its end.
+void TrackIsolate(IsolateState* state, v8::Isolate* isolate, v8::Local<v8::Context> context);
+void AddSuspend(v8::Isolate* isolate, v8::Local<v8::Context> context, v8::Local<v8::Object> host);
 
 // mailbox.cc
-void EmptyMailbox(Slot* slot);
+void EmptyMailbox(IsolateState* state);
 void AddMailboxOfGuest(
-	v8::Isolate* isolate, v8::Local<v8::Context> context, v8::Local<v8::Object> guest, v8::Local<v8::Value> number);
+	v8::Isolate* isolate, v8::Local<v8::Context> context, v8::Local<v8::Object> guest, v8::Local<v8::Value> index);
 void AddMailboxOfHost(v8::Isolate* isolate, v8::Local<v8::Context> context, v8::Local<v8::Object> host);
 
-// signals.cc: has the host told of the slot, in its next turn.
-void Signal(Slot* slot, uint32_t event);
+// signals.cc: tells the host of an event of the isolate, in the next turn of its event loop.
+void Signal(IsolateState* state, uint32_t event);

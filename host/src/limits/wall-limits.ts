@@ -16,13 +16,13 @@ interface LimitList {
   isTimed: boolean
 }
 
-/** Calls back after so many ms. It keeps nothing alive: whoever waits has something else that does. */
+/** Calls back after so many ms. It does not keep the process alive. */
 type Later = (callback: () => void, inMs: number) => void
 
 /**
- * Tells when something has taken as long as it may. Nearly everything ends long before, and to set and clear a timer for each
- * costs more than the rest of what is kept of it; so there is one timer for each limit that is in use, which is set for the
- * first, and finds out when it is there whether that has ended.
+ * Calls back when something has taken as long as it may. Nearly everything ends long before, and a timer for each costs more than
+ * the rest of its bookkeeping. So there is one timer for each limit in use. It is set for the first in the list; when it fires
+ * and that one has ended, it is set for the next.
  */
 export class WallLimits<T extends Limited> {
   readonly #onOver: (limited: T) => void
@@ -61,10 +61,10 @@ export class WallLimits<T extends Limited> {
 
   #set(list: LimitList, wallMs: number, inMs: number): void {
     list.isTimed = true
-    this.#later(() => this.#look(list, wallMs), Math.ceil(inMs))
+    this.#later(() => this.#check(list, wallMs), Math.ceil(inMs))
   }
 
-  #look(list: LimitList, wallMs: number): void {
+  #check(list: LimitList, wallMs: number): void {
     list.isTimed = false
     for (;;) {
       const { first } = list

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { decideRelief, NO_PRESSURE, type MemorySample, type ReliefDecision } from '../src/isolates/memory-pressure.ts'
-import { MB } from './support/fake-pooled.ts'
+import { decideRelief, NO_PRESSURE, type MemorySample, type ReliefDecision } from '../src/limits/memory.ts'
+import { MB } from './support/fake-pool.ts'
 
 const CALM: MemorySample = {
   atMs: 0,

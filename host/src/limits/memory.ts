@@ -1,3 +1,44 @@
+import { totalmem } from 'node:os'
+import { Account } from '../accounting/account.ts'
+import type { IsolatePool } from '../isolates/isolate-pool.ts'
+
+/** How much an isolate may run before its memory is measured again, in ns of CPU: that takes about 50 µs. */
+const EVERY_CPU_NS = 20_000_000
+/** The same in time, for one that runs seldom, in ms. */
+const EVERY_MS = 1_000
+
+/**
+ * Decides when to measure the memory of an isolate, and remembers the most. What comes and goes between two measurements is not
+ * noticed.
+ */
+export class MemoryWatch {
+  /** What the measurements are charged to. */
+  readonly account = new Account()
+  #peakBytes = 0
+  #cpuSinceNs = 0
+  #measuredAtMs = Number.NEGATIVE_INFINITY
+  #isMeasuring = false
+
+  get peakKb(): number {
+    return Math.ceil(this.#peakBytes / 1024)
+  }
+
+  /** Whether to measure now, after a batch of so much CPU. After a yes it is not due until {@link record}. */
+  isDue(cpuNs: number, nowMs: number): boolean {
+    this.#cpuSinceNs += cpuNs
+    const isDue = !this.#isMeasuring && (this.#cpuSinceNs >= EVERY_CPU_NS || nowMs - this.#measuredAtMs >= EVERY_MS)
+    this.#isMeasuring ||= isDue
+    return isDue
+  }
+
+  record(bytes: number, nowMs: number): void {
+    this.#peakBytes = Math.max(this.#peakBytes, bytes)
+    this.#measuredAtMs = nowMs
+    this.#cpuSinceNs = 0
+    this.#isMeasuring = false
+  }
+}
+
 /** Idle isolates leave once RSS is above the budget, until it is at this share of it. */
 const BUDGET_STOP = 0.95
 /** They also leave once less than this share of the machine's memory is available, until there is somewhat more. */
@@ -19,7 +60,10 @@ export interface MemorySample {
   readonly rssBytes: number
   /** What RSS may be; 0: whatever the machine has. */
   readonly budgetBytes: number
-  /** What the machine, or the container if that has a limit, can still give without swapping. Page cache that it can drop is available. */
+  /**
+   * What the machine, or the container if that has a limit, can still give without swapping. Page cache that it can drop is
+   * available.
+   */
   readonly availableBytes: number
   /** What the machine or the container has; 0 if that is not known. */
   readonly totalBytes: number
@@ -46,7 +90,7 @@ export interface ReliefMemory {
   readonly last: LastRelief | undefined
   /** How long after that nothing more is given up. */
   readonly pauseMs: number
-  readonly isHelplessTold: boolean
+  readonly isHelplessReported: boolean
 }
 
 export const NO_PRESSURE: ReliefMemory = {
@@ -54,27 +98,32 @@ export const NO_PRESSURE: ReliefMemory = {
   isMachineShort: false,
   last: undefined,
   pauseMs: MIN_PAUSE_MS,
-  isHelplessTold: false,
+  isHelplessReported: false,
 }
 
 export interface ReliefDecision {
   /** How many bytes of idle isolates to give up now; never more than there are. */
   readonly giveUpBytes: number
   readonly pressure: 'none' | 'budget' | 'machine'
-  /** There is pressure, and nothing left to give up or all of it was given up in vain. Said once, until the pressure has ended. */
+  /**
+   * There is pressure, and nothing left to give up or all of it was given up in vain. Reported once, until the pressure has
+   * ended.
+   */
   readonly isHelpless: boolean
 }
 
 /**
  * How much of the idle isolates a host gives up, by its RSS and by what the machine has left.
  *
- * What an isolate held shows in RSS later and not in full, or not at all: V8 and malloc keep what is freed for what comes next (isolated-vm
- * issues 241 and 281; measured with Node 26: RSS falls by 0.3 of an empty guest's 1.4 MiB, or by 1.3 if the process runs with
- * `--no-memory-pool-share-memory-on-teardown`). Whoever goes by RSS alone gives up everything and gains nothing. So nothing more is given up
- * for a second, in which RSS may fall. If it then stands where it was, what was freed is free within the process: the pause doubles, up to
- * 32 s, and below the budget that is the end of it. If RSS fell, or grew, the next pause is a second again.
+ * What an isolate held shows in RSS later and not in full, or not at all: V8 and malloc keep what is freed for what comes next
+ * (isolated-vm issues 241 and 281; measured with Node 26: RSS falls by 0.3 of an empty guest's 1.4 MiB, or by 1.3 if the process
+ * runs with `--no-memory-pool-share-memory-on-teardown`). Whoever goes by RSS alone gives up everything and gains nothing. So
+ * nothing more is given up for a second, in which RSS may fall. If it then stands where it was, what was freed is free within the
+ * process: the pause doubles, up to 32 s, and below the budget that is the end of it. If RSS fell, or grew, the next pause is a
+ * second again.
  *
- * Of what the machine lacks a host gives up its share, by its RSS in all that is in use: other hosts see the same lack at the same time.
+ * Of what the machine lacks a host gives up its share, by its RSS in all that is in use: other hosts see the same lack at the
+ * same time.
  * @returns the decision, and the memory for the next sample; the first is {@link NO_PRESSURE}
  */
 export function decideRelief(
@@ -91,7 +140,7 @@ export function decideRelief(
     ...memory,
     isOverBudget: need.isOverBudget,
     isMachineShort: need.isMachineShort,
-    isHelplessTold: memory.isHelplessTold && pressure !== 'none',
+    isHelplessReported: memory.isHelplessReported && pressure !== 'none',
   }
   if (isPausing || pressure === 'none') {
     const isOver = !isPausing && need.isRelaxed
@@ -100,10 +149,10 @@ export function decideRelief(
   const isHelpless = evictableBytes <= 0 || last?.wasAll === true
   const giveUpBytes = Math.min(need.bytes, Math.max(0, evictableBytes))
   return {
-    decision: { giveUpBytes, pressure, isHelpless: isHelpless && !memory.isHelplessTold },
+    decision: { giveUpBytes, pressure, isHelpless: isHelpless && !memory.isHelplessReported },
     memory: {
       ...seen,
-      isHelplessTold: memory.isHelplessTold || isHelpless,
+      isHelplessReported: memory.isHelplessReported || isHelpless,
       ...(giveUpBytes > 0 && {
         last: { atMs, rssBytes, bytes: giveUpBytes, wasAll: giveUpBytes === evictableBytes },
         pauseMs: stands ? Math.min(2 * memory.pauseMs, MAX_PAUSE_MS) : MIN_PAUSE_MS,
@@ -146,4 +195,49 @@ function needOf(
 /** Whether RSS is about where it was before isolates were given up. */
 function standsStill(rssBytes: number, last: LastRelief): boolean {
   return last.rssBytes - rssBytes < FOLLOWED * last.bytes && rssBytes <= (1 + GREW) * last.rssBytes
+}
+
+/** Gives up idle isolates when the memory of the process or the machine gets short. */
+export class MemoryRelief {
+  readonly #pool: Pick<IsolatePool<never>, 'evictableBytes' | 'relieve'>
+  readonly #budgetBytes: number
+  readonly #onHelpless: (text: string) => void
+  #memory = NO_PRESSURE
+
+  /** @param onHelpless called once when there is nothing more to give up */
+  constructor(
+    pool: Pick<IsolatePool<never>, 'evictableBytes' | 'relieve'>,
+    budgetBytes: number,
+    onHelpless: (text: string) => void,
+  ) {
+    this.#pool = pool
+    this.#budgetBytes = budgetBytes
+    this.#onHelpless = onHelpless
+  }
+
+  /** To be called about once a second. */
+  check(): void {
+    const rssBytes = process.memoryUsage.rss()
+    const { decision, memory } = decideRelief(
+      {
+        atMs: performance.now(),
+        rssBytes,
+        budgetBytes: this.#budgetBytes,
+        availableBytes: process.availableMemory(),
+        // Where there is no limit it is larger than any machine.
+        totalBytes: Math.min(totalmem(), process.constrainedMemory() || Number.POSITIVE_INFINITY),
+        evictableBytes: this.#pool.evictableBytes,
+      },
+      this.#memory,
+    )
+    this.#memory = memory
+    if (decision.giveUpBytes > 0) this.#pool.relieve(decision.giveUpBytes)
+    if (!decision.isHelpless) return
+    const [usedMb, budgetMb] = [rssBytes, this.#budgetBytes].map((bytes) => Math.round(bytes / 1024 / 1024))
+    this.#onHelpless(
+      decision.pressure === 'budget'
+        ? `The host takes ${usedMb} MiB, its share is ${budgetMb} MiB, and there is no idle isolate left to give up.`
+        : `The machine is short of memory, and there is no idle isolate left to give up; the host takes ${usedMb} MiB.`,
+    )
+  }
 }

@@ -1,7 +1,9 @@
-import { readdirSync, readFileSync } from 'node:fs'
-import { availableParallelism } from 'node:os'
 import t from 'tap'
+import { availableParallelism } from 'node:os'
+import { createHash } from 'node:crypto'
 import { isolateWith, type Rig } from './support/isolate.ts'
+import { join } from 'node:path'
+import { readdirSync, readFileSync } from 'node:fs'
 
 const LOOP_FOR_EVER = 'tell("begun"); for (;;);'
 
@@ -9,40 +11,40 @@ function loop(count: number): string {
   return `for (let i = 0; i < ${count}; i++); 0`
 }
 
-function spans({ isolate }: Rig): number[] {
-  return [...isolate.spansNs.subarray(0, isolate.readSpans())]
+function entryCpuNs({ isolate }: Rig): number[] {
+  return [...isolate.entryCpuNs.subarray(0, isolate.readEntryCpu())]
 }
 
 t.test('the guest is given what it needs, and no more', async (t) => {
   const rig = await isolateWith(t)
-  t.same(spans(rig), [])
+  t.same(entryCpuNs(rig), [])
   t.equal(await rig.run('names'), 'tell,question,say')
 })
 
 t.test('it is known what each entry took, until the next batch begins', async (t) => {
   const rig = await isolateWith(t)
   await rig.batch(loop(0), loop(20_000_000), loop(0))
-  const told = spans(rig)
+  const told = entryCpuNs(rig)
   t.equal(told.length, 3)
   t.ok(told.every((ns) => Number.isInteger(ns) && ns >= 0))
   t.ok(told[1]! > told[0]! && told[1]! > told[2]!, told.join())
-  t.same(spans(rig), told)
-  rig.isolate.forgetSpans()
-  t.same(spans(rig), [])
+  t.same(entryCpuNs(rig), told)
+  rig.isolate.resetEntryCpu()
+  t.same(entryCpuNs(rig), [])
   await rig.batch(loop(0))
-  t.equal(spans(rig).length, 1)
+  t.equal(entryCpuNs(rig).length, 1)
 })
 
 t.test('the host sees what a running entry has taken so far', async (t) => {
   const rig = await isolateWith(t)
   const left = rig.batch(loop(1000), LOOP_FOR_EVER)
-  await rig.told()
-  const first = spans(rig)
+  await rig.nextTold()
+  const first = entryCpuNs(rig)
   t.equal(first.length, 2)
-  let next = spans(rig)
+  let next = entryCpuNs(rig)
   while (next[1] === first[1]) {
     await new Promise((resolve) => setImmediate(resolve))
-    next = spans(rig)
+    next = entryCpuNs(rig)
   }
   t.equal(next[0], first[0])
   t.ok(next[1]! > first[1]!)
@@ -53,16 +55,16 @@ t.test('the host sees what a running entry has taken so far', async (t) => {
 t.test('isolates do not see the entries of each other', async (t) => {
   const [one, other] = [await isolateWith(t), await isolateWith(t)]
   const left = one.batch(LOOP_FOR_EVER)
-  await one.told()
-  t.same(spans(other), [])
+  await one.nextTold()
+  t.same(entryCpuNs(other), [])
   await other.batch(loop(10))
-  t.equal(spans(other).length, 1)
-  t.equal(spans(one).length, 1)
+  t.equal(entryCpuNs(other).length, 1)
+  t.equal(entryCpuNs(one).length, 1)
   one.isolate.dispose()
   await left
 })
 
-t.test('what other isolates did on its thread, before the end of a stay was seen, does not count', async (t) => {
+t.test('what other isolates did on its thread, before the end of a batch was seen, does not count', async (t) => {
   const rigs = await Promise.all(Array.from({ length: 8 }, () => isolateWith(t)))
   const wrong: string[] = []
   for (const rig of [...rigs, ...rigs]) {
@@ -72,11 +74,11 @@ t.test('what other isolates did on its thread, before the end of a stay was seen
     await rig.isolate.measure(async () => {
       for (const other of others) left.push(other.batch(loop(3_000_000)))
       const waited = new Set(others)
-      while (waited.size > 0) for (const other of waited) if (other.hear().length > 0) waited.delete(other)
+      while (waited.size > 0) for (const other of waited) if (other.messages().length > 0) waited.delete(other)
     })
-    const [toldNs] = spans(rig)
+    const [toldNs] = entryCpuNs(rig)
     await Promise.all(left)
-    const othersNs = others.map((other) => spans(other)[0] ?? 0)
+    const othersNs = others.map((other) => entryCpuNs(other)[0] ?? 0)
     if (toldNs === undefined || toldNs >= Math.min(...othersNs)) {
       wrong.push(`told ${toldNs} ns of nothing, and loops of 3000000 took ${othersNs.join()} ns`)
     }
@@ -89,30 +91,30 @@ t.test('what is held uses no CPU until it is resumed, and its end need not wait 
   const rig = await isolateWith(t)
   const { isolate } = rig
   const left = rig.batch(LOOP_FOR_EVER)
-  await rig.told()
+  await rig.nextTold()
   const untilStill = async (): Promise<number> => {
     for (;;) {
-      const [before] = spans(rig)
+      const [before] = entryCpuNs(rig)
       await new Promise((resolve) => setTimeout(resolve, 20))
-      const [after] = spans(rig)
+      const [after] = entryCpuNs(rig)
       if (before !== undefined && before === after) return after
     }
   }
-  t.ok(isolate.hold())
+  t.ok(isolate.suspend())
   const held = await untilStill()
   isolate.resume()
-  while (spans(rig)[0] === held) await new Promise((resolve) => setImmediate(resolve))
-  t.ok(isolate.hold(), 'again')
+  while (entryCpuNs(rig)[0] === held) await new Promise((resolve) => setImmediate(resolve))
+  t.ok(isolate.suspend(), 'again')
   await untilStill()
   isolate.dispose()
   await left
-  t.notOk(isolate.hold(), 'nothing is left to hold')
+  t.notOk(isolate.suspend(), 'nothing is left to hold')
   isolate.resume()
 })
 
 t.test('an isolate that was held with nothing in it runs what comes after it is resumed', async (t) => {
   const { isolate, run } = await isolateWith(t)
-  t.ok(isolate.hold())
+  t.ok(isolate.suspend())
   const ran = run('6 * 7')
   isolate.resume()
   t.equal(await ran, '42')
@@ -128,10 +130,10 @@ function coresOfThreads(): string[] {
 t.test('isolates that come and go while they are held leave nothing behind', async (t) => {
   const threads = readdirSync('/proc/self/task').length
   for (let round = 0; round < 20; round++) {
-    const { isolate, batch, told } = await isolateWith(t)
+    const { isolate, batch, nextTold } = await isolateWith(t)
     const left = batch(LOOP_FOR_EVER)
-    await told()
-    t.ok(isolate.hold())
+    await nextTold()
+    t.ok(isolate.suspend())
     isolate.dispose()
     await left
   }
@@ -142,23 +144,39 @@ t.test('V8 may end an isolate at any moment: then there is nothing to hold', asy
   const { isolate, batch } = await isolateWith(t)
   await batch('const kept = []; for (;;) kept.push({})')
   t.ok(isolate.disposed)
-  while (isolate.hold()) await new Promise((resolve) => setImmediate(resolve))
+  while (isolate.suspend()) await new Promise((resolve) => setImmediate(resolve))
   isolate.resume()
 })
 
 const skip = availableParallelism() === 1 ? 'it takes more than one core' : false
 
 t.test('what is confined is kept to a few cores until it is not', { skip }, async (t) => {
-  const { isolate, batch, told } = await isolateWith(t)
+  const { isolate, batch, nextTold } = await isolateWith(t)
   const left = batch(LOOP_FOR_EVER)
-  await told()
+  await nextTold()
   const free = new Set(coresOfThreads()).size
-  isolate.confine()
-  isolate.confine()
+  isolate.setAffinity()
+  isolate.setAffinity()
   t.equal(new Set(coresOfThreads()).size, free + 1)
   isolate.dispose()
-  isolate.unconfine()
-  isolate.unconfine()
+  isolate.clearAffinity()
+  isolate.clearAffinity()
   t.equal(new Set(coresOfThreads()).size, free)
   await left
+})
+
+const native = join(import.meta.dirname, '../native')
+const prebuilt = join(native, 'prebuilt')
+
+t.test('every addon that is committed was built from the sources beside it', async (t) => {
+  const hash = createHash('sha256')
+  for (const file of readdirSync(native).toSorted()) if (/\.(?:cc|h)$/.test(file)) hash.update(readFileSync(join(native, file)))
+  const source = hash.digest('hex')
+  const files = readdirSync(prebuilt)
+  const addons = files.filter((file) => file.endsWith('.node'))
+  t.not(addons.length, 0)
+  t.same(files.toSorted(), addons.flatMap((file) => [file, `${file}.source`]).toSorted())
+  for (const addon of addons) {
+    t.equal(readFileSync(join(prebuilt, `${addon}.source`), 'utf8').trim(), source, `${addon}: npm run build:clock`)
+  }
 })

@@ -1,7 +1,7 @@
 import t from 'tap'
-import { decideRelief, NO_PRESSURE } from '../src/isolates/memory-pressure.ts'
+import { decideRelief, NO_PRESSURE } from '../src/limits/memory.ts'
 import { IsolatePool } from '../src/isolates/isolate-pool.ts'
-import { FakeIsolate, MB } from './support/fake-pooled.ts'
+import { FakeIsolate, MB } from './support/fake-pool.ts'
 
 const TICK_MS = 250
 const BASE_BYTES = 100 * MB
@@ -50,7 +50,7 @@ async function simulate({ budgetBytes, functions, seconds, callsAt, returnedShar
     toReturnBytes -= returned
     const rssBytes = neededBytes + freeInProcessBytes + toReturnBytes
     run.rssBytes.push(rssBytes)
-    const { evictableBytes } = pool.counts()
+    const { evictableBytes } = pool
     const next = decideRelief({ atMs, rssBytes, budgetBytes, availableBytes: 1, totalBytes: 0, evictableBytes }, memory)
     memory = next.memory
     if (next.decision.isHelpless) run.helplessTold++

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { LOG_LIMITS, LogBudget } from '../src/calls/log-budget.ts'
+import { LOG_LIMITS, LogBudget } from '../src/limits/log-throttle.ts'
 
 const limits = { lines: 5, bytes: 100, windowMs: 1000 }
 const lines = fc.array(fc.record({ afterMs: fc.nat(400), bytes: fc.nat(60) }), { maxLength: 100 })

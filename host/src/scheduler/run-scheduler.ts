@@ -1,0 +1,305 @@
+import { RunDelayHistogram } from '@carpool/wire'
+import type { Batch } from './batch.ts'
+
+/** The right to have an isolate entered. Released exactly once; releasing it again is harmless. */
+export class Permit {
+  #onRelease: (() => void) | undefined
+
+  constructor(onRelease: () => void) {
+    this.#onRelease = onRelease
+  }
+
+  release(): void {
+    const onRelease = this.#onRelease
+    this.#onRelease = undefined
+    onRelease?.()
+  }
+}
+
+export interface PermitRequest {
+  /** Whose share of the CPU it takes from. */
+  readonly guest: object
+  /** CPU time that its batches usually take, in ms. */
+  readonly costMs: number
+  /** Called with the permit, at once or later; it may be released before this returns. */
+  readonly begin: (permit: Permit) => void
+}
+
+interface Waiting {
+  readonly request: PermitRequest
+  readonly costMs: number
+  readonly startMs: number
+}
+
+/** An isolate that can be suspended in the middle of its work. */
+export interface Suspendable {
+  /** @returns false if it cannot be suspended */
+  suspend(): boolean
+  resume(): void
+  /** Leaves most of the cores to others. */
+  setAffinity(): void
+  clearAffinity(): void
+}
+
+/** What the scheduler needs of a guest. */
+export interface Runnable {
+  readonly isolate: Suspendable
+  readonly queue: { releasePermit(): void }
+  readMessages(): void
+  /** Brings the CPU times of the batch up to date. */
+  measure(batch: Batch): void
+}
+
+/** A batch that is suspended. */
+interface Suspension {
+  readonly isolate: Suspendable
+  /** CPU time that the batch had used when it was suspended. */
+  readonly usedNs: number
+  /** For how long the batch had been suspended before, in ms. */
+  readonly suspendedMs: number
+  /** On the monotonic clock, in ms. */
+  readonly sinceMs: number
+}
+
+export interface RunSchedulerOptions<G extends Runnable> {
+  /** Isolates that may be entered at the same time with a permit. */
+  readonly permits: number
+  /** Batches that may run at the same time once their first slice is over. */
+  readonly longBatches: number
+  /** CPU time of the first slice, in ms. */
+  readonly firstSliceMs: number
+  /** A batch has come to run for long (1), or such a batch has ended (-1). */
+  readonly onLong: (guest: G, change: 1 | -1) => void
+  /** Called every {@link CHECK_MS} for each batch that runs, when it was measured. */
+  readonly onCheck: (guest: G, batch: Batch) => void
+}
+
+/**
+ * How often running batches are checked, in ms: how exactly limits are kept, and how long messages wait while an entry goes on.
+ */
+const CHECK_MS = 10
+/** A batch costs at least this much, in ms: what costs nothing would always go first. */
+const MIN_COST_MS = 0.02
+/** A batch that uses no CPU gives its permit up after so many slices: it waits for something, or its thread is parked. */
+const IDLE_SLICES = 10
+/** From here on a batch is long, in ms of CPU: on a busy machine the shortest entry takes long by the clock. */
+const LONG_ENTRY_MS = 20
+/** Length of later slices, in ms: long against what it costs to change over, short against what people notice. */
+export const TIME_SLICE_MS = 30
+/** A batch that was suspended for so long is the next, however much CPU time it has had, in ms. */
+const MAX_SUSPENDED_MS = 1_000
+/** A batch that uses this much CPU time while it is suspended is in something that V8 does not interrupt, in ns. */
+const UNSTOPPABLE_NS = 20e6
+
+/**
+ * Decides which batches run: a multilevel feedback queue (Corbató et al., AFIPS 1962) of two levels. The order within one isolate
+ * is that of its entry queue.
+ *
+ * First, a batch needs a permit. A few isolates may be entered at a time: more would not run sooner, and each of their threads
+ * would take its share of the event loop's. The next is whoever comes first by the CPU time that it has had and is about to have
+ * (self-clocked fair queueing: Golestani, INFOCOM 1994). With three hundred guests waiting, one that needs 20 µs does not wait
+ * for a hundred that need 10 ms each, and one that always asks gets no more than its share.
+ *
+ * A batch that has used up its first slice releases its permit and goes on in time slices, as many batches at a time as there are
+ * cores. The system would give each of their threads the same share as that of an entry which needs 5 ms, and as the host's own:
+ * with twenty endless loops, a twentieth. What cannot be suspended, such as a built-in that runs for long, is limited to a few of
+ * the cores.
+ */
+export class RunScheduler<G extends Runnable> {
+  /** How long entries waited until they ran, */
+  readonly runDelay = new RunDelayHistogram()
+  /** and batches for a permit and for a core. */
+  readonly sharedDelay = new RunDelayHistogram()
+  readonly #options: RunSchedulerOptions<G>
+  #waiting: Waiting[] = []
+  /** Virtual time up to which each guest has had its share, in ms of CPU. */
+  readonly #servedToMs = new WeakMap<object, number>()
+  #virtualMs = 0
+  #permitsTaken = 0
+  #isGranting = false
+  readonly #onRelease = (): void => {
+    this.#permitsTaken--
+    this.#grant()
+  }
+  /** The batches that have begun and not ended, with or without a permit. */
+  readonly #entered = new Map<G, Batch>()
+  /**
+   * Of those past their first slice: since when each runs, on the monotonic clock, in ms, in the order in which they began to;
+   */
+  readonly #running = new Map<Batch, number>()
+  /** and those that are suspended, in the order in which they were. */
+  readonly #suspended = new Map<Batch, Suspension>()
+  #timer: NodeJS.Timeout | undefined
+
+  constructor(options: RunSchedulerOptions<G>) {
+    this.#options = options
+  }
+
+  /** Requests that wait for a permit. */
+  get waiting(): number {
+    return this.#waiting.length
+  }
+
+  /** Calls `begin` with a permit: at once if there is one, else in its order. */
+  request(request: PermitRequest): void {
+    if (this.#permitsTaken < this.#options.permits && this.waiting === 0) return request.begin(this.#newPermit())
+    const startMs = Math.max(this.#servedToMs.get(request.guest) ?? 0, this.#virtualMs)
+    this.#waiting.push({ request, costMs: Math.max(request.costMs, MIN_COST_MS), startMs })
+  }
+
+  /** To be called when the isolate is about to be entered. */
+  began(guest: G, batch: Batch): void {
+    this.#entered.set(guest, batch)
+    this.#timer ??= setInterval(() => this.check(), CHECK_MS)
+  }
+
+  /** To be called when nothing runs in the isolate any more, and it is charged. */
+  ended(guest: G, batch: Batch): void {
+    this.#entered.delete(guest)
+    if (batch.isLong) this.#options.onLong(guest, -1)
+    this.endSlices(batch)
+  }
+
+  /** Guests that are entered. */
+  get entered(): Iterable<G> {
+    return this.#entered.keys()
+  }
+
+  get enteredCount(): number {
+    return this.#entered.size
+  }
+
+  /** Measures all running batches. */
+  measure(): void {
+    // What runs on in an isolate that was disposed is charged to nobody.
+    for (const [guest, batch] of this.#entered) if (!batch.isEnded) guest.measure(batch)
+  }
+
+  /** Reads the messages of all entered guests, measures their batches, and checks each. */
+  check(): void {
+    if (this.#entered.size === 0) {
+      clearInterval(this.#timer)
+      this.#timer = undefined
+      return
+    }
+    // One that does not end must hold up no answer that is there by now.
+    for (const guest of this.#entered.keys()) guest.readMessages()
+    this.measure()
+    const { firstSliceMs, onLong, onCheck } = this.#options
+    for (const [guest, batch] of this.#entered) {
+      const usedMs = batch.totalNs / 1e6
+      if (usedMs >= LONG_ENTRY_MS && !batch.isLong) {
+        batch.isLong = true
+        onLong(guest, 1)
+      }
+      if (usedMs >= firstSliceMs) this.slice(guest.isolate, batch)
+      if (usedMs >= firstSliceMs || performance.now() - batch.beganAtMs >= IDLE_SLICES * firstSliceMs) guest.queue.releasePermit()
+      onCheck(guest, batch)
+    }
+  }
+
+  /**
+   * To be called at each check of a batch whose first slice is over. A batch whose slice is over is suspended, and the next goes
+   * on.
+   */
+  slice(isolate: Suspendable, batch: Batch, nowMs = performance.now()): void {
+    if (batch.isEnded) return
+    const suspension = this.#suspended.get(batch)
+    if (suspension !== undefined) {
+      countSuspended(batch, suspension, nowMs)
+      if (batch.totalNs - suspension.usedNs >= UNSTOPPABLE_NS) isolate.setAffinity()
+    } else if (!this.#running.has(batch)) {
+      this.#running.set(batch, nowMs)
+      if (this.#running.size > this.#options.longBatches) this.#suspend(isolate, batch, nowMs)
+    } else if (this.#isSliceOver(batch, nowMs)) {
+      this.#suspend(isolate, batch, nowMs)
+      this.#resumeNext(nowMs)
+    }
+  }
+
+  /**
+   * The batch has ended, or its isolate was disposed: it is resumed if it was suspended, and the next goes on. Harmless for one
+   * that was never sliced.
+   */
+  endSlices(batch: Batch, nowMs = performance.now()): void {
+    const suspension = this.#suspended.get(batch)
+    if (suspension !== undefined) this.#resume(batch, suspension, nowMs)
+    if (this.#running.delete(batch)) this.#resumeNext(nowMs)
+  }
+
+  #newPermit(): Permit {
+    this.#permitsTaken++
+    return new Permit(this.#onRelease)
+  }
+
+  /**
+   * Whoever begins may release its permit at once, which must not end in as many calls within each other as there are requests.
+   */
+  #grant(): void {
+    if (this.#isGranting) return
+    this.#isGranting = true
+    while (this.#permitsTaken < this.#options.permits && this.waiting > 0) {
+      const { request, startMs, costMs } = this.#takeNext()
+      this.#virtualMs = Math.max(this.#virtualMs, startMs)
+      this.#servedToMs.set(request.guest, startMs + costMs)
+      request.begin(this.#newPermit())
+    }
+    this.#isGranting = false
+  }
+
+  /**
+   * The one that would have had its share first; of several the oldest. There are as many at most as guests, so a search through
+   * all is short.
+   */
+  #takeNext(): Waiting {
+    let next = 0
+    for (let index = 1; index < this.#waiting.length; index++) {
+      const [one, other] = [this.#waiting[index]!, this.#waiting[next]!]
+      if (one.startMs + one.costMs < other.startMs + other.costMs) next = index
+    }
+    return this.#waiting.splice(next, 1)[0]!
+  }
+
+  /** Its slice began first and has lasted, and another waits that was not suspended just now, in exchange for a third. */
+  #isSliceOver(batch: Batch, nowMs: number): boolean {
+    const [first] = this.#running
+    const [oldest] = this.#suspended.values()
+    if (first?.[0] !== batch || oldest === undefined) return false
+    return nowMs - first[1] >= TIME_SLICE_MS && nowMs - oldest.sinceMs >= TIME_SLICE_MS
+  }
+
+  #suspend(isolate: Suspendable, batch: Batch, nowMs: number): void {
+    this.#running.delete(batch)
+    // What cannot be suspended takes no slice from those that can.
+    if (!isolate.suspend()) return
+    batch.wasBlocked = true
+    this.#suspended.set(batch, { isolate, usedNs: batch.totalNs, suspendedMs: batch.suspendedMs, sinceMs: nowMs })
+  }
+
+  /**
+   * The next is the one with the least CPU time, so that one that needs hardly more than a slice need not wait for all the
+   * endless ones.
+   */
+  #resumeNext(nowMs: number): void {
+    const [oldest] = this.#suspended
+    if (oldest === undefined || this.#running.size >= this.#options.longBatches) return
+    let next = oldest
+    if (nowMs - oldest[1].sinceMs < MAX_SUSPENDED_MS) {
+      for (const one of this.#suspended) if (one[0].totalNs < next[0].totalNs) next = one
+    }
+    const [batch, suspension] = next
+    this.#running.set(batch, nowMs)
+    suspension.isolate.clearAffinity()
+    this.#resume(batch, suspension, nowMs)
+  }
+
+  #resume(batch: Batch, suspension: Suspension, nowMs: number): void {
+    this.#suspended.delete(batch)
+    countSuspended(batch, suspension, nowMs)
+    suspension.isolate.resume()
+  }
+}
+
+function countSuspended(batch: Batch, { suspendedMs, sinceMs }: Suspension, nowMs: number): void {
+  batch.suspendedMs = suspendedMs + nowMs - sinceMs
+}

@@ -1,0 +1,252 @@
+import fc from 'fast-check'
+import t from 'tap'
+import { Account } from '../src/accounting/account.ts'
+import { Batch } from '../src/scheduler/batch.ts'
+import { TIME_SLICE_MS, type Permit, type Suspendable } from '../src/scheduler/run-scheduler.ts'
+import { schedulerOf } from './support/fake-isolate.ts'
+
+t.test('no more permits are given than there are, and all who ask get one in the end, each guest in its own order', async () => {
+  const guests = { a: {}, b: {}, c: {} }
+  const step = fc.oneof(fc.constant('leave'), fc.constantFrom('a', 'b', 'c'))
+  fc.assert(
+    fc.property(fc.integer({ min: 1, max: 5 }), fc.array(step, { maxLength: 200, size: 'max' }), (permits, steps) => {
+      const scheduler = schedulerOf(permits)
+      const inside: Permit[] = []
+      const order: Array<readonly [string, number]> = []
+      let asked = 0
+      for (const name of steps) {
+        const number = asked
+        if (name === 'leave') inside.shift()?.release()
+        else {
+          asked++
+          scheduler.request({
+            guest: guests[name as 'a'],
+            costMs: 1,
+            begin: (permit) => {
+              order.push([name, number])
+              inside.push(permit)
+            },
+          })
+        }
+        if (inside.length > permits) return false
+        if (inside.length < permits && scheduler.waiting > 0) return false
+      }
+      while (inside.length > 0) inside.shift()!.release()
+      const isInOrder = ['a', 'b', 'c'].every((name) => {
+        const numbers = order.filter(([one]) => one === name).map(([, number]) => number)
+        return numbers.every((number, index) => index === 0 || numbers[index - 1]! < number)
+      })
+      return scheduler.waiting === 0 && order.length === asked && isInOrder
+    }),
+  )
+})
+
+t.test('who needs little does not wait for a round of those who need much', async (t) => {
+  const scheduler = schedulerOf(1)
+  let last: Permit | undefined
+  const order: string[] = []
+  const guests = new Map<string, object>()
+  const enter = (name: string, costMs: number): void => {
+    const guest = guests.get(name) ?? {}
+    guests.set(name, guest)
+    scheduler.request({
+      guest,
+      costMs,
+      begin: (permit) => {
+        order.push(name)
+        last = permit
+      },
+    })
+  }
+  for (let guest = 0; guest < 300; guest++) enter(`hog ${guest}`, 10)
+  for (let round = 0; round < 20; round++) {
+    // Who leaves asks again, as one does that has more work.
+    const latest = order.at(-1)!
+    last?.release()
+    if (latest !== 'quiet') enter(latest, 10)
+  }
+  const before = order.length
+  for (let call = 0; call < 10; call++) {
+    enter('quiet', 0.02)
+    for (let round = 0; round < 3; round++) last?.release()
+  }
+  t.ok(order.slice(before).filter((name) => name === 'quiet').length >= 9)
+})
+
+t.test('who always asks gets no more than its share', async (t) => {
+  const scheduler = schedulerOf(1)
+  const servedMs = { small: 0, large: 0 }
+  const costs = { small: 1, large: 10 }
+  const guests = { small: {}, large: {} }
+  let left = 2_000
+  const enter = (name: 'small' | 'large'): void =>
+    scheduler.request({
+      guest: guests[name],
+      costMs: costs[name],
+      begin: (permit) => {
+        servedMs[name] += costs[name]
+        if (left-- <= 0) return
+        // It asks again before it leaves, so that both always wait.
+        enter(name)
+        taken.push(permit)
+      },
+    })
+  const taken: Permit[] = []
+  enter('large')
+  enter('small')
+  while (taken.length > 0) taken.shift()!.release()
+  t.ok(Math.abs(servedMs.small - servedMs.large) <= 20, `${servedMs.small} and ${servedMs.large}`)
+})
+
+t.test('a permit that is released twice is one permit', async (t) => {
+  const scheduler = schedulerOf(1)
+  const taken: Permit[] = []
+  for (let count = 0; count < 3; count++) scheduler.request({ guest: {}, costMs: 1, begin: (permit) => void taken.push(permit) })
+  taken[0]!.release()
+  taken[0]!.release()
+  t.same([taken.length, scheduler.waiting], [2, 1])
+})
+
+t.test('many who leave at once do not fill the stack', async (t) => {
+  const scheduler = schedulerOf(1)
+  let first: Permit | undefined
+  scheduler.request({ guest: {}, costMs: 1, begin: (permit) => (first = permit) })
+  let left = 0
+  for (let count = 0; count < 2_000; count++) {
+    scheduler.request({
+      guest: {},
+      costMs: 1,
+      begin: (permit) => {
+        left++
+        permit.release()
+      },
+    })
+  }
+  first?.release()
+  t.same([left, scheduler.waiting], [2_000, 0])
+})
+
+class Sleeper implements Suspendable {
+  isSuspended = false
+  hasAffinity = false
+  readonly canSuspend: boolean
+
+  constructor(canSuspend = true) {
+    this.canSuspend = canSuspend
+  }
+
+  suspend(): boolean {
+    this.isSuspended = this.canSuspend
+    return this.canSuspend
+  }
+
+  resume(): void {
+    this.isSuspended = false
+  }
+
+  setAffinity(): void {
+    this.hasAffinity = true
+  }
+
+  clearAffinity(): void {
+    this.hasAffinity = false
+  }
+}
+
+t.test('no more long batches run than may, all get the same time, and one that ends makes room', async () => {
+  fc.assert(
+    fc.property(fc.integer({ min: 1, max: 4 }), fc.array(fc.boolean(), { minLength: 1, maxLength: 12 }), (longBatches, ends) => {
+      const scheduler = schedulerOf(1, longBatches)
+      const all = ends.map((endsEarly) => ({ endsEarly, batch: new Batch([new Account()], 0), guest: new Sleeper(), ranMs: 0 }))
+      const checks = 40 * all.length
+      let isRight = true
+      for (let check = 0; check < checks; check++) {
+        const nowMs = check * 10
+        const left = all.filter(({ endsEarly }) => !endsEarly || check < checks / 4)
+        for (const { batch } of all) if (!left.some((one) => one.batch === batch)) scheduler.endSlices(batch, nowMs)
+        for (const { batch, guest } of left) scheduler.slice(guest, batch, nowMs)
+        const running = left.filter(({ guest }) => !guest.isSuspended)
+        isRight &&= running.length === Math.min(longBatches, left.length)
+        for (const one of running) one.batch.measured([(one.ranMs += 10) * 1e6])
+      }
+      const lasting = all.filter(({ endsEarly }) => !endsEarly).map(({ ranMs }) => ranMs)
+      const spreadMs = lasting.length === 0 ? 0 : Math.max(...lasting) - Math.min(...lasting)
+      return isRight && spreadMs <= 3 * TIME_SLICE_MS + 0.1 * Math.max(0, ...lasting)
+    }),
+  )
+})
+
+t.test('what cannot be suspended runs on, and the others go on in slices beside it', async (t) => {
+  const scheduler = schedulerOf(1, 1)
+  const stuck = new Sleeper(false)
+  const batches = [new Batch([], 0), new Batch([], 0), new Batch([], 0)] as const
+  const [first, second] = [new Sleeper(), new Sleeper()]
+  const check = (nowMs: number): void => {
+    scheduler.slice(stuck, batches[0], nowMs)
+    scheduler.slice(first, batches[1], nowMs)
+    scheduler.slice(second, batches[2], nowMs)
+  }
+  check(0)
+  t.same([stuck.isSuspended, first.isSuspended, second.isSuspended], [false, true, true])
+  check(TIME_SLICE_MS)
+  t.same([first.isSuspended, second.isSuspended], [false, true])
+  check(2 * TIME_SLICE_MS)
+  t.same([first.isSuspended, second.isSuspended], [true, false])
+})
+
+t.test('what is lost while it is suspended is resumed, to its end, and not suspended again', async (t) => {
+  const scheduler = schedulerOf(1, 1)
+  const [running, suspended] = [new Batch([], 0), new Batch([], 0)]
+  const guest = new Sleeper()
+  scheduler.slice(new Sleeper(), running, 0)
+  scheduler.slice(guest, suspended, 0)
+  t.ok(guest.isSuspended)
+  t.ok(suspended.wasBlocked, 'the time in which it is suspended is no wait for a core')
+  scheduler.slice(guest, suspended, 7)
+  t.equal(suspended.suspendedMs, 7)
+  suspended.endedAtMs = 10
+  scheduler.endSlices(suspended, 10)
+  scheduler.slice(guest, suspended, 20)
+  t.notOk(guest.isSuspended)
+})
+
+t.test('what is suspended and uses CPU all the same is limited to few cores', async (t) => {
+  const scheduler = schedulerOf(1, 1)
+  const [running, suspended] = [new Batch([], 0), new Batch([new Account()], 0)]
+  const guest = new Sleeper()
+  scheduler.slice(new Sleeper(), running, 0)
+  suspended.measured([50e6])
+  scheduler.slice(guest, suspended, 0)
+  scheduler.slice(guest, suspended, 10)
+  t.notOk(guest.hasAffinity)
+  suspended.measured([75e6])
+  scheduler.slice(guest, suspended, 20)
+  t.ok(guest.hasAffinity)
+  scheduler.endSlices(running, 30)
+  t.notOk(guest.hasAffinity, 'its slice is its own')
+})
+
+t.test('the batch with the least CPU time is the next, unless another was suspended for long', async (t) => {
+  const scheduler = schedulerOf(1, 1)
+  const used = (ms: number): Batch => {
+    const batch = new Batch([new Account()], 0)
+    batch.measured([ms * 1e6])
+    return batch
+  }
+  const [running, long, short] = [used(500), used(400), used(11)]
+  const guests = [new Sleeper(), new Sleeper(), new Sleeper()] as const
+  const check = (nowMs: number): void => {
+    for (const [index, batch] of [running, long, short].entries()) scheduler.slice(guests[index]!, batch, nowMs)
+  }
+  check(0)
+  check(TIME_SLICE_MS)
+  t.same(
+    guests.map(({ isSuspended }) => isSuspended),
+    [true, true, false],
+  )
+  check(1_000)
+  t.same(
+    guests.map(({ isSuspended }) => isSuspended),
+    [true, false, true],
+  )
+})
