@@ -1,5 +1,4 @@
 import { bundlePrograms } from '@carpool/server/bundle-programs'
-import { build } from 'esbuild'
 import { cpSync, globSync, mkdirSync, readFileSync, realpathSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { basename, dirname, join } from 'node:path'
@@ -8,7 +7,7 @@ import { ROOT } from './workspaces.ts'
 /** Writes what a server reads from beside its code when it starts. @returns the third-party packages that this needs */
 export async function writeServerFiles(folder: string, target: string): Promise<Readonly<Record<string, string>>> {
   await writeHostPrograms(folder, target)
-  await writeProbe(folder, target)
+  copyProbe(folder)
   copyBuiltins(folder)
   copyAddon(folder)
   return copyIsolatedVm(folder)
@@ -22,19 +21,9 @@ async function writeHostPrograms(folder: string, target: string): Promise<void> 
   writeFileSync(join(folder, 'dist/host/runtime.js'), runtime)
 }
 
-/** A program in one file, for it may read nothing else (packages/sandbox/src/probe-files.ts). */
-async function writeProbe(folder: string, target: string): Promise<void> {
-  await build({
-    entryPoints: [join(ROOT, 'packages/sandbox/src/probe/process.ts')],
-    outdir: join(folder, 'dist/probe'),
-    absWorkingDir: ROOT,
-    bundle: true,
-    format: 'esm',
-    platform: 'node',
-    target,
-    logLevel: 'error',
-    tsconfigRaw: {},
-  })
+/** The program that tries out the sandbox (packages/sandbox/src/run-probe.ts). */
+function copyProbe(folder: string): void {
+  cpSync(join(ROOT, 'packages/sandbox/src/probe.js'), join(folder, 'dist/probe.js'))
 }
 
 /** Modules that become part of functions (packages/bundler/src/builtin-modules.ts), as `tsc -b` wrote them. */

@@ -1,4 +1,4 @@
-export { defineConfig, type FunctionConfig } from './function-config.ts'
-export { defineFunction, type Env, type FetchHandler, type FunctionContext } from './fetch-handler.ts'
-export type { LambdaCallback, LambdaContext, LambdaEvent, LambdaHandler, LambdaResponse, LambdaResult } from './lambda-handler.ts'
+export { defineConfig, type FunctionConfig } from './define.ts'
+export { defineFunction, type Env, type FetchHandler, type FunctionContext } from './define.ts'
+export type { LambdaCallback, LambdaContext, LambdaEvent, LambdaHandler, LambdaResponse, LambdaResult } from './lambda.ts'
 export { invoke, type Invocable, type InvokeOptions } from './invoke.ts'

@@ -1,7 +1,5 @@
-import type { Env, FetchHandler, FunctionContext } from './fetch-handler.ts'
-import type { LambdaCallback, LambdaContext, LambdaHandler } from './lambda-handler.ts'
-import { toLambdaEvent } from './lambda-event.ts'
-import { toResponse } from './lambda-response.ts'
+import type { Env, FetchHandler, FunctionContext } from './define.ts'
+import { type LambdaCallback, type LambdaContext, type LambdaHandler, toLambdaEvent, toResponse } from './lambda.ts'
 
 /**
  * What can be called: an object with `fetch`; a function, which is taken for a Lambda handler; or what a module exports, where

@@ -52,7 +52,7 @@ t.test('the blocks of the README work in order', async (t) => {
 
 t.test('npx carpool works in the checkout', async (t) => {
   const { stdout } = await promisify(execFile)('npx', ['carpool', '--help'], { cwd: ROOT })
-  for (const verb of [
+  for (const command of [
     'serve',
     'dev',
     'deploy',
@@ -71,7 +71,7 @@ t.test('npx carpool works in the checkout', async (t) => {
     'disable',
     'doctor',
   ])
-    t.match(stdout, new RegExp(`^ +${verb}\\b`, 'm'))
+    t.match(stdout, new RegExp(`^ +${command}\\b`, 'm'))
 })
 
 t.test('relative links lead somewhere', async (t) => {

@@ -12,7 +12,7 @@ const ECHO = `
     }
   }`
 
-t.test('a function through all the verbs', async (t) => {
+t.test('a function through all the commands', async (t) => {
   const server = await startServer(t)
   const deployed = await server.deploy('echo', ECHO)
   t.match(deployed, { name: 'echo', form: 'fetch', revision: /^[0-9a-f]{16}$/, url: `${server.url}/echo/` })

@@ -1,4 +1,4 @@
-/** Group C9 of the list of attacks: the process around the isolates. That each layer of its cage stops what it should is shown by test/sandbox. */
+/** Group C9 of the list of attacks: the process around the isolates. That each layer of its sandbox stops what it should is shown by test/sandbox. */
 import { readdirSync, readFileSync, readlinkSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
@@ -123,7 +123,7 @@ async function layers({ t, rig }: CaseContext): Promise<readonly Layer[]> {
   return (JSON.parse(stdout) as { layers: readonly Layer[] }).layers
 }
 
-const CAGE = [
+const SANDBOX = [
   platform('X05', 'calls of the kernel that a host has no use for', {
     skip: 'test/sandbox tries them from a host with a hole, with each layer alone and with all of them.',
   }),
@@ -246,4 +246,4 @@ const SOAK = [
   platform('X11', 'musl', { skip: 'The images and the addons are for glibc.' }),
 ]
 
-t.test('platform', (t) => runCases(t, [...CAGE, ...STUCK_HOSTS, ...SOAK]))
+t.test('platform', (t) => runCases(t, [...SANDBOX, ...STUCK_HOSTS, ...SOAK]))

@@ -2,7 +2,7 @@
 import { existsSync, readdirSync, readFileSync, readlinkSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import t, { type Test } from 'tap'
-import { ownGroups } from '../../packages/sandbox/src/cgroup/own-groups.ts'
+import { ownGroups } from '../../packages/sandbox/src/control-groups.ts'
 import { ROOT } from '../support/command.ts'
 import { startServer, until, type TestServer } from '../support/server.ts'
 import { doctor } from './support/doctor.ts'

@@ -1,10 +1,18 @@
-import { readFile } from 'node:fs/promises'
-import { extname, join, resolve } from 'node:path'
 import { CarpoolError } from '@carpool/core'
-import { build, transform, type BuildFailure, type BuildOptions, type Loader, type Metafile } from 'esbuild'
-import { toCarpoolError } from './build-failure.ts'
+import {
+  build,
+  type BuildFailure,
+  type BuildOptions,
+  type Loader,
+  type Message,
+  type Metafile,
+  type Plugin,
+  transform,
+} from 'esbuild'
+import { readFile } from 'node:fs/promises'
+import { isBuiltin } from 'node:module'
+import { extname, join, resolve, sep } from 'node:path'
 import { builtinModules, shimPath } from './builtin-modules.ts'
-import { forceCommonJs } from './force-commonjs.ts'
 import { labelPath } from './label-path.ts'
 import { sdkFallback } from './sdk-fallback.ts'
 
@@ -182,4 +190,50 @@ async function refuseEmpty(folder: string, entry: string): Promise<void> {
   )
   if (code !== '') return
   throw new CarpoolError('bundle-empty', `${labelPath(entry, folder)} is empty: it has no code to run.`)
+}
+
+/** A use of `exports` is what makes esbuild see CommonJS. At the end, so that no position moves. */
+export const FORCED_COMMONJS_SUFFIX = '\n;exports'
+
+/** Makes files that show no sign of their format CommonJS. */
+export function forceCommonJs(paths: ReadonlySet<string>): Plugin {
+  return {
+    name: 'force-commonjs',
+    setup(build) {
+      if (paths.size === 0) return
+      build.onLoad({ filter: /\.[jt]sx?$/, namespace: 'file' }, async ({ path }) => {
+        if (!paths.has(path)) return undefined
+        const contents = (await readFile(path, 'utf8')) + FORCED_COMMONJS_SUFFIX
+        return { contents, loader: extname(path).slice(1) as Loader }
+      })
+    },
+  }
+}
+
+const MOST_SHOWN = 10
+
+const INSTEAD: Readonly<Record<string, string>> = {
+  'crypto': 'use the global crypto',
+  'http': 'use fetch',
+  'https': 'use fetch',
+  'http2': 'use fetch',
+}
+
+/** A `bundle-failed` that lists the bundler's errors as `file:line:column: text`, lines and columns from 1. */
+export function toCarpoolError(errors: readonly Message[], folder: string): CarpoolError {
+  const shown = errors.slice(0, MOST_SHOWN).map((message) => describe(message, folder))
+  const more = errors.length - shown.length
+  return new CarpoolError('bundle-failed', [...shown, ...(more > 0 ? [`and ${more} more`] : [])].join('\n'))
+}
+
+function describe({ text, location }: Message, folder: string): string {
+  const said = (explainBuiltin(text) ?? text).replaceAll(folder + sep, '')
+  return location === null ? said : `${labelPath(location.file, folder)}:${location.line}:${location.column + 1}: ${said}`
+}
+
+function explainBuiltin(text: string): string | undefined {
+  const name = /^Could not resolve "(?:node:)?([^"]+)"$/.exec(text)?.[1]
+  if (name === undefined || !isBuiltin(`node:${name}`)) return undefined
+  const instead = INSTEAD[name]
+  return `node:${name} is not available in a function${instead === undefined ? '' : `; ${instead}`}`
 }

@@ -1,12 +1,9 @@
 import { CarpoolError } from '@carpool/core'
 import { assembleScript } from './assemble-script.ts'
 import { buildGraph, type ModuleGraph } from './build-graph.ts'
-import { findEntry, locate, type Entry } from './entry.ts'
-import type { FunctionConfig } from './function-config.ts'
-import { loadConfig } from './load-config.ts'
-import { parseScript } from './parse-script.ts'
-import { refuseAsyncRequire } from './refuse-async-require.ts'
-import { suggestName } from './suggest-name.ts'
+import { type Entry, findEntry, locate, suggestName } from './entry.ts'
+import { type FunctionConfig, loadConfig } from './config.ts'
+import { parseScript, refuseAsyncRequire } from './parse-script.ts'
 
 const DEFAULT_LIMIT_BYTES = 10 * 1024 * 1024
 

@@ -1,8 +1,7 @@
+import { CarpoolError } from '@carpool/core'
 import { readFile, realpath, stat } from 'node:fs/promises'
 import { basename, dirname, extname, join, resolve } from 'node:path'
-import { CarpoolError } from '@carpool/core'
-import type { FunctionConfig } from './function-config.ts'
-import { parseHandler } from './handler-string.ts'
+import type { FunctionConfig } from './config.ts'
 
 /** In the order in which they are looked for. */
 const EXTENSIONS = ['.ts', '.tsx', '.mts', '.js', '.mjs', '.cjs', '.jsx', '.cts']
@@ -120,4 +119,49 @@ function list(names: readonly string[]): string {
 
 function notFound(detail: string): CarpoolError {
   return new CarpoolError('entry-not-found', detail)
+}
+
+export interface HandlerString {
+  /** File without its extension, relative to the folder; absent if only the export was given. */
+  readonly stem?: string
+  readonly handlerExport: string
+}
+
+const EXPORT_PATTERN = /^[\p{ID_Start}$_][\p{ID_Continue}$]*$/u
+
+/**
+ * Reads `src/index.handler` as AWS Lambda does: a file without its extension and, after the last dot, one of its exports.
+ * @throws CarpoolError `invalid-config`
+ */
+export function parseHandler(text: string): HandlerString {
+  const dot = text.lastIndexOf('.')
+  const stem = text.slice(0, Math.max(dot, 0))
+  const handlerExport = text.slice(dot + 1)
+  const valid = EXPORT_PATTERN.test(handlerExport) && (dot === -1 || (stem !== '' && !/[./\\]$/.test(stem)))
+  if (!valid) {
+    throw new CarpoolError(
+      'invalid-config',
+      `The handler ${JSON.stringify(text)} is not valid: write a file without its extension and an export, such as "src/index.handler", or only the export.`,
+    )
+  }
+  return stem === '' ? { handlerExport } : { stem, handlerExport }
+}
+
+const LONGEST_NAME = 63
+
+/** A function name made from a folder's name, or from a file's; the folder's if the file is called `index`. */
+export function suggestName({ folder, file }: Place): string {
+  const stem = file === undefined ? undefined : basename(file, extname(file))
+  return toName(stem === undefined || stem === 'index' ? basename(folder) : stem)
+}
+
+function toName(text: string): string {
+  const name = text
+    .normalize('NFKD')
+    .replace(/\p{Mark}/gu, '')
+    .toLowerCase()
+    .replace(/[^a-z0-9]+/g, '-')
+    .slice(0, LONGEST_NAME)
+    .replace(/^-+|-+$/g, '')
+  return name === '' ? 'function' : name
 }

@@ -104,7 +104,7 @@ t.test('a bundle is the same wherever the function and its packages are, and nam
   t.equal(await bundleFunction(join(root, 'link/fn')).then((linked) => linked.code), flat.code)
   const { sources } = JSON.parse(flat.sourceMap) as SourceMap
   t.ok(sources.includes('node_modules/old/index.js') && sources.includes('../lib/shared.mjs'))
-  t.ok(sources.includes('node_modules/@carpool/sdk/fetch-handler.ts'), 'the SDK needs no installation')
+  t.ok(sources.includes('node_modules/@carpool/sdk/define.ts'), 'the SDK needs no installation')
   for (const text of [flat.code, flat.sourceMap]) {
     for (const part of [root, import.meta.dirname.split('/').slice(0, 3).join('/'), '../../']) t.notOk(text.includes(part), part)
   }

@@ -81,7 +81,7 @@ function findBundledNode() {
   }
 }
 
-/** Whether the verb takes signals itself (src/until-stopped.ts); it then also sees to what is left of its surroundings. */
+/** Whether the command takes signals itself (src/until-stopped.ts); it then also sees to what is left of its surroundings. */
 function endsInOrder() {
   return process.listenerCount('SIGTERM') > 0
 }

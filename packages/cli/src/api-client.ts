@@ -24,9 +24,8 @@ import {
   type UsageRow,
 } from '@carpool/core'
 import type { IncomingMessage } from 'node:http'
-import { readBody, sendControlRequest, type ControlRequest } from './control-request.ts'
-import { linesOf } from './lines.ts'
-import { usageError } from './usage-error.ts'
+import { type ControlRequest, linesOf, readBody, sendControlRequest } from './control-request.ts'
+import { usageError } from './output.ts'
 
 export interface LogQuery {
   /** Absent: of all functions. */

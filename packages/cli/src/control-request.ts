@@ -1,5 +1,5 @@
 import { CarpoolError } from '@carpool/core'
-import { request as requestHttp, type IncomingMessage } from 'node:http'
+import { type IncomingMessage, request as requestHttp } from 'node:http'
 import { request as requestHttps } from 'node:https'
 
 export interface ControlRequest {
@@ -47,4 +47,16 @@ function unreachable(url: URL, cause: unknown): CarpoolError {
       ? `Nothing listens at ${url.origin}; start a server with: carpool serve`
       : `The server at ${url.origin} does not answer: ${message || code}`
   return new CarpoolError('unreachable', why, { cause })
+}
+
+/** The lines of a text that comes in chunks, without their ends; empty lines are left out. */
+export async function* linesOf(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
+  const decoder = new TextDecoder()
+  let unfinished = ''
+  for await (const chunk of chunks) {
+    const lines = (unfinished + decoder.decode(chunk, { stream: true })).split('\n')
+    unfinished = lines.pop() ?? ''
+    yield* lines.filter((line) => line !== '')
+  }
+  if (unfinished !== '') yield unfinished
 }

@@ -1,16 +1,14 @@
 import { buildDeployment, type DeploymentOptions } from '@carpool/bundler'
-import type { FSWatcher } from 'chokidar'
-import { watch } from 'chokidar'
+import { CarpoolError, type FunctionInfo } from '@carpool/core'
+import { type FSWatcher, watch } from 'chokidar'
 import { once } from 'node:events'
-import { resolve } from 'node:path'
+import { realpathSync, statSync } from 'node:fs'
+import { dirname, relative, resolve, sep } from 'node:path'
 import type { ApiClient } from './api-client.ts'
-import { coalesce } from './coalesce.ts'
-import { deployedText } from './deployed-text.ts'
-import { renderLogLine } from './log-text.ts'
+import type { Io } from './command.ts'
+import { renderLogLine } from './commands/logs.ts'
+import { deployedText } from './deployment.ts'
 import { describable, type Output } from './output.ts'
-import type { Io } from './io.ts'
-import { functionFolder, inputsOutside, isUninteresting } from './watched-paths.ts'
-import type { FunctionInfo } from '@carpool/core'
 
 interface DevLoopParts {
   readonly path: string
@@ -93,4 +91,51 @@ export class DevLoop {
       if (!signal.aborted) output.warn(describable(cause).message)
     }
   }
+}
+
+/**
+ * Turns a job into one that never runs twice at once: asked while it runs, it runs once more afterwards, however often it was asked.
+ * @param job must not reject
+ * @returns asks for a run; resolves when the job rests
+ */
+export function coalesce(job: () => Promise<void>): () => Promise<void> {
+  let wanted = false
+  let running: Promise<void> | undefined
+  const runWhileWanted = async (): Promise<void> => {
+    while (wanted) {
+      wanted = false
+      await job()
+    }
+    running = undefined
+  }
+  return () => {
+    wanted = true
+    running ??= runWhileWanted()
+    return running
+  }
+}
+
+/** The folder of a function: the path itself, or the folder that its one file is in. @throws CarpoolError `entry-not-found` */
+export function functionFolder(path: string): string {
+  const absolute = resolve(path)
+  const found = statSync(absolute, { throwIfNoEntry: false })
+  if (found === undefined) throw new CarpoolError('entry-not-found', `There is no file or folder ${JSON.stringify(path)}.`)
+  // As the bundler names its inputs.
+  const real = realpathSync(absolute)
+  return found.isFile() ? dirname(real) : real
+}
+
+/** Whether a path lies below the folder in `node_modules` or in something hidden, where nobody edits a function. */
+export function isUninteresting(folder: string, path: string): boolean {
+  return partsBelow(folder, path)?.some((part) => part === 'node_modules' || part.startsWith('.')) ?? false
+}
+
+/** The inputs of a bundle that are edited although they lie outside of the folder, such as other packages of a workspace. */
+export function inputsOutside(folder: string, inputs: readonly string[]): readonly string[] {
+  return inputs.filter((input) => partsBelow(folder, input) === undefined)
+}
+
+function partsBelow(folder: string, path: string): readonly string[] | undefined {
+  const parts = relative(folder, path).split(sep)
+  return parts[0] === '..' ? undefined : parts
 }

@@ -1,3 +1,3 @@
-export type { Io } from './io.ts'
+export type { Io } from './command.ts'
 export { run } from './main.ts'
 export { untilStopped } from './until-stopped.ts'

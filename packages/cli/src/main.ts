@@ -1,10 +1,8 @@
 import { createRequire } from 'node:module'
 import { Command, CommanderError } from 'commander'
-import type { Io } from './io.ts'
-import { EXIT_USAGE, Output } from './output.ts'
-import { usageError } from './usage-error.ts'
-import type { Verb } from './verb.ts'
-import { VERB_GROUPS, VERBS } from './verbs.ts'
+import type { Io, CliCommand } from './command.ts'
+import { EXIT_USAGE, Output, usageError } from './output.ts'
+import { COMMAND_GROUPS, COMMANDS } from './command-table.ts'
 
 /**
  * Runs the command.
@@ -21,7 +19,7 @@ export async function run(argv: readonly string[], io: Io): Promise<number> {
   } catch (cause) {
     if (!(cause instanceof CommanderError)) return output.fail(cause)
     if (cause.exitCode === 0) return 0
-    // Called without a verb; commander has printed the help.
+    // Called without a command; commander has printed the help.
     if (cause.code === 'commander.help') return EXIT_USAGE
     return output.fail(usageError(cause.message))
   }
@@ -39,20 +37,20 @@ function createProgram(io: Io, output: Output, setExitCode: (code: number) => vo
       writeErr: (text) => io.stderr.write(text),
       outputError: () => {},
     })
-  const loaders = new Map<Command, () => Promise<Verb>>()
+  const loaders = new Map<Command, () => Promise<CliCommand>>()
   const define = async (_: Command, command: Command): Promise<void> => {
-    const verb = await loaders.get(command)?.()
-    if (verb === undefined) return
-    await verb.define(command)
-    command.option('--json', verb.jsonHelp ?? 'print one JSON document on stdout, and all else on stderr')
+    const loaded = await loaders.get(command)?.()
+    if (loaded === undefined) return
+    await loaded.define(command)
+    command.option('--json', loaded.jsonHelp ?? 'print one JSON document on stdout, and all else on stderr')
     command.action(async () => {
-      setExitCode((await verb.run({ args: command.processedArgs, options: command.opts(), io, output })) ?? 0)
+      setExitCode((await loaded.run({ args: command.processedArgs, options: command.opts(), io, output })) ?? 0)
     })
   }
   const groups = new Map<string, Command>()
-  for (const { usage, group, summary, load } of VERBS) {
+  for (const { usage, group, summary, load } of COMMANDS) {
     if (group !== undefined && !groups.has(group)) {
-      groups.set(group, program.command(group).description(VERB_GROUPS[group]).hook('preSubcommand', define))
+      groups.set(group, program.command(group).description(COMMAND_GROUPS[group]).hook('preSubcommand', define))
     }
     const parent = group === undefined ? program : groups.get(group)
     if (parent !== undefined) loaders.set(parent.command(usage).description(summary), load)

@@ -1,14 +1,14 @@
 import { CarpoolError, jsonLine, problemOfError } from '@carpool/core'
 import { debuglog } from 'node:util'
-import type { Io } from './io.ts'
-import { visibleText } from './visible-text.ts'
+import type { Io } from './command.ts'
+import { visibleText } from './format.ts'
 
 const EXIT_FAILED = 1
 export const EXIT_USAGE = 2
 
 const debug = debuglog('carpool')
 
-/** Where a verb puts what it has to say: data on stdout, as text or as one JSON document, everything else on stderr. */
+/** The output of a command: data on stdout, as text or as one JSON document, everything else on stderr. */
 export class Output {
   readonly json: boolean
   readonly #io: Io
@@ -19,7 +19,7 @@ export class Output {
     this.json = json
   }
 
-  /** The verb's one answer. */
+  /** The command's one answer. */
   answer(document: unknown, text: string): void {
     this.#answered = true
     this.line(document, text)
@@ -41,12 +41,12 @@ export class Output {
     this.#io.stderr.write(`${text}\n`)
   }
 
-  /** Something that went wrong, without an end to the verb. */
+  /** Something that went wrong, but does not end the command. */
   warn(message: string): void {
     this.note(`carpool: ${visibleText(message.trim()).replaceAll(/\s*\n\s*/g, '; ')}`)
   }
 
-  /** The error that ended the verb. @returns the exit code */
+  /** The error that ended the command. @returns the exit code */
   fail(cause: unknown): number {
     const error = describable(cause)
     debug('%O', cause)
@@ -56,8 +56,17 @@ export class Output {
   }
 }
 
-/** Unlike `CarpoolError.from` this keeps the message of an unexpected error: who runs the command may know of this machine. */
+/** Unlike `CarpoolError.from` this keeps the message of an unexpected error: the user of the command may know this machine. */
 export function describable(cause: unknown): CarpoolError {
   if (cause instanceof CarpoolError) return cause
   return new CarpoolError('internal', cause instanceof Error ? cause.message : String(cause), { cause })
+}
+
+/** A command line that makes no sense. @param reason what is wrong with it; commander's own texts are taken as they are */
+export function usageError(reason: string): CarpoolError {
+  const text = reason
+    .replace(/^error: /, '')
+    .replaceAll(/\s*\n\s*/g, ' ')
+    .replace(/\.$/, '')
+  return new CarpoolError('usage', `${text}. See: carpool --help`)
 }

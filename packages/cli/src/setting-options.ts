@@ -1,8 +1,19 @@
-import { flagOf, SETTING_TOPICS, SETTINGS, variableOf, type Setting, type SettingName, type SettingSource } from '@carpool/server'
-import { Option, type Command } from 'commander'
-import { texts } from './option-parsers.ts'
+import {
+  flagOf,
+  type Setting,
+  SETTING_TOPICS,
+  type SettingInForce,
+  type SettingName,
+  SETTINGS,
+  type SettingSource,
+  variableOf,
+} from '@carpool/server'
+import { type Command, Option } from 'commander'
+import type { Writable } from 'node:stream'
+import { type Column, renderTable } from './format.ts'
+import { texts } from './options.ts'
 
-/** One option for each setting of the server, by topic. @param without settings that the verb has an option of its own for */
+/** One option for each setting of the server, by topic. @param without settings that the command has an option of its own for */
 export function addSettingOptions(command: Command, without: readonly SettingName[] = []): void {
   for (const { title, settings } of SETTING_TOPICS) {
     command.optionsGroup(`${title}:`)
@@ -25,4 +36,16 @@ function optionOf(name: string, setting: Setting): Option {
   const notes = [...(fallback === '' ? [] : [`default: ${fallback}`]), `env: ${variableOf(name)}`]
   const option = new Option(`${flagOf(name)} <${placeholder}>`, `${setting.help} (${notes.join(', ')})`)
   return setting.type === 'list' ? option.argParser(texts) : option
+}
+
+/** Settings with where they came from, as a table. @param file path of the file with settings, if one was read */
+export function renderConfig(settings: readonly SettingInForce[], file: string | undefined, stream: Writable): string {
+  const columns: readonly Column<SettingInForce>[] = [
+    { title: 'SETTING', text: ({ name }) => name },
+    { title: 'VALUE', text: ({ value }) => (typeof value === 'object' ? value.join(', ') : String(value)) || '-' },
+    { title: 'UNIT', text: ({ unit }) => unit ?? '' },
+    { title: 'FROM', text: ({ source, origin }) => (source === 'file' ? (file ?? source) : (origin ?? source)) },
+    { title: 'RANGE', text: ({ range }) => range },
+  ]
+  return renderTable(columns, settings, stream)
 }

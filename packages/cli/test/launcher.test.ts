@@ -108,7 +108,7 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) {
     t.strictSame(await exited, [0, null])
   })
 
-  t.test(`${signal} ends a verb that does not handle it, and the launcher dies of the same signal`, { skip }, async (t) => {
+  t.test(`${signal} ends a command that does not handle it, and the launcher dies of the same signal`, { skip }, async (t) => {
     const launcher = launcherOf(
       t,
       `export const run = () => (console.log('up'), setInterval(() => {}, 1000), new Promise(() => {}))`,
@@ -128,7 +128,7 @@ t.test('what was launched ends in order when the launcher is killed', { skip }, 
   t.equal(await nextLine(), undefined, 'both have let go of stdout')
 })
 
-t.test('a verb that does not stop in order ends at once when the launcher is killed', { skip }, async (t) => {
+t.test('a command that does not stop in order ends at once when the launcher is killed', { skip }, async (t) => {
   const launcher = launcherOf(
     t,
     `export const run = () => (console.log('up'), setInterval(() => {}, 1000), new Promise(() => {}))`,

@@ -37,7 +37,7 @@ t.test('the help tells the default and the variable', async (t) => {
   t.notMatch(help, '--hosts ')
 })
 
-t.test('a verb may have an option of its own for a setting', async (t) => {
+t.test('a command may have an option of its own for a setting', async (t) => {
   const command = new Command('dev')
   addSettingOptions(command, ['data'])
   t.notMatch(command.helpInformation(), '--data ')

@@ -1,12 +1,12 @@
 import t from 'tap'
 import { runCommand } from './support/run-command.ts'
 
-t.test('help names every verb on stdout and exits with 0', async (t) => {
+t.test('help names every command on stdout and exits with 0', async (t) => {
   for (const argv of [['--help'], ['-h'], ['help']]) {
     const { exitCode, stdout, stderr } = await runCommand(argv)
     t.equal(exitCode, 0)
     t.equal(stderr, '')
-    for (const verb of [
+    for (const command of [
       'serve',
       'dev',
       'doctor',
@@ -25,18 +25,18 @@ t.test('help names every verb on stdout and exits with 0', async (t) => {
       'token',
       'audit',
     ])
-      t.match(stdout, `\n  ${verb} `)
+      t.match(stdout, `\n  ${command} `)
   }
 })
 
-t.test('verbs of two words have help of their own', async (t) => {
+t.test('commands of two words have help of their own', async (t) => {
   for (const argv of [
     ['token', '--help'],
     ['help', 'token'],
   ]) {
     const { exitCode, stdout } = await runCommand(argv)
     t.equal(exitCode, 0)
-    for (const verb of ['create', 'list', 'revoke']) t.match(stdout, `\n  ${verb} `)
+    for (const command of ['create', 'list', 'revoke']) t.match(stdout, `\n  ${command} `)
   }
   for (const argv of [
     ['token', 'create', '--help'],
@@ -49,14 +49,14 @@ t.test('verbs of two words have help of their own', async (t) => {
   t.match(await runCommand(['secret']), { exitCode: 2, stdout: '', stderr: /Usage: carpool secret/ })
 })
 
-t.test('without a verb help goes to stderr, as a usage error', async (t) => {
+t.test('without a command help goes to stderr, as a usage error', async (t) => {
   const { exitCode, stdout, stderr } = await runCommand([])
   t.equal(exitCode, 2)
   t.equal(stdout, '')
   t.match(stderr, 'Usage: carpool')
 })
 
-t.test('the help of a verb shows its options, --json among them', async (t) => {
+t.test('the help of a command shows its options, --json among them', async (t) => {
   for (const argv of [
     ['invoke', '--help'],
     ['help', 'invoke'],

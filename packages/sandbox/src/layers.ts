@@ -1,4 +1,7 @@
-/** The layers of the cage around a host process, the outermost last. Each stands on its own: what one lets through the next may stop. */
+const BUBBLEWRAP_REMEDY = 'Install bubblewrap, and let it make user namespaces.'
+const CGROUP_REMEDY = 'Give the server a control group of its own to divide: Delegate=memory pids in a systemd unit.'
+
+/** The layers of the sandbox around a host process, the outermost last. Each stands on its own: what one lets through the next may stop. */
 export const LAYERS = {
   'permission': {
     stops: 'Reading files other than the program, writing, connecting, starting processes or threads, by way of Node.js.',
@@ -22,36 +25,30 @@ export const LAYERS = {
   },
   'user-namespace': {
     stops: 'Using rights over its own namespaces anywhere else.',
-    remedy: 'Install bubblewrap, and let it make user namespaces.',
+    remedy: BUBBLEWRAP_REMEDY,
   },
   'network-namespace': {
     stops: 'Connecting to anything: the internet, other machines, services of this one, abstract sockets.',
-    remedy: 'Install bubblewrap, and let it make user namespaces.',
+    remedy: BUBBLEWRAP_REMEDY,
   },
   'mount-namespace': {
     stops: 'Reading, writing, running or connecting to any file but Node.js, its libraries and the program.',
-    remedy: 'Install bubblewrap, and let it make user namespaces.',
+    remedy: BUBBLEWRAP_REMEDY,
   },
   'pid-namespace': {
     stops: 'Seeing, signalling or tracing other processes, other hosts among them; leaving processes behind.',
-    remedy: 'Install bubblewrap, and let it make user namespaces.',
+    remedy: BUBBLEWRAP_REMEDY,
   },
   'ipc-namespace': {
     stops: 'Sharing memory or message queues with other processes; learning the name of the machine.',
-    remedy: 'Install bubblewrap, and let it make user namespaces.',
+    remedy: BUBBLEWRAP_REMEDY,
   },
   'seccomp': {
     stops: 'Making sockets or processes, and calling parts of the kernel that a host has no use for.',
-    remedy: 'Install bubblewrap, and let it make user namespaces.',
+    remedy: BUBBLEWRAP_REMEDY,
   },
-  'cgroup-memory': {
-    stops: 'Taking the memory that the server and other hosts need.',
-    remedy: 'Give the server a control group of its own to divide: Delegate=memory pids in a systemd unit.',
-  },
-  'cgroup-tasks': {
-    stops: 'Making so many threads or processes that nobody else can.',
-    remedy: 'Give the server a control group of its own to divide: Delegate=memory pids in a systemd unit.',
-  },
+  'cgroup-memory': { stops: 'Taking the memory that the server and other hosts need.', remedy: CGROUP_REMEDY },
+  'cgroup-tasks': { stops: 'Making so many threads or processes that nobody else can.', remedy: CGROUP_REMEDY },
 } as const satisfies Record<string, LayerText>
 
 interface LayerText {
@@ -66,29 +63,9 @@ export type LayerName = keyof typeof LAYERS
 export const LAYER_NAMES = Object.keys(LAYERS) as readonly LayerName[]
 
 /** Layers that only bubblewrap puts on here. */
-export const BUBBLEWRAP_LAYERS: ReadonlySet<LayerName> = new Set<LayerName>([
-  'user-namespace',
-  'network-namespace',
-  'mount-namespace',
-  'pid-namespace',
-  'ipc-namespace',
-  'seccomp',
-])
-
-/** `on`: seen to work here. `off`: switched off, or it does not stop what it should. `unavailable`: this machine does not have it. */
-export type LayerState = 'on' | 'off' | 'unavailable'
-
-/** A layer as it is on this machine. */
-export interface LayerReport {
-  readonly name: LayerName
-  readonly state: LayerState
-  /** What was seen, or what is missing, in a sentence for operators. */
-  readonly why: string
-  /** What it stops, in a sentence. */
-  readonly stops: string
-  /** How to get it, in a sentence. */
-  readonly remedy: string
-}
+export const BUBBLEWRAP_LAYERS: ReadonlySet<LayerName> = new Set(
+  LAYER_NAMES.filter((name) => LAYERS[name].remedy === BUBBLEWRAP_REMEDY),
+)
 
 export function isLayerName(name: string): name is LayerName {
   return Object.hasOwn(LAYERS, name)

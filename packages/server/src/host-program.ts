@@ -28,11 +28,11 @@ export const HOST_FLAGS: readonly string[] = [
   '--disable-sigusr1',
 ]
 
-/** How to start a host process, with leave to read its addons. @param cage what starts it with less than the server may do */
+/** How to start a host process, with leave to read its addons. @param sandbox starts it with less than the server may do */
 export function hostProgram(
   settings: ServerSettings,
   { host, runtime }: HostPrograms,
-  cage: NonNullable<HostProgram['cage']>,
+  sandbox: NonNullable<HostProgram['cage']>,
 ): HostProgram {
   const { prewarm, maxIsolates, maxBodyBytes, enteredIsolates, entrySliceMs, guestClock } = settings
   const webAssembly = settings.webAssembly === 'on'
@@ -49,7 +49,7 @@ export function hostProgram(
       HOST_FILES.main,
     ],
     input: host,
-    cage,
+    cage: sandbox,
     setup: {
       type: 'setup',
       prewarm,

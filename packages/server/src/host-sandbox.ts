@@ -1,4 +1,4 @@
-import { detectLayers, isLayerName, requireLayers, type GroupLimits, type LayerName, type Sandbox } from '@carpool/sandbox'
+import { detectSandbox, isLayerName, requireLayers, type GroupLimits, type LayerName, type Sandbox } from '@carpool/sandbox'
 import { HOST_FLAGS, hostFolders, hostMemoryBytes } from './host-program.ts'
 import type { ServerSettings } from './settings.ts'
 
@@ -12,7 +12,7 @@ export async function openSandbox(
   onProblem: (text: string) => void = () => {},
   onlyLooks = false,
 ): Promise<Sandbox> {
-  return await detectLayers({
+  return await detectSandbox({
     isOff: settings.sandbox === 'off',
     nodePath: process.execPath,
     nodeFlags: HOST_FLAGS,

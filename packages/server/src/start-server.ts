@@ -97,7 +97,7 @@ export async function openServer(settings: ServerSettings): Promise<OpenServer> 
   const machine = new Machine()
   const policy = fleetPolicy(settings)
   const [programs, sandbox] = await Promise.all([hostPrograms(), openRequiredSandbox(settings, (problem) => log.warn(problem))])
-  const program = hostProgram(settings, programs, sandbox.cage)
+  const program = hostProgram(settings, programs, sandbox)
   const layers = Object.fromEntries(
     sandbox.layers.map(({ name, state, why }) => [name, state === 'on' ? state : `${state}: ${why}`]),
   )

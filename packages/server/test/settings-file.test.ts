@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import fc from 'fast-check'
 import t, { type Test } from 'tap'
 import { Compile } from 'typebox/schema'
-import { nearestName } from '../src/settings/nearest-name.ts'
+import { nearestName } from '@carpool/core'
 import { JsonFault, parseJson } from '../src/settings/json-text.ts'
 import { configSchema, readConfigFile, resolveSettings, SETTINGS } from '../src/settings.ts'
 

@@ -3,7 +3,7 @@
  * own, for a test runner that hooks into the processes which its tests start would stand in the way of every one of them.
  */
 import { LAYER_NAMES, type LayerName } from '../../../packages/sandbox/src/index.ts'
-import { openCanaries } from '../../../packages/sandbox/src/probe/canaries.ts'
+import { openCanaries } from '../../../packages/sandbox/src/run-probe.ts'
 import { ALL_ATTEMPTS, allowCoreDumps, couldDo, missingHere, type Attempt } from './hole.ts'
 
 export interface Attack {

@@ -4,21 +4,14 @@ import { once } from 'node:events'
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, chmodSync } from 'node:fs'
 import { hostname, tmpdir } from 'node:os'
 import { join } from 'node:path'
-import {
-  createCage,
-  detectLayers,
-  type Cage,
-  type CagedProcess,
-  type CagePlan,
-  type LayerName,
-} from '../../../packages/sandbox/src/index.ts'
-import { prepareHostGroups } from '../../../packages/sandbox/src/cgroup/host-groups.ts'
-import { findTools } from '../../../packages/sandbox/src/find-tools.ts'
-import { ATTEMPTS, type AttemptName, type Canaries } from '../../../packages/sandbox/src/probe/attempts.ts'
-import { runProbe } from '../../../packages/sandbox/src/probe/run-probe.ts'
-import { PROBE_FOLDERS } from '../../../packages/sandbox/src/probe-files.ts'
-import { seccompFilter } from '../../../packages/sandbox/src/seccomp/filter.ts'
-import { sharedLibraries } from '../../../packages/sandbox/src/shared-libraries.ts'
+import { detectSandbox, type LayerName } from '../../../packages/sandbox/src/index.ts'
+import { prepareHostGroups } from '../../../packages/sandbox/src/control-groups.ts'
+import { sharedLibraries } from '../../../packages/sandbox/src/detect.ts'
+import type { SandboxPlan } from '../../../packages/sandbox/src/plan.ts'
+import { ATTEMPT_NAMES, runProbe, type AttemptName, type Canaries } from '../../../packages/sandbox/src/run-probe.ts'
+import { seccompFilter } from '../../../packages/sandbox/src/seccomp.ts'
+import { processSandbox, type ProcessSandbox, type SandboxedProcess } from '../../../packages/sandbox/src/spawn.ts'
+import { findTools } from '../../../packages/sandbox/src/tools.ts'
 import { HOST_FLAGS } from '../../../packages/server/src/host-program.ts'
 
 const HOST_UID = 60_999
@@ -28,7 +21,7 @@ const LIMITS = { memoryBytes: 320 * MEBIBYTE, tasks: 32 }
 
 /** Layers that this machine does not have, with the reason. One that it has and that does not hold is not among them: that is to be seen. */
 export async function missingHere(): Promise<ReadonlyMap<LayerName, string>> {
-  const { layers } = await detectLayers({
+  const { layers } = await detectSandbox({
     isOff: false,
     nodePath: process.execPath,
     nodeFlags: HOST_FLAGS,
@@ -39,12 +32,12 @@ export async function missingHere(): Promise<ReadonlyMap<LayerName, string>> {
   return new Map(layers.filter(({ state }) => state === 'unavailable').map(({ name, why }) => [name, why]))
 }
 
-/** A cage with the given layers and no others. */
-export function cageWith(layers: readonly LayerName[], rest: Partial<CagePlan> = {}): Cage {
-  const plan: CagePlan = {
+/** A sandbox with the given layers and no others. */
+export function sandboxWith(layers: readonly LayerName[], rest: Partial<SandboxPlan> = {}): ProcessSandbox {
+  const plan: SandboxPlan = {
     wanted: new Set(layers),
     tools: findTools(),
-    folders: PROBE_FOLDERS,
+    folders: [],
     libraries: sharedLibraries(),
     serverUid: process.getuid?.(),
     uid: HOST_UID,
@@ -57,13 +50,12 @@ export function cageWith(layers: readonly LayerName[], rest: Partial<CagePlan> =
     ...(layers.includes('cgroup-memory') ? (['memory'] as const) : []),
     ...(layers.includes('cgroup-tasks') ? (['pids'] as const) : []),
   ]
-  return createCage(plan, { groups: prepareHostGroups(LIMITS, controllers) })
+  return processSandbox(plan, { groups: prepareHostGroups(LIMITS, controllers) })
 }
 
 /** Flags of Node.js with which a host with these layers runs. */
 export function flagsWith(layers: readonly LayerName[]): readonly string[] {
-  if (!layers.includes('permission')) return []
-  return [...HOST_FLAGS, ...PROBE_FOLDERS.map((folder) => `--allow-fs-read=${folder}*`)]
+  return layers.includes('permission') ? HOST_FLAGS : []
 }
 
 /** Attempts that take a process of their own, as code for it; it ends with {@link DONE} if it could do it. */
@@ -86,7 +78,7 @@ const SCRIPTS = {
 
 /** What code that is loose in a host may try. */
 export type Attempt = AttemptName | keyof typeof SCRIPTS
-export const ALL_ATTEMPTS = [...Object.keys(ATTEMPTS), ...Object.keys(SCRIPTS)] as readonly Attempt[]
+export const ALL_ATTEMPTS = [...ATTEMPT_NAMES, ...Object.keys(SCRIPTS)] as readonly Attempt[]
 
 const DONE = 7
 /** A process that gets no threads may stand still. */
@@ -94,26 +86,30 @@ const SCRIPT_MS = 20_000
 
 /** What code that is loose in a host with only these layers could do. */
 export async function couldDo(layers: readonly LayerName[], canaries: Canaries): Promise<ReadonlySet<Attempt>> {
-  const cage = cageWith(layers)
+  const sandbox = sandboxWith(layers)
   const nodeArguments = flagsWith(layers)
-  const order = { canaries, attempts: Object.keys(ATTEMPTS) as AttemptName[], tellsFacts: false }
-  const probe = await runProbe(cage, { nodePath: process.execPath, nodeArguments }, order)
-  if ('complaint' in probe) throw new Error(`Nothing runs with ${layers.join()}: ${probe.complaint}`)
+  const order = { canaries, attempts: ATTEMPT_NAMES, wantsFacts: false }
+  const probe = await runProbe(sandbox, { nodePath: process.execPath, nodeArguments }, order)
+  if ('error' in probe) throw new Error(`Nothing runs with ${layers.join()}: ${probe.error}`)
   const done = new Set<Attempt>()
   for (const name of order.attempts) if (probe.answer.results[name] === 'done') done.add(name)
   for (const name of Object.keys(SCRIPTS) as Array<keyof typeof SCRIPTS>) {
-    if (await scriptDoes(name, cage, nodeArguments)) done.add(name)
+    if (await scriptDoes(name, sandbox, nodeArguments)) done.add(name)
   }
   return done
 }
 
-async function scriptDoes(name: keyof typeof SCRIPTS, cage: Cage, nodeArguments: readonly string[]): Promise<boolean> {
+async function scriptDoes(
+  name: keyof typeof SCRIPTS,
+  sandbox: ProcessSandbox,
+  nodeArguments: readonly string[],
+): Promise<boolean> {
   const folder = mkdtempSync(join(tmpdir(), 'carpool-test-'))
   chmodSync(folder, 0o777)
-  const other = name === 'signal another host' ? await startOther(cage) : undefined
+  const other = name === 'signal another host' ? await startOther(sandbox) : undefined
   try {
     const script = SCRIPTS[name]({ otherPid: other?.pid() ?? 0, folder })
-    const loose = cage.spawn({ nodePath: process.execPath, nodeArguments: [...nodeArguments, '-e', script] })
+    const loose = sandbox.spawn({ nodePath: process.execPath, nodeArguments: [...nodeArguments, '-e', script] })
     const limit = setTimeout(() => loose.kill(), SCRIPT_MS)
     const [code, signal] = (await once(loose.child, 'exit')) as [number | null, NodeJS.Signals | null]
     clearTimeout(limit)
@@ -125,9 +121,9 @@ async function scriptDoes(name: keyof typeof SCRIPTS, cage: Cage, nodeArguments:
   }
 }
 
-async function startOther(cage: Cage): Promise<CagedProcess> {
+async function startOther(sandbox: ProcessSandbox): Promise<SandboxedProcess> {
   const script = `process.stderr.write('up'); setInterval(() => {}, 1000)`
-  const other = cage.spawn({ nodePath: process.execPath, nodeArguments: ['-e', script] })
+  const other = sandbox.spawn({ nodePath: process.execPath, nodeArguments: ['-e', script] })
   if (other.child.stderr === null) throw new Error('The other host has no stderr.')
   await once(other.child.stderr, 'data')
   return other

@@ -1,9 +1,8 @@
 import type { AuditEntry } from '@carpool/core'
-import { addConnectionOptions, connect, type ConnectionOptions } from '../connection.ts'
-import { wholeNumber } from '../option-parsers.ts'
-import { renderTable, type Column } from '../table.ts'
-import type { Verb } from '../verb.ts'
-import { visibleText } from '../visible-text.ts'
+import { addConnectionOptions, connect, type ConnectionOptions } from '../connect.ts'
+import { wholeNumber } from '../options.ts'
+import { type Column, renderTable, visibleText } from '../format.ts'
+import type { CliCommand } from '../command.ts'
 
 interface AuditOptions extends ConnectionOptions {
   readonly limit?: number
@@ -20,7 +19,7 @@ const COLUMNS: readonly Column<AuditEntry>[] = [
   { title: 'NOTE', text: ({ note }) => visibleText(note ?? '') },
 ]
 
-export const audit: Verb<AuditOptions> = {
+export const audit: CliCommand<AuditOptions> = {
   define(command) {
     command.option('-n, --limit <count>', 'how many of the latest entries to print (default: 50)', wholeNumber(0, 1_000))
     addConnectionOptions(command)

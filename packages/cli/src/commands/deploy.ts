@@ -1,11 +1,10 @@
 import { buildDeployment, type DeploymentOptions } from '@carpool/bundler'
-import { addConnectionOptions, connect, type ConnectionOptions } from '../connection.ts'
-import { deployedText } from '../deployed-text.ts'
-import { addDeploymentOptions } from '../deployment-options.ts'
-import { addOwnerOption, type OwnerOption } from '../owner-option.ts'
-import type { Verb } from '../verb.ts'
+import { addConnectionOptions, connect, type ConnectionOptions } from '../connect.ts'
+import { addDeploymentOptions, deployedText } from '../deployment.ts'
+import { addOwnerOption, type OwnerOption } from '../options.ts'
+import type { CliCommand } from '../command.ts'
 
-export const deploy: Verb<ConnectionOptions & DeploymentOptions & OwnerOption> = {
+export const deploy: CliCommand<ConnectionOptions & DeploymentOptions & OwnerOption> = {
   define(command) {
     addDeploymentOptions(command)
     addOwnerOption(command)

@@ -4,16 +4,16 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { ApiClient } from '../api-client.ts'
-import { addDeploymentOptions } from '../deployment-options.ts'
+import { addDeploymentOptions } from '../deployment.ts'
 import { DevLoop } from '../dev-loop.ts'
 import { addSettingOptions, settingFlags } from '../setting-options.ts'
 import { untilStopped } from '../until-stopped.ts'
-import type { Verb } from '../verb.ts'
+import type { CliCommand } from '../command.ts'
 
 /** The function's own log is what one wants to see. */
 const QUIET = { [variableOf('logLevel')]: 'warn' }
 
-export const dev: Verb<DeploymentOptions & Readonly<Record<string, unknown>>> = {
+export const dev: CliCommand<DeploymentOptions & Readonly<Record<string, unknown>>> = {
   jsonHelp: 'print one line of JSON on stdout when the function is served, and all else on stderr',
 
   define(command) {

@@ -9,10 +9,9 @@ import {
   startServer,
   type RunningServer,
 } from '@carpool/server'
-import { renderConfig } from '../config-text.ts'
-import { addSettingOptions, settingFlags } from '../setting-options.ts'
+import { addSettingOptions, renderConfig, settingFlags } from '../setting-options.ts'
 import { untilStopped } from '../until-stopped.ts'
-import type { Call, Verb } from '../verb.ts'
+import type { Call, CliCommand } from '../command.ts'
 
 interface ServeOptions extends Readonly<Record<string, unknown>> {
   readonly config?: string
@@ -20,7 +19,7 @@ interface ServeOptions extends Readonly<Record<string, unknown>> {
   readonly printConfigSchema?: boolean
 }
 
-export const serve: Verb<ServeOptions> = {
+export const serve: CliCommand<ServeOptions> = {
   jsonHelp: 'print one line of JSON on stdout when the server is ready, and all else on stderr',
 
   define(command) {

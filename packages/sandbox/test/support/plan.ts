@@ -1,8 +1,8 @@
-import type { CagePlan } from '../../src/cage-plan.ts'
+import type { SandboxPlan } from '../../src/plan.ts'
 import type { LayerName } from '../../src/layers.ts'
 
 /** A plan for pure functions: nothing of it need be there. */
-export function planOf(wanted: readonly LayerName[], rest: Partial<CagePlan> = {}): CagePlan {
+export function planOf(wanted: readonly LayerName[], rest: Partial<SandboxPlan> = {}): SandboxPlan {
   return {
     wanted: new Set(wanted),
     tools: { sh: '/bin/sh', setpriv: '/usr/bin/setpriv', bubblewrap: '/usr/bin/bwrap' },

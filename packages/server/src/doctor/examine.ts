@@ -30,9 +30,9 @@ export async function examine(settings: ServerSettings): Promise<Examination> {
   return { checks, layers: sandbox.layers }
 }
 
-async function checkHost(settings: ServerSettings, { cage }: Sandbox): Promise<Check> {
-  const program = hostProgram(settings, await hostPrograms(), cage)
-  const problem = await tryHost({ ...program, cage })
+async function checkHost(settings: ServerSettings, sandbox: Sandbox): Promise<Check> {
+  const program = hostProgram(settings, await hostPrograms(), sandbox)
+  const problem = await tryHost({ ...program, cage: sandbox })
   return problem === undefined
     ? { name: 'host process', state: 'ok', detail: 'One was started in the sandbox, and made an isolate.' }
     : { name: 'host process', state: 'failed', detail: `One did not start: ${problem}` }

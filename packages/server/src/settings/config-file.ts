@@ -1,8 +1,7 @@
 import { readFileSync, statSync } from 'node:fs'
 import { resolve } from 'node:path'
-import { CarpoolError } from '@carpool/core'
+import { CarpoolError, nearestName } from '@carpool/core'
 import { JsonFault, parseJson } from './json-text.ts'
-import { nearestName } from './nearest-name.ts'
 import { isSettingName, SETTINGS } from './table.ts'
 
 /** A file with settings, read but not checked yet. */

@@ -2,7 +2,7 @@ import { LAYER_NAMES, isLayerName } from '@carpool/sandbox'
 import { CarpoolError } from '@carpool/core'
 import type { Setting } from './setting.ts'
 
-/** The cage around host processes; docs/sandbox.md tells of its layers. */
+/** The sandbox of host processes; docs/sandbox.md lists its layers. */
 export const SANDBOX = {
   sandbox: {
     type: 'text',
