@@ -48,10 +48,10 @@ async function ran(ends: readonly End[], { method = 'GET', wallMs = 60_000 } = {
     registry: { route: () => revision, checkEnabled: () => {} },
     hops: new Hops({ maxHops: 3 }),
     admission,
-    fleet,
     meter,
-    journal: { failed: () => {} },
+    functionLogger: { failed: () => {} },
   })
+  invocations.useFleet(fleet)
   invocations.invoke(call)
   const ended = await call.ended.catch((cause: unknown) => cause)
   t.equal(admission.inFlight, 0, 'its place among those in flight was given back')

@@ -4,14 +4,7 @@ import { once } from 'node:events'
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, chmodSync } from 'node:fs'
 import { hostname, tmpdir } from 'node:os'
 import { join } from 'node:path'
-import {
-  createCage,
-  detectLayers,
-  type Cage,
-  type CagedProcess,
-  type CagePlan,
-  type LayerName,
-} from '../../../packages/sandbox/src/index.ts'
+import { createCage, detectLayers, type Cage, type CagedProcess, type CagePlan, type LayerName } from '../../../packages/sandbox/src/index.ts'
 import { prepareHostGroups } from '../../../packages/sandbox/src/cgroup/host-groups.ts'
 import { findTools } from '../../../packages/sandbox/src/find-tools.ts'
 import { ATTEMPTS, type AttemptName, type Canaries } from '../../../packages/sandbox/src/probe/attempts.ts'
@@ -19,7 +12,7 @@ import { runProbe } from '../../../packages/sandbox/src/probe/run-probe.ts'
 import { PROBE_FOLDERS } from '../../../packages/sandbox/src/probe-files.ts'
 import { seccompFilter } from '../../../packages/sandbox/src/seccomp/filter.ts'
 import { sharedLibraries } from '../../../packages/sandbox/src/shared-libraries.ts'
-import { HOST_FLAGS } from '../../../packages/server/src/host-program.ts'
+import { HOST_FLAGS } from '../../../packages/server/src/hosts/host-program.ts'
 
 const HOST_UID = 60_999
 const MEBIBYTE = 1024 * 1024

@@ -1,4 +1,5 @@
 import { randomUUIDv7 } from 'node:crypto'
+import type { IncomingMessage } from 'node:http'
 import {
   AwaitedCall,
   CarpoolError,
@@ -10,10 +11,9 @@ import {
 } from '@carpool/core'
 import { checkRequest, isReserved, namedByConnection } from '@carpool/gateway'
 import type { FastifyInstance, FastifyReply } from 'fastify'
-import type { IncomingMessage } from 'node:http'
 import type { ControlPlaneOptions } from './control-plane-options.ts'
 import { addOperation, type Operation } from './operation.ts'
-import { requireFunction } from './ownership.ts'
+import { requireFunction } from './queries.ts'
 import { INVOKE_BODY } from './request-schemas.ts'
 import { INVOKE_RESPONSE } from './response-schemas.ts'
 
@@ -43,7 +43,7 @@ export function invokeBodyLimit({ maxBodyBytes }: Pick<ControlPlaneOptions, 'max
 
 /** Call functions through the control plane. */
 export function invokeRoutes(app: FastifyInstance, options: ControlPlaneOptions): void {
-  const { registry, invoke, dataUrl, maxBodyBytes } = options
+  const { registry, invoke, url, maxBodyBytes } = options
   addOperation<InvokeRequest>(app, { ...INVOKE, bodyLimitBytes: invokeBodyLimit(options) }, async (request, reply) => {
     const { method, path, bodyBase64 } = request.body
     const functionName = request.params['name'] ?? ''
@@ -57,7 +57,7 @@ export function invokeRoutes(app: FastifyInstance, options: ControlPlaneOptions)
       id: randomUUIDv7(),
       functionName,
       trigger: 'cli',
-      head: { method, url: `${dataUrl()}${path}`, headers, clientIp: request.ip },
+      head: { method, url: `${url()}${path}`, headers, clientIp: request.ip },
       hops: 0,
       startedAtMs: Date.now(),
       cameMs: monotonicClock(),

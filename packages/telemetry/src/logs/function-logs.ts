@@ -1,9 +1,7 @@
 import { readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { checkFunctionName, monotonicClock, type Clock, type LogLine } from '@carpool/core'
-import { BufferBudget } from './buffer-budget.ts'
-import { DropReport, type LogProblem } from './drop-report.ts'
-import { LogFile, type LogFileOptions } from './log-file.ts'
+import { BufferBudget, DropReport, type LogProblem, LogFile, type LogFileOptions } from './log-file.ts'
 
 export interface FunctionLogsOptions {
   /** Size of a function's log file at which a new one is begun; one older file is kept. Default: 8 MiB. */

@@ -1,7 +1,6 @@
 import type { ErrorCode, InvocationRecord } from '@carpool/core'
 import type { Metric } from 'prom-client'
-import { Distribution, histogramOf } from './histogram.ts'
-import { metricOf, NO_LABELS } from './metric.ts'
+import { Distribution, histogramOf, metricOf, NO_LABELS } from './metric.ts'
 
 /** Upper bounds in seconds: a call that waits for nothing takes less than the first. */
 const QUEUE_BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30]

@@ -1,22 +1,11 @@
 import type { ErrorCode, InvocationRecord } from '@carpool/core'
 import { Counter, Registry, type Metric } from 'prom-client'
-import { ContainmentMetrics } from './containment-metrics.ts'
-import { CpuAccount, type HostCpuTime } from './cpu-account.ts'
-import { cpuMetrics } from './cpu-metrics.ts'
+import { ContainmentMetrics, fleetMetrics, type FleetReading, HostCounts } from './fleet-metrics.ts'
+import { CpuAccount, type HostCpuTime, cpuMetrics } from './cpu-metrics.ts'
 import { egressMetrics, type EgressReading } from './egress-metrics.ts'
-import { fleetMetrics } from './fleet-metrics.ts'
-import type { FleetReading } from './fleet-reading.ts'
 import { FunctionMetrics } from './function-metrics.ts'
-import { HostCounts } from './host-counts.ts'
 import { processMetrics } from './process-metrics.ts'
 import { QueueMetrics } from './queue-metrics.ts'
-
-export interface ServerMetricsOptions {
-  /** Called once for each scrape. Absent: nothing is told of hosts and the machine. */
-  readonly readFleet?: () => FleetReading
-  /** Called a few times for each scrape. Absent: nothing is told of fetches. */
-  readonly readEgress?: () => EgressReading
-}
 
 /** How an attempt to start a host process ended. */
 export const START_RESULTS = ['ready', 'failed'] as const
@@ -47,24 +36,31 @@ export class ServerMetrics {
     labelNames: ['result'],
     registers: [],
   })
-  readonly #readFleet: () => FleetReading
+  #readFleet = (): FleetReading => NO_FLEET
   #fleet: FleetReading = NO_FLEET
 
-  constructor({ readFleet, readEgress }: ServerMetricsOptions = {}) {
-    this.#readFleet = readFleet ?? (() => NO_FLEET)
+  constructor() {
     for (const result of START_RESULTS) this.#starts.inc({ result }, 0)
-    const all: readonly Metric[] = [
+    this.#register([
       ...this.#functions.metrics,
       ...this.#queue.metrics,
-      ...(readFleet === undefined ? [] : fleetMetrics(() => this.#fleet, this.#hosts)),
-      ...(readEgress === undefined ? [] : egressMetrics(readEgress)),
       this.#decisions,
       this.#starts,
       ...this.containment.metrics,
       ...cpuMetrics(this.#cpu),
       ...processMetrics(),
-    ]
-    for (const metric of all) this.#registry.registerMetric(metric)
+    ])
+  }
+
+  /** Adds what is to be known of hosts and the machine. @param read called once for each scrape */
+  watchFleet(read: () => FleetReading): void {
+    this.#readFleet = read
+    this.#register(fleetMetrics(() => this.#fleet, this.#hosts))
+  }
+
+  /** Adds what is to be known of fetches. @param read called a few times for each scrape */
+  watchEgress(read: () => EgressReading): void {
+    this.#register(egressMetrics(read))
   }
 
   /** An invocation has its record. */
@@ -120,6 +116,10 @@ export class ServerMetrics {
     const live = this.#fleet.hosts.filter(({ state }) => state !== 'gone')
     this.#hosts.keep(new Set(live.map(({ id }) => id)))
     return this.#registry.metrics()
+  }
+
+  #register(metrics: readonly Metric[]): void {
+    for (const metric of metrics) this.#registry.registerMetric(metric)
   }
 }
 
