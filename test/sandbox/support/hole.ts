@@ -4,7 +4,14 @@ import { once } from 'node:events'
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, chmodSync } from 'node:fs'
 import { hostname, tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { createCage, detectLayers, type Cage, type CagedProcess, type CagePlan, type LayerName } from '../../../packages/sandbox/src/index.ts'
+import {
+  createCage,
+  detectLayers,
+  type Cage,
+  type CagedProcess,
+  type CagePlan,
+  type LayerName,
+} from '../../../packages/sandbox/src/index.ts'
 import { prepareHostGroups } from '../../../packages/sandbox/src/cgroup/host-groups.ts'
 import { findTools } from '../../../packages/sandbox/src/find-tools.ts'
 import { ATTEMPTS, type AttemptName, type Canaries } from '../../../packages/sandbox/src/probe/attempts.ts'

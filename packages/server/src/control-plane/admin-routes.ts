@@ -1,12 +1,12 @@
 import { isTokenId } from '@carpool/access'
 import { CarpoolError, type TokenRequest, type AuditPage } from '@carpool/core'
+import { AUDIT_PAGE, CREATED_TOKEN, TOKEN_REQUEST } from '@carpool/core/control-plane-schemas'
 import type { FastifyInstance } from 'fastify'
 import { Type } from 'typebox'
 import type { ControlPlaneOptions } from './control-plane-options.ts'
 import { addOperation, type Operation } from './operation.ts'
-import { TOKEN_BODY } from './request-schemas.ts'
-import { CREATED_TOKEN, TOKEN_LIST, AUDIT_PAGE } from './response-schemas.ts'
 import { readQuery, wholeNumber } from './queries.ts'
+import { TOKEN_LIST } from './schemas.ts'
 
 const CREATE: Operation = {
   id: 'createToken',
@@ -15,7 +15,7 @@ const CREATE: Operation = {
   summary: 'Make a token for an owner. The answer is the only time that it is shown.',
   scope: 'admin',
   isChange: true,
-  body: TOKEN_BODY,
+  body: TOKEN_REQUEST,
   response: { status: 201, description: 'The token.', schema: CREATED_TOKEN },
   errors: ['invalid-name', 'data-unusable'],
 }

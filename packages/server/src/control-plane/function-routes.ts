@@ -1,10 +1,10 @@
 import { checkFunctionName, type DeployRequest, type DisableRequest, type FunctionInfo, type Revision } from '@carpool/core'
+import { DEPLOY_REQUEST, DISABLE_REQUEST, FUNCTION_INFO } from '@carpool/core/control-plane-schemas'
 import type { FastifyInstance } from 'fastify'
 import type { ControlPlaneOptions } from './control-plane-options.ts'
 import { addOperation, type Operation } from './operation.ts'
 import { actingOwner, ownerFilter, requireFunction, readQuery } from './queries.ts'
-import { DEPLOY_BODY, DISABLE_BODY, OWNER_PARAMETER } from './request-schemas.ts'
-import { FUNCTION_INFO, FUNCTION_LIST } from './response-schemas.ts'
+import { FUNCTION_LIST, OWNER_PARAMETER } from './schemas.ts'
 
 const URL = '/v1/functions/:name'
 const INFO = { status: 200, description: 'The function with its live revision.', schema: FUNCTION_INFO } as const
@@ -18,7 +18,7 @@ const DEPLOY: Operation = {
   scope: 'deploy',
   isChange: true,
   query: { owner: OWNER_PARAMETER },
-  body: DEPLOY_BODY,
+  body: DEPLOY_REQUEST,
   response: { ...INFO, status: 201 },
   errors: [
     ...(['invalid-name', 'invalid-config', 'name-taken', 'bundle-empty', 'bundle-too-large'] as const),
@@ -71,7 +71,7 @@ const DISABLE: Operation = {
   summary: 'Refuse the calls of a function until it is enabled.',
   scope: 'admin',
   isChange: true,
-  body: DISABLE_BODY,
+  body: DISABLE_REQUEST,
   response: NO_CONTENT,
   errors: ['not-found', 'data-unusable'],
 }

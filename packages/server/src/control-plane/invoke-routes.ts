@@ -9,13 +9,12 @@ import {
   type InvokeRequest,
   type InvokeResponse,
 } from '@carpool/core'
+import { INVOKE_REQUEST, INVOKE_RESPONSE } from '@carpool/core/control-plane-schemas'
 import { checkRequest, isReserved, namedByConnection } from '@carpool/gateway'
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import type { ControlPlaneOptions } from './control-plane-options.ts'
 import { addOperation, type Operation } from './operation.ts'
 import { requireFunction } from './queries.ts'
-import { INVOKE_BODY } from './request-schemas.ts'
-import { INVOKE_RESPONSE } from './response-schemas.ts'
 
 const INVOKE: Operation = {
   id: 'invokeFunction',
@@ -23,7 +22,7 @@ const INVOKE: Operation = {
   url: '/v1/functions/:name/invocations',
   summary: 'Call a function. What the call comes to is the answer, also if the function failed.',
   scope: 'invoke',
-  body: INVOKE_BODY,
+  body: INVOKE_REQUEST,
   response: { status: 200, description: 'What the call came to.', schema: INVOKE_RESPONSE },
   errors: [
     ...(['not-found', 'function-disabled', 'too-many-requests', 'loop-detected', 'saturated', 'no-host'] as const),

@@ -6,7 +6,7 @@ import { Type } from 'typebox'
 import type { ControlPlaneOptions } from './control-plane-options.ts'
 import { addOperation, type Operation } from './operation.ts'
 import { ownerFilter, requireFunction, oneOf, readQuery, wholeNumber } from './queries.ts'
-import { OWNER_PARAMETER } from './request-schemas.ts'
+import { OWNER_PARAMETER } from './schemas.ts'
 
 /** How far a slow reader of `follow` may be behind, in bytes, before it misses lines. */
 const MAX_BEHIND_BYTES = 1024 * 1024

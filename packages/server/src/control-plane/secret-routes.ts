@@ -1,12 +1,12 @@
 import { isAdmin, MAX_SECRET_BYTES } from '@carpool/access'
 import { CarpoolError, checkFunctionName, type SecretRequest, type SetSecretInfo } from '@carpool/core'
+import { SECRET_REQUEST, SET_SECRET_INFO } from '@carpool/core/control-plane-schemas'
 import { functionNotFound } from '@carpool/registry'
 import type { FastifyInstance } from 'fastify'
 import type { ControlPlaneOptions } from './control-plane-options.ts'
 import { addOperation, type ControlRequest, type Operation } from './operation.ts'
 import { actingOwner } from './queries.ts'
-import { OWNER_PARAMETER, SECRET_BODY } from './request-schemas.ts'
-import { SECRET_LIST, SET_SECRET_INFO } from './response-schemas.ts'
+import { OWNER_PARAMETER, SECRET_LIST } from './schemas.ts'
 
 const URL = '/v1/functions/:name/secrets'
 /** JSON may have six bytes for one, and there is something around the value. */
@@ -30,7 +30,7 @@ const SET: Operation = {
   scope: 'deploy',
   isChange: true,
   query: { owner: OWNER_PARAMETER },
-  body: SECRET_BODY,
+  body: SECRET_REQUEST,
   bodyLimitBytes: BODY_LIMIT_BYTES,
   response: { status: 200, description: 'It is set, and calls that come get it.', schema: SET_SECRET_INFO },
   errors: [

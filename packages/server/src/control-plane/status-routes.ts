@@ -15,7 +15,7 @@ import { Type } from 'typebox'
 import { refuseWebPages, type Authenticate } from './authenticate.ts'
 import type { ControlPlaneOptions } from './control-plane-options.ts'
 import { addOperation, type Operation } from './operation.ts'
-import { HEALTH, READINESS, SERVER_INFO, STATUS } from './response-schemas.ts'
+import { HEALTH, READINESS_ANSWER, SERVER_ANSWER, STATUS_ANSWER } from './schemas.ts'
 
 const HEALTHZ: Operation = {
   id: 'getHealth',
@@ -30,8 +30,8 @@ const READYZ: Operation = {
   method: 'GET',
   url: '/readyz',
   summary: 'Whether the server takes calls, and how much of the sandbox is on.',
-  response: { status: 200, description: 'It does.', schema: READINESS },
-  alsoAnswers: { 503: { description: 'It does not, for these reasons.', schema: READINESS } },
+  response: { status: 200, description: 'It does.', schema: READINESS_ANSWER },
+  alsoAnswers: { 503: { description: 'It does not, for these reasons.', schema: READINESS_ANSWER } },
   errors: ['unauthorized'],
 }
 const GET_STATUS: Operation = {
@@ -40,7 +40,7 @@ const GET_STATUS: Operation = {
   url: '/v1/status',
   summary: 'How the server fares: for admins with its hosts, its queue and the latest scaling decisions.',
   scope: 'read',
-  response: { status: 200, description: 'The status.', schema: STATUS },
+  response: { status: 200, description: 'The status.', schema: STATUS_ANSWER },
 }
 const GET_SERVER: Operation = {
   id: 'getServer',
@@ -48,7 +48,7 @@ const GET_SERVER: Operation = {
   url: '/v1/server',
   summary: 'Where the server listens, and how much of the sandbox is on; for admins with its hosts.',
   scope: 'read',
-  response: { status: 200, description: 'The server.', schema: SERVER_INFO },
+  response: { status: 200, description: 'The server.', schema: SERVER_ANSWER },
 }
 
 const READ_METRICS: Operation = {
