@@ -1,6 +1,6 @@
 /**
- * What the control plane takes and answers: each as a schema, by which the server checks requests and describes itself, and the type of it. Whoever
- * needs the types alone imports them from `@carpool/core`, which loads no schema.
+ * What the control plane takes and answers: each as a schema, by which the server checks requests and describes itself, and the
+ * type of it. Who needs the types alone imports them from `@carpool/core`, which loads no schema.
  */
 import { Type, type Static, type TSchema, type TUnsafe } from 'typebox'
 import { FUNCTION_STATES, HOST_STATES, MAX_TOKEN_DAYS, SERVER_STATES, TOKEN_SCOPES } from './control-plane.ts'

@@ -1,7 +1,6 @@
 export { examine, type Check, type Examination } from './hosts/examine.ts'
-export { closeControlPlane, listenForControl, urlOf } from './listening.ts'
 export { openServer, type OpenServer, type ServerAddresses } from './open-server.ts'
-export { startServer, type RunningServer } from './start-server.ts'
+export { closeControlPlane, listenForControl, startServer, urlOf, type RunningServer } from './start-server.ts'
 export {
   configSchema,
   CONFIG_VARIABLE,

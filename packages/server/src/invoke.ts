@@ -3,10 +3,10 @@ import { CarpoolError, monotonicClock, type Call, type InvocationResult, type In
 import type { CallListener, Fleet } from '@carpool/fleet'
 import type { Meter } from '@carpool/ledger'
 import type { Registry } from '@carpool/registry'
-import type { FunctionLogger } from './function-logs/function-logger.ts'
 import type { Hops } from './hops.ts'
+import type { FunctionLogger } from './host-reports/function-logger.ts'
 
-export interface InvokeParts {
+interface InvokeParts {
   readonly registry: Pick<Registry, 'route' | 'checkEnabled'>
   readonly hops: Hops
   readonly admission: Admission
@@ -115,7 +115,7 @@ function bothTries(first: InvocationResult, second: InvocationResult): Invocatio
     memoryPeakKb: Math.max(first.usage.memoryPeakKb, second.usage.memoryPeakKb),
     egressBytesOut: first.usage.egressBytesOut + second.usage.egressBytesOut,
     egressBytesIn: first.usage.egressBytesIn + second.usage.egressBytesIn,
-    // What a lost host did not get round to tell was begun once.
+    // A lost host may not have reported it, but it was begun once.
     attempts: (neverBegan(first) ? 0 : Math.max(1, first.usage.attempts)) + second.usage.attempts,
   }
   return { ...second, usage }

@@ -4,9 +4,9 @@ import type { GatewayPhase, ServerGatewayOptions } from '@carpool/gateway'
 import { sandboxSentences } from '@carpool/sandbox'
 import type { FastifyInstance } from 'fastify'
 import { pino, type Logger } from 'pino'
-import { createControlPlane } from './control-plane/control-plane.ts'
 import type { ControlPlaneOptions } from './control-plane/control-plane-options.ts'
-import { openEgress } from './egress/egress-relay.ts'
+import { createControlPlane } from './control-plane/control-plane.ts'
+import { openEgress } from './host-reports/egress-relay.ts'
 import { requireAddon } from './hosts/host-files.ts'
 import { prepareHosts } from './hosts/prepare-hosts.ts'
 import { createServerParts, type ServerBase, type ServerParts } from './server-parts.ts'
@@ -48,7 +48,7 @@ export interface OpenServer {
 
 /**
  * Opens the stores, makes the parts, and starts the hosts; they are ready later.
- * @throws CarpoolError of a platform that Carpool does not run on, of a setting that cannot be met, or of data that cannot be used
+ * @throws CarpoolError of a platform that Carpool does not run on, a setting that cannot be met, or data that cannot be used
  */
 export async function openServer(settings: ServerSettings): Promise<OpenServer> {
   const log = openLog(settings)

@@ -5,7 +5,7 @@ import type { GatewayPhase } from '@carpool/gateway'
 import type { Ledger } from '@carpool/ledger'
 import type { FleetReading, ServerMetrics } from '@carpool/telemetry'
 
-export interface ServerStatusParts {
+interface ServerStatusParts {
   readonly version: string
   readonly sandbox: SandboxInfo
   readonly fleet: Fleet

@@ -1,8 +1,8 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
-import t from 'tap'
 import { CarpoolError, type RequestHead } from '@carpool/core'
+import t from 'tap'
 import { bodyBudget, checkJsonShape } from '../src/control-plane/request-bodies.ts'
 import { problemOf, startControlPlane, TOKEN } from './support/control-plane.ts'
 

@@ -4,13 +4,13 @@ import { join } from 'node:path'
 import { json } from 'node:stream/consumers'
 import {
   CarpoolError,
+  ERRORS,
   NO_USAGE,
   type Call,
+  type ErrorCode,
   type InvocationRecord,
   type LogLine,
   type ScalingDecisionInfo,
-  ERRORS,
-  type ErrorCode,
 } from '@carpool/core'
 import t from 'tap'
 import { problemOf, startControlPlane, TOKEN } from './support/control-plane.ts'

@@ -4,8 +4,8 @@ import { openAccess } from '@carpool/access'
 import type { Fleet } from '@carpool/fleet'
 import { openRegistry } from '@carpool/registry'
 import t, { type Test } from 'tap'
-import { Deployer } from '../src/deploy/deployer.ts'
 import { deployTurns } from '../src/deploy/deploy-turns.ts'
+import { Deployer } from '../src/deploy/deployer.ts'
 
 const SHOP = { owner: 'acme', functionName: 'shop' }
 const REQUEST = { code: 'code', sourceMap: '{}' }

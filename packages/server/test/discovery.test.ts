@@ -1,30 +1,30 @@
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import {
+  chmodSync,
   existsSync,
   mkdirSync,
   readdirSync,
   readFileSync,
   realpathSync,
+  rmSync,
   statSync,
   symlinkSync,
   writeFileSync,
-  chmodSync,
-  rmSync,
 } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { dirname, join, sep } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
-import { tmpdir } from 'node:os'
-import t, { type Test } from 'tap'
 import fc from 'fast-check'
+import t, { type Test } from 'tap'
 import {
   announceServer,
   findServers,
   readProcess,
   serverAt,
-  type ServerAnnouncement,
   serverFor,
   type ServerAddress,
+  type ServerAnnouncement,
 } from '../src/discovery/index.ts'
 
 function stateIn(test: Test) {

@@ -10,8 +10,8 @@ import {
   type FetchedBytes,
   type FetchingHost,
   type FetchingRevision,
-} from '../src/egress/egress-relay.ts'
-import { UnclaimedEgress } from '../src/usage-recorder.ts'
+} from '../src/host-reports/egress-relay.ts'
+import { UnclaimedEgress } from '../src/host-reports/usage-recorder.ts'
 
 const NO_BODY = new Uint8Array()
 const LIMITS = { memoryMb: 64, cpuMs: 1_000, wallMs: 20_000, concurrency: 10 }

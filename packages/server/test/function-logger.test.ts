@@ -2,8 +2,8 @@ import { SourceMap } from 'node:module'
 import { NO_USAGE, type LogLine, type Revision } from '@carpool/core'
 import { FunctionLogs } from '@carpool/telemetry'
 import t, { type Test } from 'tap'
-import { FunctionLogger, type FunctionLoggerOptions } from '../src/function-logs/function-logger.ts'
-import { SourceMapper, mapStack, parseSourceMap, type SourceMapperOptions } from '../src/function-logs/source-mapper.ts'
+import { FunctionLogger, type FunctionLoggerOptions } from '../src/host-reports/function-logger.ts'
+import { mapStack, parseSourceMap, SourceMapper, type SourceMapperOptions } from '../src/host-reports/source-mapper.ts'
 
 const REVISION = { id: '0123456789abcdef', functionName: 'shop' } as Revision
 const MAP = '{"version":3,"sources":["src/app.ts"],"names":[],"mappings":";;IAAA"}'

@@ -1,10 +1,10 @@
-import { CarpoolError, NO_USAGE, type Call, type InvocationResult } from '@carpool/core'
 import { Admission } from '@carpool/admission'
+import { CarpoolError, NO_USAGE, type Call, type InvocationResult } from '@carpool/core'
 import { Meter } from '@carpool/ledger'
 import t from 'tap'
-import { routedCall } from '../../../test/support/call.ts'
 import { Hops } from '../src/hops.ts'
 import { Invocations } from '../src/invoke.ts'
+import { routedCall } from '../../../test/support/call.ts'
 
 const LOST: InvocationResult = {
   outcome: 'host-lost',

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { flagOf, resolveSettings, SETTINGS, SETTING_TOPICS, settingsInForce, variableOf } from '../src/settings/index.ts'
+import { flagOf, resolveSettings, SETTING_TOPICS, SETTINGS, settingsInForce, variableOf } from '../src/settings/index.ts'
 
 const CORES = 4
 

@@ -1,5 +1,5 @@
 import { isTokenId } from '@carpool/access'
-import { CarpoolError, type TokenRequest, type AuditPage } from '@carpool/core'
+import { CarpoolError, type AuditPage, type TokenRequest } from '@carpool/core'
 import { AUDIT_PAGE, CREATED_TOKEN, TOKEN_REQUEST } from '@carpool/core/control-plane-schemas'
 import type { FastifyInstance } from 'fastify'
 import { Type } from 'typebox'

@@ -1,8 +1,8 @@
 import type { AccessStore, AuditLog } from '@carpool/access'
 import type { CarpoolError, Invoke, StatusInfo } from '@carpool/core'
-import type { FunctionLogs, ServerMetrics } from '@carpool/telemetry'
 import type { Ledger, Meter } from '@carpool/ledger'
 import type { Registry } from '@carpool/registry'
+import type { FunctionLogs, ServerMetrics } from '@carpool/telemetry'
 import type { Deployer } from '../deploy/deployer.ts'
 
 /** What the control plane reads, and what it can have done. */

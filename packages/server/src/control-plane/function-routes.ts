@@ -3,7 +3,7 @@ import { DEPLOY_REQUEST, DISABLE_REQUEST, FUNCTION_INFO } from '@carpool/core/co
 import type { FastifyInstance } from 'fastify'
 import type { ControlPlaneOptions } from './control-plane-options.ts'
 import { addOperation, type Operation } from './operation.ts'
-import { actingOwner, ownerFilter, requireFunction, readQuery } from './queries.ts'
+import { actingOwner, ownerFilter, readQuery, requireFunction } from './queries.ts'
 import { FUNCTION_LIST, OWNER_PARAMETER } from './schemas.ts'
 
 const URL = '/v1/functions/:name'
@@ -136,8 +136,8 @@ function isForeign(owner: string | undefined, actingFor: string): boolean {
 
 type Parts = Pick<ControlPlaneOptions, 'registry' | 'meter' | 'url' | 'isQuarantined'>
 
-/** What the control plane tells of a function, by its live revision. */
-export function functionInfo({ registry, meter, url, isQuarantined }: Parts, revision: Revision): FunctionInfo {
+/** A function as the control plane shows it, by its live revision. */
+function functionInfo({ registry, meter, url, isQuarantined }: Parts, revision: Revision): FunctionInfo {
   const { functionName: name, owner, id, form, createdAt, codeBytes, limits } = revision
   const disabled = registry.disabledInfo(name)
   return {

@@ -77,7 +77,10 @@ function withoutReserved(headers: InvokeRequest['headers']): InvokeRequest['head
   return headers.filter(([name]) => !isReserved(name) && !ofConnection.includes(name))
 }
 
-/** What the gateway refuses on the data plane does not get to functions through here either. @throws CarpoolError `bad-request` */
+/**
+ * What the gateway refuses on the data plane does not get to functions through here either.
+ * @throws CarpoolError `bad-request`
+ */
 function checkAsOnDataPlane({ method, path, headers }: Pick<InvokeRequest, 'method' | 'path' | 'headers'>): void {
   const hosts = headers.filter(([name]) => name === 'host').map(([, value]) => value)
   // Without one, the request is for the address of the data plane.

@@ -1,11 +1,11 @@
 import { Readable } from 'node:stream'
 import { OPERATOR, type Principal } from '@carpool/access'
-import { jsonLine, type InvocationRecord, type LogLine, execUs } from '@carpool/core'
+import { execUs, jsonLine, type InvocationRecord, type LogLine } from '@carpool/core'
 import type { FastifyInstance } from 'fastify'
 import { Type } from 'typebox'
 import type { ControlPlaneOptions } from './control-plane-options.ts'
 import { addOperation, type Operation } from './operation.ts'
-import { ownerFilter, requireFunction, oneOf, readQuery, wholeNumber } from './queries.ts'
+import { oneOf, ownerFilter, readQuery, requireFunction, wholeNumber } from './queries.ts'
 import { OWNER_PARAMETER } from './schemas.ts'
 
 /** How far a slow reader of `follow` may be behind, in bytes, before it misses lines. */
@@ -135,7 +135,7 @@ function ofOwner(registry: ControlPlaneOptions['registry'], owner: string | unde
   return owner === undefined ? {} : { includes: (name: string) => registry.ownerOf(name) === owner }
 }
 
-/** Whether the log that a record belongs to is there: not if the function was deleted, even if the name has come to somebody else. */
+/** Not if the function was deleted, even if the name has come to somebody else. */
 function isOfLiveFunction(registry: ControlPlaneOptions['registry'], { functionName, owner }: InvocationRecord): boolean {
   return registry.ownerOf(functionName) === owner
 }

@@ -1,6 +1,6 @@
-import swagger from '@fastify/swagger'
 import { ERRORS, PROBLEM_CONTENT_TYPE, type ErrorCode } from '@carpool/core'
 import { PROBLEM } from '@carpool/core/control-plane-schemas'
+import swagger from '@fastify/swagger'
 import type { FastifyInstance } from 'fastify'
 import { Type } from 'typebox'
 import { refuseWebPages } from './authenticate.ts'

@@ -1,8 +1,8 @@
 import { requireScope, type Principal } from '@carpool/access'
-import { type ErrorCode, type TokenScope, CarpoolError } from '@carpool/core'
+import { CarpoolError, type ErrorCode, type TokenScope } from '@carpool/core'
+import { errorOfFastify } from '@carpool/gateway'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { TSchema } from 'typebox'
-import { errorOfFastify } from '@carpool/gateway'
 import type { RequestAudit } from './audit.ts'
 
 /** What is answered when all is well. */
@@ -15,7 +15,7 @@ export interface OperationResponse {
   readonly contentType?: string
 }
 
-/** One thing that can be asked of the control plane: what the routes do with a request, and what the OpenAPI document says of it. */
+/** One operation of the control plane: what its route does with a request, and what the OpenAPI document says of it. */
 export interface Operation {
   /** Also what the audit log calls it. */
   readonly id: string
@@ -84,7 +84,7 @@ export function addOperation<Body = unknown>(
         request.audit.error = errorOfRequest(cause, request.routeOptions.bodyLimit).code
         throw cause
       } finally {
-        // Not when it is answered: whoever sent it may have left by now.
+        // Not only when it is answered: the client may have left by now.
         request.server.enterAudit(request)
       }
     },

@@ -1,5 +1,5 @@
-import { CarpoolError } from '@carpool/core'
 import { checkOwnerName, isAdmin } from '@carpool/access'
+import { CarpoolError } from '@carpool/core'
 import { functionNotFound, type Registry } from '@carpool/registry'
 import type { ControlRequest } from './operation.ts'
 
@@ -35,7 +35,7 @@ function badParameter(detail: string): CarpoolError {
 }
 
 /**
- * Whose things may be told in the answer; undefined: everybody's. An admin may name one.
+ * Whose things the answer may show; undefined: everybody's. An admin may name one.
  * @param given the parameter `owner` of the query string
  * @throws CarpoolError `forbidden`, `invalid-name`
  */
@@ -51,7 +51,10 @@ export function ownerFilter(request: ControlRequest, given: string | undefined):
   return principal.owner
 }
 
-/** For whom something is done: for the owner of the token, unless an admin names one. @throws CarpoolError `forbidden`, `invalid-name` */
+/**
+ * For whom something is done: for the owner of the token, unless an admin names one.
+ * @throws CarpoolError `forbidden`, `invalid-name`
+ */
 export function actingOwner(request: ControlRequest): string {
   const owner = ownerFilter(request, readQuery(request.query, ['owner']).owner) ?? request.principal.owner
   request.audit.owner = owner

@@ -13,8 +13,8 @@ const OPENING: ReadonlySet<number> = new Set([0x5b, 0x7b])
 const CLOSING: ReadonlySet<number> = new Set([0x5d, 0x7d])
 
 /**
- * Reads bodies as JSON. They are looked over before: a body of some MB may hold millions of empty lists, and to make them would take all
- * of the server's memory. What a deploy sends is large because its texts are.
+ * Reads bodies as JSON. They are looked over before: a body of some MB may hold millions of empty lists, and to make them would
+ * take all of the server's memory. What a deploy sends is large because its texts are.
  */
 export function readJsonBodies(app: FastifyInstance): void {
   const parse = app.getDefaultJsonParser('error', 'error')
@@ -64,14 +64,14 @@ function isEscaped(json: Uint8Array, at: number): boolean {
   return backslashes % 2 === 1
 }
 
-export interface BodyBudgetLimits {
+interface BodyBudgetLimits {
   /** Of one owner, in bytes. */
   readonly ownerBytes: number
   /** Of all together, in bytes. */
   readonly totalBytes: number
 }
 
-export interface BodyShare {
+interface BodyShare {
   readonly owner: string
   /** As announced: what is not sent yet may come at any time. */
   readonly bytes: number

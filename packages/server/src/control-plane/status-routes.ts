@@ -69,7 +69,7 @@ const REFUSALS: Readonly<Record<Exclude<ServerState, 'ready'>, ErrorCode>> = {
 }
 
 /**
- * For whoever watches the server without a token:
+ * For monitoring without a token:
  *
  * - `GET /healthz` is 200 as long as the event loop turns; it looks at nothing else.
  * - `GET /readyz` is 200 if the state is `ready`, else 503, with the state and the reasons. A saturated server is not ready: all
@@ -89,7 +89,7 @@ export function healthRoutes(app: FastifyInstance, { status }: Pick<ControlPlane
   })
 }
 
-/** What there is to know of the server as a whole. Who is no admin is told nothing that functions of others have a part in. */
+/** The server as a whole. Who is no admin sees nothing that functions of others have a part in. */
 export function statusRoutes(
   app: FastifyInstance,
   { status, url, adminUrl }: Pick<ControlPlaneOptions, 'status' | 'url' | 'adminUrl'>,
@@ -108,7 +108,7 @@ export function statusRoutes(
   })
 }
 
-/** `GET /metrics`: for whoever is on this machine, or, as it names the functions of all owners, for admins alone. */
+/** `GET /metrics`: for all on this machine, or, as it names the functions of all owners, for admins alone. */
 export function metricsRoute(
   app: FastifyInstance,
   { metrics, metricsAccess }: Pick<ControlPlaneOptions, 'metrics' | 'metricsAccess'>,

@@ -3,7 +3,7 @@ import type { FastifyInstance } from 'fastify'
 import { Type } from 'typebox'
 import type { ControlPlaneOptions } from './control-plane-options.ts'
 import { addOperation, type Operation } from './operation.ts'
-import { ownerFilter, oneOf, readQuery, wholeNumber } from './queries.ts'
+import { oneOf, ownerFilter, readQuery, wholeNumber } from './queries.ts'
 import { INVOCATION_RECORDS, OWNER_PARAMETER, USAGE_ROWS } from './schemas.ts'
 
 const MAX_INVOCATIONS = 1_000

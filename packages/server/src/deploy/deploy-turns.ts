@@ -11,7 +11,7 @@ interface Turn {
 }
 
 /** Runs work when it is its turn. @throws CarpoolError `saturated` if too many wait */
-export type InTurn = <T>(turn: Turn, work: () => Promise<T>) => Promise<T>
+type InTurn = <T>(turn: Turn, work: () => Promise<T>) => Promise<T>
 
 interface Queue {
   readonly urgent: Array<() => void>
@@ -19,8 +19,8 @@ interface Queue {
 }
 
 /**
- * One change at a time for each name, in the order in which they came. What waits holds a body in memory, so an owner has not many that do; it
- * is not counted by name, so that nobody is refused because of what others want to do under the name.
+ * One change at a time for each name, in the order in which they came. What waits holds a body in memory, so an owner has not
+ * many that do; it is not counted by name, so that nobody is refused because of what others want to do under the name.
  */
 export function deployTurns(maxWaiting = MAX_WAITING): InTurn {
   /** Of the names of which something changes at this moment. */

@@ -10,14 +10,14 @@ import { CarpoolError, checkEnv, resolveLimits, type DeployRequest, type Revisio
 import { checkHostList } from '@carpool/egress'
 import type { Fleet } from '@carpool/fleet'
 import { functionNotFound, type Registry, type StageInput } from '@carpool/registry'
+import { mapStack, parseSourceMap } from '../host-reports/source-mapper.ts'
 import { deployTurns } from './deploy-turns.ts'
-import { mapStack, parseSourceMap } from '../function-logs/source-mapper.ts'
 
 export interface DeployParts {
   readonly registry: Registry
   readonly fleet: Fleet
   readonly secrets: FunctionSecrets
-  /** Holds the revisions that are tried out and warmed up, by id: hosts speak of them already. */
+  /** The revisions of deploys under way, by id: hosts report of them before they are published. */
   readonly staged: Map<string, Pick<Revision, 'functionName' | 'owner' | 'limits' | 'egress'>>
   /** Erases what an earlier function of the name has left in its log. Default: nothing. */
   readonly eraseLog?: (functionName: string) => Promise<void>
@@ -27,8 +27,8 @@ export interface DeployParts {
 const MAX_UNDEPLOYED = 100
 
 /**
- * Changes what names stand for, one change at a time for each name: of two deploys at once, the one that came last stays. And changes whether
- * they answer.
+ * Changes what names stand for, one change at a time for each name: of two deploys at once, the one that came last stays. And
+ * changes whether they answer.
  */
 export class Deployer {
   readonly #parts: DeployParts
@@ -39,8 +39,8 @@ export class Deployer {
   }
 
   /**
-   * Makes new code answer to a name: stage, try out, warm up, publish. Until the last step the revision that was live goes on serving, and
-   * when this resolves the next call is answered by the new one.
+   * Makes new code answer to a name: stage, smoke test, warm up, publish. Until the last step the revision that was live goes on
+   * serving, and when this resolves the next call is answered by the new one.
    * @throws CarpoolError `name-taken`; `saturated` if too many deploys wait; and what is wrong with the code
    */
   async deploy(functionName: string, owner: string, request: DeployRequest & Pick<RevisionConfig, 'egress'>): Promise<Revision> {
@@ -62,8 +62,8 @@ export class Deployer {
   }
 
   /**
-   * Takes a function of an owner out of service, with its revisions and secrets. It does not wait for deploys that wait themselves: these come
-   * after it.
+   * Takes a function of an owner out of service, with its revisions and secrets. It does not wait for deploys that wait
+   * themselves: these come after it.
    * @throws CarpoolError `not-found`
    */
   remove(functionName: string, owner: string): Promise<void> {
@@ -77,7 +77,8 @@ export class Deployer {
   }
 
   /**
-   * Sets a secret. A live function is deployed anew with it, so that calls under way keep the old value and the next one gets the new one.
+   * Sets a secret. A live function is deployed anew with it, so that calls under way keep the old value and the next one gets the
+   * new one.
    * @returns the revision that has it; undefined if the function is not deployed: then the first deploy of its owner finds it
    * @throws CarpoolError `name-taken`; `bad-request` of the key and the value; and what a deploy does
    */
@@ -164,11 +165,11 @@ export class Deployer {
 }
 
 /**
- * Stages, tries out, warms up and publishes.
+ * Stages, smoke-tests, warms up and publishes.
  * @param onLoaded called when nothing but publishing is left; what it gives is called if that fails
  */
 async function bringUp(
-  { registry, fleet, staged: tried, eraseLog }: DeployParts,
+  { registry, fleet, staged: underWay, eraseLog }: DeployParts,
   input: Omit<StageInput, 'config'> & { readonly config: Omit<RevisionConfig, 'secretsVersion'> },
   { version, values }: SecretSet,
   onLoaded?: () => () => void,
@@ -176,7 +177,7 @@ async function bringUp(
   const { functionName, code, sourceMap, config } = input
   refuseConflict(functionName, config.env, values)
   const staged = await registry.stage({ ...input, config: { ...config, ...(version > 0 && { secretsVersion: version }) } })
-  tried.set(staged.id, staged)
+  underWay.set(staged.id, staged)
   let takeBack: (() => void) | undefined
   try {
     const { result, codeCache } = await fleet.tryOut(staged.owner, { ...staged, env: { ...staged.env, ...values } }, code)
@@ -190,22 +191,22 @@ async function bringUp(
   } catch (cause) {
     if (registry.find(functionName)?.id !== staged.id) {
       fleet.retire(staged.id)
-      takenBack(takeBack)
+      tryToTakeBack(takeBack)
     }
     throw cause
   } finally {
-    tried.delete(staged.id)
+    underWay.delete(staged.id)
     // Without effect once it is published.
     registry.discard(staged)
   }
 }
 
-/** What failed first is what to tell, and a full disk may be why both do. Calls that come get the old value in any case. */
-function takenBack(takeBack: (() => void) | undefined): void {
+/** Its failure is not thrown: the first one is, and a full disk may be why both fail. New calls get the old value in any case. */
+function tryToTakeBack(takeBack: (() => void) | undefined): void {
   try {
     takeBack?.()
   } catch {
-    // Until a restart, for which the new value is on the disk.
+    // After a restart the new value is in force, for it is on the disk.
   }
 }
 

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto'
-import { mkdirSync, realpathSync, renameSync, rmSync, writeFileSync, readdirSync, readFileSync, lstatSync } from 'node:fs'
-import { basename, dirname, join, isAbsolute } from 'node:path'
+import { lstatSync, mkdirSync, readdirSync, readFileSync, realpathSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { homedir, tmpdir } from 'node:os'
-import { startMark, isRunning } from './process-life.ts'
+import { basename, dirname, isAbsolute, join } from 'node:path'
+import { isRunning, startMark } from './process-life.ts'
 
 export type ServerAnnouncement = Omit<ServerAddress, 'startedAt'>
 
@@ -96,7 +96,7 @@ export interface ServerAddress {
 }
 
 /** What a file in the state folder holds. */
-export interface ServerEntry extends ServerAddress {
+interface ServerEntry extends ServerAddress {
   /** See {@link startMark}. */
   readonly processMark?: string
 }
@@ -104,12 +104,12 @@ export interface ServerEntry extends ServerAddress {
 /** Only files of this form are ever read or removed: the state folder may be one the user shares with other things. */
 const FILE_PATTERN = /^server-\d+-[0-9a-f]{12}\.json$/
 
-export function entryFileName(pid: number, random: string): string {
+function entryFileName(pid: number, random: string): string {
   return `server-${pid}-${random}.json`
 }
 
 /** The entries of running servers; those of ended ones are removed from the folder. */
-export function readLiveEntries(folder: string): readonly ServerEntry[] {
+function readLiveEntries(folder: string): readonly ServerEntry[] {
   return listEntryFiles(folder).flatMap((file) => {
     const entry = readEntry(file)
     if (entry === undefined) return []
@@ -158,14 +158,14 @@ export type Environment = Readonly<Record<string, string | undefined>>
  * The folders that may hold announcements, best first: the server takes the first it can write to, the command reads them all.
  * `CARPOOL_STATE_DIR` stands alone; without it the user's state folder comes before a folder of this user in the temp folder.
  */
-export function stateFolders(env: Environment): readonly string[] {
+function stateFolders(env: Environment): readonly string[] {
   if (env['CARPOOL_STATE_DIR']) return [env['CARPOOL_STATE_DIR']]
   return [userFolder(env), sharedFolder()].filter((folder) => folder !== undefined)
 }
 
 /**
- * Whether what the folder holds can only come from this user. In a temp folder that all users share, another user may have made the
- * folder first, to have our token or to be sent our code.
+ * Whether what the folder holds can only come from this user. In a temp folder that all users share, another user may have made
+ * the folder first, to have our token or to be sent our code.
  */
 export function isTrusted(folder: string): boolean {
   if (folder !== sharedFolder()) return true

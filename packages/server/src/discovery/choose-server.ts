@@ -38,7 +38,7 @@ function isWithin(path: string, folder: string): boolean {
 const LOOPBACK_NAMES: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '[::1]', '0.0.0.0', '[::]'])
 
 /** Whether two URLs lead to the same server of this machine, however they spell it. */
-export function isSameServer(one: string, other: string): boolean {
+function isSameServer(one: string, other: string): boolean {
   const normal = normalize(one)
   return normal !== undefined && normal === normalize(other)
 }

@@ -18,13 +18,14 @@ export async function bundlePrograms(target: string): Promise<HostPrograms> {
 }
 
 /**
- * A host that loads its own sources takes the types out of each, which needs 40 MB and a quarter of a second of CPU, every time one starts; and
- * it must be allowed to read them.
+ * A host that loads its own sources takes the types out of each, which needs 40 MB and a quarter of a second of CPU, every time
+ * one starts; and it must be allowed to read them.
  */
 async function bundleHost(target: string): Promise<string> {
   const result = await build({
     entryPoints: [HOST_FILES.main],
-    // Else esbuild would look for a Yarn manifest from the folder up that the server was started in, and take packages from where it says.
+    // Else esbuild would look for a Yarn manifest from the folder up that the server was started in, and take packages from where
+    // it says.
     absWorkingDir: dirname(HOST_FILES.main),
     bundle: true,
     write: false,

@@ -3,14 +3,14 @@ import { createServer } from 'node:net'
 import { dirname, resolve } from 'node:path'
 import type { Duplex } from 'node:stream'
 import { CarpoolError } from '@carpool/core'
-import { requireLayers, type LayerReport, type Sandbox } from '@carpool/sandbox'
 import type { HostProgram } from '@carpool/fleet'
+import { requireLayers, type LayerReport, type Sandbox } from '@carpool/sandbox'
 import { Connection, type ToHost, type ToServer } from '@carpool/wire'
-import { hostProgram } from './host-program.ts'
-import { hostPrograms, addonProblem } from './host-files.ts'
-import { openSandbox, requiredLayers } from './host-sandbox.ts'
 import { flagOf } from '../settings/setting.ts'
 import { SETTINGS, type ServerSettings } from '../settings/table.ts'
+import { addonProblem, hostPrograms } from './host-files.ts'
+import { hostProgram } from './host-program.ts'
+import { openSandbox, requiredLayers } from './host-sandbox.ts'
 
 /** What a server would find on this machine, with these settings. */
 export interface Examination {
@@ -120,16 +120,19 @@ async function listenError(host: string, port: number): Promise<string | undefin
 
 /** How long a host may take to make its first isolate, in ms, on a machine that is busy. */
 const READY_MS = 30_000
-/** What a host that does not start has to say is short. */
-const MAX_COMPLAINT = 4_096
+/** Characters of stderr that are kept. */
+const MAX_STDERR_LENGTH = 4_096
 
-/** Starts one host process as a server does, and waits until it has made an isolate. @returns why it could not; undefined if all is well */
-export async function tryHost(program: HostProgram & { cage: NonNullable<HostProgram['cage']> }): Promise<string | undefined> {
+/**
+ * Starts one host process as a server does, and waits until it has made an isolate.
+ * @returns why it could not; undefined if all is well
+ */
+async function tryHost(program: HostProgram & { cage: NonNullable<HostProgram['cage']> }): Promise<string | undefined> {
   const host = program.cage.spawn(program)
   const { child } = host
-  let complaint = ''
+  let stderr = ''
   child.stderr?.setEncoding('utf8').on('data', (chunk: string) => {
-    if (complaint.length < MAX_COMPLAINT) complaint += chunk
+    if (stderr.length < MAX_STDERR_LENGTH) stderr += chunk
   })
   const limit = setTimeout(() => host.kill(), READY_MS)
   const closed = new Promise<void>((resolve) => child.once('close', () => resolve()))
@@ -138,7 +141,7 @@ export async function tryHost(program: HostProgram & { cage: NonNullable<HostPro
       child.once('error', (cause) => resolve((cause as NodeJS.ErrnoException).code ?? cause.message))
       child.once('close', (code, childSignal) => {
         const { exitCode, signal } = host.endOf(code, childSignal)
-        resolve(lastError(complaint) ?? `It ended with ${signal ?? `exit code ${exitCode}`}.`)
+        resolve(lastError(stderr) ?? `It ended with ${signal ?? `exit code ${exitCode}`}.`)
       })
       const connection = new Connection<ToServer, ToHost>(child.stdio[3] as Duplex, {
         onMessage: (message) => {
@@ -157,7 +160,7 @@ export async function tryHost(program: HostProgram & { cage: NonNullable<HostPro
 }
 
 /** The line of a stack that says what is wrong. */
-function lastError(complaint: string): string | undefined {
-  const lines = complaint.split('\n').map((line) => line.trim())
+function lastError(stderr: string): string | undefined {
+  const lines = stderr.split('\n').map((line) => line.trim())
   return lines.findLast((line) => /^(?:\w*Error|bwrap|setpriv|.*: not found)\b/.test(line)) ?? lines.find((line) => line !== '')
 }

@@ -6,7 +6,7 @@ import { fileURLToPath, pathToFileURL } from 'node:url'
 import { CarpoolError } from '@carpool/core'
 
 /** Where that is what a host process is made of. */
-export interface HostFiles {
+interface HostFiles {
   /** Its program: the source, or what was bundled of it when this was packed. */
   readonly main: string
   /** What stands beside user code in each isolate, when it was packed; undefined: it is bundled from its sources. */
@@ -78,8 +78,8 @@ function placed(host: string): string {
 }
 
 /**
- * What has to be read to load a package: its folder and those of all that it depends on, wherever they really are, and where links lead to
- * them.
+ * What has to be read to load a package: its folder and those of all that it depends on, wherever they really are, and where
+ * links lead to them.
  * @param folder of the package, where it really is
  */
 function packageFolders(folder: string): readonly string[] {
@@ -95,7 +95,8 @@ function packageFolders(folder: string): readonly string[] {
       if (modules === undefined) continue
       const path = join(modules, name)
       const found = realpathSync(path)
-      // The folder of the link, for of two links of which one's name begins with the other's, Node.js' permission model lets only one be read.
+      // The folder of the link, for of two links of which one's name begins with the other's, Node.js' permission model lets only
+      // one be read.
       if (found !== path) folders.add(dirname(path))
       if (folders.has(found)) continue
       folders.add(found)

@@ -1,12 +1,13 @@
 import { totalmem } from 'node:os'
 import { join } from 'node:path'
 import { Machine, type HostProgram } from '@carpool/fleet'
-import { HOST_FILES, hostFolders, type HostPrograms } from './host-files.ts'
 import type { ServerSettings } from '../settings/table.ts'
+import { HOST_FILES, hostFolders, type HostPrograms } from './host-files.ts'
 
 /**
- * What a host process gets from Node.js: its permission model with leave to load the isolate addon, and nothing else: no network, no files, no
- * child processes, no workers. `--no-node-snapshot` is what isolated-vm asks for: isolates with other snapshots than Node's own share the process.
+ * What a host process gets from Node.js: its permission model with leave to load the isolate addon, and nothing else: no network,
+ * no files, no child processes, no workers. `--no-node-snapshot` is what isolated-vm asks for: isolates with other snapshots than
+ * Node's own share the process.
  */
 export const HOST_FLAGS: readonly string[] = [
   '--no-node-snapshot',

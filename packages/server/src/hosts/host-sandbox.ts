@@ -1,11 +1,11 @@
 import { detectLayers, isLayerName, requireLayers, type GroupLimits, type LayerName, type Sandbox } from '@carpool/sandbox'
+import type { ServerSettings } from '../settings/table.ts'
 import { hostFolders } from './host-files.ts'
 import { HOST_FLAGS, hostMemoryBytes } from './host-program.ts'
-import type { ServerSettings } from '../settings/table.ts'
 
 /**
  * Finds out which layers this machine can put around hosts.
- * @param onProblem told in a sentence if a host gets less of it than others
+ * @param onProblem called with a sentence if a host gets less of it than others
  * @param onlyLooks nothing of the system is changed for it
  */
 export async function openSandbox(
@@ -31,7 +31,10 @@ export function requiredLayers({ sandbox, sandboxRequire }: ServerSettings): rea
   return sandbox === 'require' || named.length > 0 ? named : undefined
 }
 
-/** {@link openSandbox}, for a server. @throws CarpoolError `sandbox-unavailable` if the settings require a layer that this machine does not have */
+/**
+ * {@link openSandbox}, for a server.
+ * @throws CarpoolError `sandbox-unavailable` if the settings require a layer that this machine does not have
+ */
 export async function openRequiredSandbox(settings: ServerSettings, onProblem: (text: string) => void): Promise<Sandbox> {
   const sandbox = await openSandbox(settings, onProblem)
   const required = requiredLayers(settings)
@@ -40,7 +43,10 @@ export async function openRequiredSandbox(settings: ServerSettings, onProblem: (
 }
 
 const MEBIBYTE = 1024 * 1024
-/** What a host may take above its budget before the system ends it: idle isolates leave at the budget, and those that run may need some. */
+/**
+ * What a host may take above its budget before the system ends it: idle isolates leave at the budget, and those that run may need
+ * some.
+ */
 const MEMORY_MARGIN = { share: 0.25, leastBytes: 512 * MEBIBYTE }
 /** Threads of Node.js and V8 themselves are about a dozen, and bubblewrap takes two processes. */
 const TASKS_BESIDES = 128

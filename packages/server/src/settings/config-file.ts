@@ -12,7 +12,7 @@ export interface ConfigFile {
   readonly values: Readonly<Record<string, unknown>>
 }
 
-export interface ConfigFilePlace {
+interface ConfigFilePlace {
   /** What `--config` says. */
   readonly flag?: string | undefined
   readonly env: Readonly<Record<string, string | undefined>>
@@ -31,7 +31,8 @@ const MAX_BYTES = 1024 * 1024
 const SCHEMA_KEY = '$schema'
 
 /**
- * Reads the file with the server's settings: the one that the flag names, else the environment, else `carpool.server.json` if it is there.
+ * Reads the file with the server's settings: the one that the flag names, else the environment, else `carpool.server.json` if it
+ * is there.
  * @throws CarpoolError `invalid-setting`, naming the file and the place in it or the key
  */
 export function readConfigFile({ flag, env, folder }: ConfigFilePlace): ConfigFile | undefined {

@@ -1,7 +1,7 @@
 import { CarpoolError } from '@carpool/core'
 import { Machine } from '@carpool/fleet'
 import type { ConfigFile } from './config-file.ts'
-import { readValue, type Given, type SettingValue, describeRange, flagOf, variableOf, type Setting } from './setting.ts'
+import { describeRange, flagOf, readValue, variableOf, type Given, type Setting, type SettingValue } from './setting.ts'
 import { isSettingName, SETTINGS, type ServerSettings, type SettingName } from './table.ts'
 
 export type SettingSource = Readonly<Record<string, string | readonly string[] | undefined>>
@@ -105,8 +105,11 @@ const NOT_ABOVE: ReadonlyArray<readonly [lesser: NumberName, greater: NumberName
   ['quarantineAfter', 'disableAfter'],
 ]
 
-/** Checks settings against each other. @throws CarpoolError `invalid-setting`, naming one that was given and what it contradicts */
-export function checkRelations(settings: ServerSettings, originOf: OriginOf): void {
+/**
+ * Checks settings against each other.
+ * @throws CarpoolError `invalid-setting`, naming one that was given and what it contradicts
+ */
+function checkRelations(settings: ServerSettings, originOf: OriginOf): void {
   const nameOf = (name: NumberName): string => originOf(name) ?? name
   const valueOf = (name: NumberName): string =>
     originOf(name) === undefined ? `${settings[name]}, its default` : String(settings[name])

@@ -70,7 +70,7 @@ export function describeRange(setting: Setting, cores?: number): string {
 export interface Given {
   /** A text from the command line or the environment; anything that JSON can hold from the file. */
   readonly value: unknown
-  /** The name by which whoever gave it knows it, such as `--max-hosts`. */
+  /** What it was given as, such as `--max-hosts`. */
   readonly origin: string
   /** Whether it has types of its own: then a number is no text, and a list is no text with commas. */
   readonly isTyped: boolean

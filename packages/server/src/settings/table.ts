@@ -224,7 +224,7 @@ const CONTAINMENT = {
   },
 } satisfies Record<string, Setting>
 
-/** The sandbox around host processes; docs/sandbox.md tells of its layers. */
+/** The sandbox around host processes; docs/sandbox.md lists its layers. */
 const SANDBOX = {
   sandbox: {
     ...text('auto', ['auto', 'require', 'off']),
@@ -241,7 +241,7 @@ const SANDBOX = {
   },
 } satisfies Record<string, Setting>
 
-/** Every setting of the server. Flags, environment variables, the file, their checks, their help and their schema come from this table. */
+/** Every setting of the server. Flags, environment variables, the file, checks, help and schema come from this table. */
 export const SETTINGS = { ...NETWORK, ...STORAGE, ...SCALING, ...ADMISSION, ...ISOLATES, ...CONTAINMENT, ...SANDBOX }
 
 /** The settings by topic, in the order in which they are shown. */

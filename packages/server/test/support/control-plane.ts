@@ -4,9 +4,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { AuditLog, openAccess } from '@carpool/access'
 import {
+  CarpoolError,
   monotonicClock,
   resolveLimits,
-  CarpoolError,
   type DeployRequest,
   type Invoke,
   type Problem,
@@ -14,9 +14,9 @@ import {
   type StatusInfo,
   type TokenScope,
 } from '@carpool/core'
-import { FunctionLogs, ServerMetrics } from '@carpool/telemetry'
-import { openLedger, Meter } from '@carpool/ledger'
+import { Meter, openLedger } from '@carpool/ledger'
 import { openRegistry } from '@carpool/registry'
+import { FunctionLogs, ServerMetrics } from '@carpool/telemetry'
 import type { Test } from 'tap'
 import type { ControlPlaneOptions } from '../../src/control-plane/control-plane-options.ts'
 import { createControlPlane } from '../../src/control-plane/control-plane.ts'

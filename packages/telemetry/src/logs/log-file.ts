@@ -1,4 +1,4 @@
-import { jsonLine, type LogLine, type Clock } from '@carpool/core'
+import { jsonLine, type Clock, type LogLine } from '@carpool/core'
 import { readLastLines, RotatingFile } from '@carpool/storage'
 
 export interface LogFileOptions {
@@ -14,7 +14,8 @@ export interface LogFileOptions {
 const BATCH_BYTES = 64 * 1024
 
 /**
- * The log of one function: a file and the older one that it replaced. Lines are written in batches. What touches the files goes through one queue.
+ * The log of one function: a file and the older one that it replaced. Lines are written in batches. What touches the files goes
+ * through one queue.
  */
 export class LogFile {
   readonly #file: RotatingFile
@@ -136,7 +137,7 @@ export interface LogProblem {
 
 const REPORT_INTERVAL_MS = 60_000
 
-/** Counts lost lines, and tells of them at most once per minute. */
+/** Counts lost lines, and reports them at most once per minute. */
 export class DropReport {
   readonly #clock: Clock
   readonly #onProblem: (problem: LogProblem) => void

@@ -1,7 +1,7 @@
 import type { Metric } from 'prom-client'
 import { metricOf, NO_LABELS } from './metric.ts'
 
-/** Where the CPU time of one host process went, in µs since it started, as it tells itself. */
+/** Where the CPU time of one host process went, in µs since it started, as it reports. */
 export interface HostCpuTime {
   /** All of it. */
   readonly processUs: number
@@ -29,9 +29,10 @@ export const CPU_PARTS = [
 export type CpuPart = (typeof CPU_PARTS)[number]
 
 /**
- * Adds up the CPU time of host processes by what it was for. `threads` is what the process used outside its event loop and its isolates:
- * V8's helper threads, and the threads' own comings and goings. `unattributed` is CPU time of isolates that is in no record: of what is still
- * under way it becomes part of a record later, so it may go down; what stays is an error of the metering.
+ * Adds up the CPU time of host processes by what it was for. `threads` is what the process used outside its event loop and its
+ * isolates: V8's helper threads, and the threads' own comings and goings. `unattributed` is CPU time of isolates that is in no
+ * record: of what is still under way it becomes part of a record later, so it may go down; what stays is an error of the
+ * metering.
  */
 export class CpuAccount {
   readonly #hosts = new Map<number, HostCpuTime>()
@@ -65,7 +66,7 @@ export class CpuAccount {
 
 const KEYS = ['processUs', 'loopUs', 'isolatesUs', 'blanksUs', 'memoryWatchUs'] as const
 
-/** What is told of the CPU time of all host processes together. Gauges, for what is not attributed yet goes down again. */
+/** Metrics of the CPU time of all host processes together. Gauges, for what is not attributed yet goes down again. */
 export function cpuMetrics(cpu: CpuAccount): Metric[] {
   return [
     metricOf({

@@ -1,10 +1,10 @@
 import { HOST_STATES, type HostInfo, type InvocationRecord } from '@carpool/core'
-import { type Metric, Counter } from 'prom-client'
+import { Counter, type Metric } from 'prom-client'
 import { metricOf, NO_LABELS, type Sample } from './metric.ts'
 
 const QUANTILES = { 'p50': '0.5', 'p90': '0.9', 'p99': '0.99' } as const
 
-/** What is told of the hosts. Hosts are a label, so each has its series only for as long as it lives. */
+/** Metrics of the hosts. Hosts are a label, so each has its series only for as long as it lives. */
 export function fleetMetrics(readFleet: () => FleetReading, counts: HostCounts): Metric[] {
   const gauge = (name: string, help: string, read: (fleet: FleetReading) => number): Metric =>
     metricOf({ type: 'gauge', name, help, read: () => [{ labels: NO_LABELS, value: read(readFleet()) }] })
@@ -36,7 +36,8 @@ export function fleetMetrics(readFleet: () => FleetReading, counts: HostCounts):
     ofHosts('gauge', 'carpool_host_running', 'Invocations in the host that have not begun to wait.', ({ running }) => running),
     ofHosts('gauge', 'carpool_host_limit', 'How many may be running in the host; adapted by run delay.', ({ limit }) => limit),
     metricOf({
-      // Prometheus keeps the label `quantile` for summaries; a summary without a count and a sum is one in its format and in OpenMetrics.
+      // Prometheus keeps the label `quantile` for summaries; a summary without a count and a sum is one in its format and in
+      // OpenMetrics.
       type: 'summary',
       name: 'carpool_host_run_delay_seconds',
       help: 'How long entries that were ready to run waited for a core lately.',
@@ -153,7 +154,7 @@ export class HostCounts {
 }
 
 /** How figures lie around their mean. */
-export interface Spread {
+interface Spread {
   readonly mean: number
   /** Of the population: the root of the mean of the squared distances, divided by n and not by n - 1. */
   readonly stddev: number
@@ -163,7 +164,8 @@ export interface Spread {
 export function spreadOf(values: readonly number[]): Spread {
   if (values.length === 0) return { mean: 0, stddev: 0 }
   const mean = values.reduce((sum, value) => sum + value, 0) / values.length
-  // In two passes: the mean of the squares minus the square of the mean loses what matters when counts are large and close together.
+  // In two passes: the mean of the squares minus the square of the mean loses what matters when counts are large and close
+  // together.
   const variance = values.reduce((sum, value) => sum + (value - mean) ** 2, 0) / values.length
   return { mean, stddev: Math.sqrt(variance) }
 }

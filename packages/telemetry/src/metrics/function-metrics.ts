@@ -1,10 +1,10 @@
-import { type InvocationRecord, type Trigger, execUs, type StartKind } from '@carpool/core'
+import { execUs, type InvocationRecord, type StartKind, type Trigger } from '@carpool/core'
 import type { Metric } from 'prom-client'
-import { histogramOf, Distribution, metricOf, type Labels, type Sample } from './metric.ts'
+import { Distribution, histogramOf, metricOf, type Labels, type Sample } from './metric.ts'
 
 /**
- * What is told of functions. Names and units are those of OpenTelemetry's conventions for FaaS, as Prometheus writes them; labels are the
- * function and its trigger, never anything of a single invocation.
+ * Metrics of functions. Names and units are those of OpenTelemetry's conventions for FaaS, as Prometheus writes them; labels are
+ * the function and its trigger, never anything of a single invocation.
  */
 export class FunctionMetrics {
   readonly #functions = new Map<string, Map<Trigger, FunctionSeries>>()
@@ -88,16 +88,16 @@ export class FunctionMetrics {
 const MIB = 1024 * 1024
 
 /** Upper bounds in bytes, up to the largest memory limit. */
-export const MEMORY_BUCKETS = [2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096].map((mebibytes) => mebibytes * MIB)
+const MEMORY_BUCKETS = [2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096].map((mebibytes) => mebibytes * MIB)
 
 /** The words of OpenTelemetry's `faas.trigger`, which has none for a command line. */
 const TRIGGER_LABELS: Readonly<Record<Trigger, string>> = { http: 'http', cli: 'other' }
 
 /**
- * What is counted for one function and one trigger. Plain numbers, for every invocation passes here: they become series only when somebody
- * reads them.
+ * What is counted for one function and one trigger. Plain numbers, for every invocation passes here: they become series only when
+ * somebody reads them.
  */
-export class FunctionSeries {
+class FunctionSeries {
   readonly labels: Labels
   readonly outcomes = new Map<InvocationRecord['outcome'], number>()
   readonly coldStarts = new Map<StartKind, number>()

@@ -21,8 +21,8 @@ export interface MetricOptions {
 }
 
 /**
- * A metric over counts that are kept elsewhere, as plain numbers. prom-client's own look their labels up at every value, which would take longer
- * than all other counting of an invocation together, and keep the series of what is gone.
+ * A metric over counts that are kept elsewhere, as plain numbers. prom-client's own look their labels up at every value, which
+ * would take longer than all other counting of an invocation together, and keep the series of what is gone.
  */
 export function metricOf({ type, name, help, read }: MetricOptions): Metric {
   const metric = {
@@ -42,7 +42,7 @@ export function metricOf({ type, name, help, read }: MetricOptions): Metric {
 export const NO_LABELS: Labels = {}
 
 /** Upper bounds in seconds, from the least that an isolate takes to the usual wall limit. */
-export const DURATION_BUCKETS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30] as const
+const DURATION_BUCKETS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30] as const
 
 /** How many values fell at or below each bound, and between it and the one before. */
 export class Distribution {
@@ -70,7 +70,7 @@ export class Distribution {
   }
 }
 
-export interface HistogramOptions {
+interface HistogramOptions {
   readonly name: string
   readonly help: string
   readonly read: () => Iterable<readonly [Labels, Distribution]>

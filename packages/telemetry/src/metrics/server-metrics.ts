@@ -1,8 +1,8 @@
 import type { ErrorCode, InvocationRecord } from '@carpool/core'
 import { Counter, Registry, type Metric } from 'prom-client'
-import { ContainmentMetrics, fleetMetrics, type FleetReading, HostCounts } from './fleet-metrics.ts'
-import { CpuAccount, type HostCpuTime, cpuMetrics } from './cpu-metrics.ts'
+import { CpuAccount, cpuMetrics, type HostCpuTime } from './cpu-metrics.ts'
 import { egressMetrics, type EgressReading } from './egress-metrics.ts'
+import { ContainmentMetrics, fleetMetrics, HostCounts, type FleetReading } from './fleet-metrics.ts'
 import { FunctionMetrics } from './function-metrics.ts'
 import { processMetrics } from './process-metrics.ts'
 import { QueueMetrics } from './queue-metrics.ts'
@@ -12,8 +12,8 @@ export const START_RESULTS = ['ready', 'failed'] as const
 export type StartResult = (typeof START_RESULTS)[number]
 
 /**
- * What the server counts for Prometheus. `packages/telemetry/README.md` lists all of it. Labels are names of functions and ids of hosts that live,
- * so there are as many series as there are of these.
+ * What the server counts for Prometheus. `packages/telemetry/README.md` lists all of it. Labels are names of functions and ids of
+ * hosts that live, so there are as many series as there are of these.
  */
 export class ServerMetrics {
   // Not prom-client's one registry for all.
@@ -52,13 +52,13 @@ export class ServerMetrics {
     ])
   }
 
-  /** Adds what is to be known of hosts and the machine. @param read called once for each scrape */
+  /** Adds the metrics of hosts and the machine. @param read called once for each scrape */
   watchFleet(read: () => FleetReading): void {
     this.#readFleet = read
     this.#register(fleetMetrics(() => this.#fleet, this.#hosts))
   }
 
-  /** Adds what is to be known of fetches. @param read called a few times for each scrape */
+  /** Adds the metrics of fetches. @param read called a few times for each scrape */
   watchEgress(read: () => EgressReading): void {
     this.#register(egressMetrics(read))
   }
@@ -82,7 +82,7 @@ export class ServerMetrics {
     return this.#queue.shedCounts
   }
 
-  /** A function used CPU time while nobody waited for it. */
+  /** A function used CPU time for background work. */
   usedInBackground(cpuUs: number): void {
     this.#cpu.billed('background', cpuUs)
   }

@@ -1,24 +1,24 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import {
-  readdirSync,
-  readFileSync,
-  statSync,
   existsSync,
   mkdirSync,
+  readdirSync,
+  readFileSync,
   rmSync,
+  statSync,
   symlinkSync,
   unlinkSync,
   writeFileSync,
 } from 'node:fs'
 import { join } from 'node:path'
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import type { LogLine } from '@carpool/core'
 import t from 'tap'
 import { FunctionLogs } from '../../src/logs/function-logs.ts'
-import { line, messages } from './fixtures/line.ts'
 import type { LogProblem } from '../../src/logs/log-file.ts'
+import { line, messages } from './fixtures/line.ts'
 
 t.test('lines come back in order, also after a restart', async (t) => {
   const folder = t.testdir()

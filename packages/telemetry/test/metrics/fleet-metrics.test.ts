@@ -1,8 +1,8 @@
 import { HOST_STATES } from '@carpool/core'
-import t from 'tap'
 import fc from 'fast-check'
+import t from 'tap'
+import { spreadOf, type FleetReading, type HostReading } from '../../src/metrics/fleet-metrics.ts'
 import { ServerMetrics } from '../../src/metrics/server-metrics.ts'
-import { type FleetReading, type HostReading, spreadOf } from '../../src/metrics/fleet-metrics.ts'
 import { FLEET, HOST, metricsOf, RECORD, render, valueOf } from './support/readings.ts'
 
 /** Metrics of a fleet whose hosts a test changes. */

@@ -5,7 +5,7 @@ import fc from 'fast-check'
 import t from 'tap'
 import { CPU_PARTS, CpuAccount } from '../../src/metrics/cpu-metrics.ts'
 import { ServerMetrics } from '../../src/metrics/server-metrics.ts'
-import { RECORD, render, sumOf, valueOf, EGRESS } from './support/readings.ts'
+import { EGRESS, RECORD, render, sumOf, valueOf } from './support/readings.ts'
 import type { Family, Sample } from './support/text-format.ts'
 
 const NAMES = [

@@ -1,12 +1,12 @@
 /** What is rendered: its format, by our own check and by Prometheus' tool, and that README.md has all of it. */
 import { spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
-import t from 'tap'
 import { OUTCOMES, START_KINDS, type Outcome } from '@carpool/core'
-import { parseTextFormat } from './support/text-format.ts'
-import { ServerMetrics } from '../../src/metrics/server-metrics.ts'
+import t from 'tap'
 import type { HostReading } from '../../src/metrics/fleet-metrics.ts'
+import { ServerMetrics } from '../../src/metrics/server-metrics.ts'
 import { EGRESS, FLEET, HOST, metricsOf, RECORD, render } from './support/readings.ts'
+import { parseTextFormat } from './support/text-format.ts'
 
 t.test('the check of the text format refuses what is wrong', async (t) => {
   const head = '# HELP a_total Help.\n# TYPE a_total counter\n'

@@ -1,6 +1,6 @@
 import { NO_USAGE, type InvocationRecord } from '@carpool/core'
-import type { FleetReading, HostReading } from '../../../src/metrics/fleet-metrics.ts'
 import type { EgressReading } from '../../../src/metrics/egress-metrics.ts'
+import type { FleetReading, HostReading } from '../../../src/metrics/fleet-metrics.ts'
 import { ServerMetrics } from '../../../src/metrics/server-metrics.ts'
 import { parseTextFormat, seriesKey, type Family } from './text-format.ts'
 

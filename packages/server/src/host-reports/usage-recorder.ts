@@ -1,14 +1,14 @@
-import { type Background, type HostCpu, whole } from '@carpool/wire'
 import type { Ledger } from '@carpool/ledger'
 import type { ServerMetrics } from '@carpool/telemetry'
+import { whole, type Background, type HostCpu } from '@carpool/wire'
+import type { FetchedBytes, FetchingHost } from './egress-relay.ts'
 import type { KnownRevisions } from './known-revisions.ts'
-import type { FetchedBytes, FetchingHost } from './egress/egress-relay.ts'
 
 interface ReportingHost {
   readonly id: number
 }
 
-export interface UsageRecorderParts {
+interface UsageRecorderParts {
   readonly revisions: KnownRevisions
   readonly ledger: Pick<Ledger, 'writeBackground'>
   readonly metrics: Pick<ServerMetrics, 'usedInBackground' | 'hostCpu'>
@@ -57,8 +57,8 @@ export class UsageRecorder {
 const REPORT_MS = 250
 
 /**
- * Adds up the bytes of fetches whose end their host did not wait for: of invocations that timed out, of aborts, of hosts that are gone. They are
- * background usage of the function, and reported a few times a second: a storm of aborts must not be one of rows.
+ * Adds up the bytes of fetches whose end their host did not wait for: of invocations that timed out, of aborts, of hosts that are
+ * gone. They are background usage of the function, and reported a few times a second: a storm of aborts must not be one of rows.
  */
 export class UnclaimedEgress {
   readonly #report: (host: FetchingHost, used: Background) => void

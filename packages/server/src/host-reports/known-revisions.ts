@@ -1,10 +1,10 @@
 import type { Revision } from '@carpool/core'
 import type { Registry } from '@carpool/registry'
 
-/** How long hosts may still speak of a revision after its time: longer than a retired isolate lingers and an invocation lasts, in ms. */
+/** How long hosts may still report of a replaced revision: longer than a retired isolate lingers and an invocation lasts. */
 const REMEMBER_MS = 16 * 60_000
 
-/** The revisions that hosts may speak of: the live ones, and those that were until lately. A deleted function has none. */
+/** The revisions that hosts may report of: the live ones, and those that were until lately. A deleted function has none. */
 export class KnownRevisions {
   readonly #known = new Map<string, Revision>()
 

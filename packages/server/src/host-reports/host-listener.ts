@@ -2,12 +2,12 @@ import type { FleetListener } from '@carpool/fleet'
 import type { Registry } from '@carpool/registry'
 import type { ServerMetrics } from '@carpool/telemetry'
 import type { Logger } from 'pino'
-import type { EgressRelay } from '../egress/egress-relay.ts'
-import type { FunctionLogger } from '../function-logs/function-logger.ts'
-import type { KnownRevisions } from '../known-revisions.ts'
-import type { UsageRecorder } from '../usage-recorder.ts'
+import type { EgressRelay } from './egress-relay.ts'
+import type { FunctionLogger } from './function-logger.ts'
+import type { KnownRevisions } from './known-revisions.ts'
+import type { UsageRecorder } from './usage-recorder.ts'
 
-export interface HostListenerParts {
+interface HostListenerParts {
   readonly registry: Registry
   readonly revisions: KnownRevisions
   readonly functionLogger: FunctionLogger

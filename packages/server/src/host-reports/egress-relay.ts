@@ -1,5 +1,5 @@
-import { type FailedFetch, type HeaderList, type Revision, LIMIT_RANGES } from '@carpool/core'
-import { type Egress, type StopFetch, createEgress } from '@carpool/egress'
+import { LIMIT_RANGES, type FailedFetch, type HeaderList, type Revision } from '@carpool/core'
+import { createEgress, type Egress, type StopFetch } from '@carpool/egress'
 import { NO_BODY, type Fetch } from '@carpool/wire'
 import type { Logger } from 'pino'
 import type { ServerSettings } from '../settings/table.ts'
@@ -31,7 +31,7 @@ export interface EgressRelayParts {
 }
 
 /** On whose behalf a host fetches. */
-export type FetchSource = Pick<Fetch, 'revision' | 'id'>
+type FetchSource = Pick<Fetch, 'revision' | 'id'>
 
 /** Carries the fetches of functions from the hosts to the egress, and the results back. */
 export class EgressRelay {
@@ -82,7 +82,7 @@ export class EgressRelay {
     stop?.()
   }
 
-  /** The host is gone, or about to be ended: nobody waits for its fetches, and it starts no more. */
+  /** The host is gone, or about to be ended: its fetches stop, and it starts no more. */
   stopAll(host: FetchingHost): void {
     this.#gone.add(host)
     const open = this.#open.get(host)
