@@ -13,7 +13,7 @@ export async function writeServerFiles(folder: string, target: string): Promise<
   return copyIsolatedVm(folder)
 }
 
-/** What host processes run, so that no server has to bundle it (packages/server/src/host-files.ts). */
+/** What host processes run, so that no server has to bundle it (packages/server/src/hosts/host-files.ts). */
 async function writeHostPrograms(folder: string, target: string): Promise<void> {
   const { host, runtime } = await bundlePrograms(target)
   mkdirSync(join(folder, 'dist/host'), { recursive: true })

@@ -10,7 +10,7 @@ import {
   SETTING_TOPICS,
   variableOf,
   type Setting,
-} from '../../packages/server/src/settings.ts'
+} from '../../packages/server/src/settings/index.ts'
 import { ROOT } from '../support/command.ts'
 
 const text = readFileSync(join(ROOT, 'docs/settings.md'), 'utf8')

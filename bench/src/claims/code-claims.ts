@@ -21,7 +21,7 @@ const NUMBER = String.raw`[\d_.]+(?: (?:\*{1,2}|/) [\w.]+)*`
  */
 function constant(path: string, name: string, before = ''): number {
   const source = readFileSync(repositoryPath(path), 'utf8')
-  const given = source.matchAll(new RegExp(`${before}\\b${name}\\s*[=:]\\s*(${NUMBER})(?![\\w.])`, 'gs'))
+  const given = source.matchAll(new RegExp(`${before}\\b${name}\\s*[=:(]\\s*(${NUMBER})(?![\\w.])`, 'gs'))
   const values = new Set([...given].map(([, product = '']) => calculated(product)))
   const [value] = values
   if (value === undefined || values.size !== 1) throw new RangeError(`${path} has not exactly one number for ${name}.`)
@@ -53,11 +53,11 @@ function fromConstant(name: string, path: string, constantName: string, write: (
 }
 
 const KILL_LADDER = 'packages/core/src/kill-ladder.ts'
-const SCALING = 'packages/server/src/settings/scaling.ts'
+const SETTINGS = 'packages/server/src/settings/table.ts'
 
-/** The default of a setting. */
-function setting(name: string, path: string, settingName: string, write: (value: number) => string): CodeClaim {
-  return { name, text: () => write(constant(path, 'default', `\\b${settingName}: \\{[^}]*?`)) }
+/** The default of a setting: `name: { ...whole(10, …` */
+function setting(name: string, settingName: string, write: (value: number) => string): CodeClaim {
+  return { name, text: () => write(constant(SETTINGS, 'whole', `\\b${settingName}: \\{\\s*\\.\\.\\.`)) }
 }
 
 /** The ids of the attacks as they stand in the tests; those that a test makes up of parts are not among them. */
@@ -90,31 +90,31 @@ export const CODE_CLAIMS: readonly CodeClaim[] = [
   fromConstant('answer-hold', 'host/src/limits/watchdog.ts', 'HOLD_MS', milliseconds),
   fromConstant('limit-step', 'packages/fleet/src/scaling/host-limit.ts', 'STEP_MS', milliseconds),
   fromConstant('scaling-look', 'packages/fleet/src/fleet.ts', 'TICK_MS', milliseconds),
-  setting('saturation', SCALING, 'saturationPercent', (value) => `${value} %`),
-  setting('saturation-window', SCALING, 'saturationWindowMs', milliseconds),
-  setting('panic', SCALING, 'panicPercent', (value) => `${value} %`),
-  setting('panic-window', SCALING, 'panicWindowMs', milliseconds),
-  setting('entry-slice', 'packages/server/src/settings/isolates.ts', 'entrySliceMs', milliseconds),
-  setting('body-limit', 'packages/server/src/settings/network.ts', 'maxBodyBytes', bytes),
+  setting('saturation', 'saturationPercent', (value) => `${value} %`),
+  setting('saturation-window', 'saturationWindowMs', milliseconds),
+  setting('panic', 'panicPercent', (value) => `${value} %`),
+  setting('panic-window', 'panicWindowMs', milliseconds),
+  setting('entry-slice', 'entrySliceMs', milliseconds),
+  setting('body-limit', 'maxBodyBytes', bytes),
   fromConstant('descriptors', 'packages/sandbox/src/command.ts', 'MAX_DESCRIPTORS', String),
   fromConstant('oom-score', 'packages/sandbox/src/command.ts', 'OOM_SCORE', String),
-  fromConstant('tasks', 'packages/server/src/host-sandbox.ts', 'TASKS_BESIDES', String),
+  fromConstant('tasks', 'packages/server/src/hosts/host-sandbox.ts', 'TASKS_BESIDES', String),
   fromConstant('expired-tokens', 'packages/access/src/token-store.ts', 'KEPT_EXPIRED_MS', (value) => `${value / DAY_MS} days`),
   fromConstant('failed-attempts', 'packages/access/src/failed-attempts.ts', 'burst', String),
   fromConstant('failed-attempts-pace', 'packages/access/src/failed-attempts.ts', 'forgetMs', milliseconds),
   fromConstant('secrets', 'packages/access/src/secret-rules.ts', 'MAX_SECRETS', String),
   fromConstant('secret-size', 'packages/access/src/secret-rules.ts', 'MAX_SECRET_BYTES', bytes),
-  fromConstant('undeployed', 'packages/server/src/deploy.ts', 'MAX_UNDEPLOYED', String),
+  fromConstant('undeployed', 'packages/server/src/deploy/deployer.ts', 'MAX_UNDEPLOYED', String),
   fromConstant('audit-file', 'packages/access/src/audit-log.ts', 'maxFileBytes', bytes),
   fromConstant('audit-files', 'packages/access/src/audit-log.ts', 'olderFiles', words),
   fromConstant('deploy-body', 'packages/server/src/control-plane/function-routes.ts', 'BODY_BYTES_PER_BUNDLE_BYTE', String),
   fromConstant('least-deploy-body', 'packages/server/src/control-plane/function-routes.ts', 'MIN_DEPLOY_BODY_BYTES', bytes),
   fromConstant('around-body', 'packages/server/src/control-plane/invoke-routes.ts', 'AROUND_BODY_BYTES', bytes),
   fromConstant('other-body', 'packages/server/src/control-plane/control-plane.ts', 'BODY_LIMIT_BYTES', bytes),
-  fromConstant('waiting-deploys', 'packages/server/src/deploy-turns.ts', 'MAX_WAITING', String),
+  fromConstant('waiting-deploys', 'packages/server/src/deploy/deploy-turns.ts', 'MAX_WAITING', String),
   fromConstant('billed-grace', 'host/src/limits/watchdog.ts', 'BILLED_GRACE_MS', milliseconds),
   fromConstant('memory-look-cpu', 'host/src/limits/memory.ts', 'EVERY_CPU_NS', (value) => milliseconds(value / 1e6)),
-  fromConstant('memory-margin', 'packages/server/src/host-sandbox.ts', 'leastBytes', bytes),
+  fromConstant('memory-margin', 'packages/server/src/hosts/host-sandbox.ts', 'leastBytes', bytes),
   fromConstant('response-headers', 'packages/core/src/limits.ts', 'count', String),
   fromConstant('response-header-size', 'packages/core/src/limits.ts', 'bytes', bytes),
   fromConstant('message-length', 'packages/runtime/src/guest/errors/describe-error.ts', 'MESSAGE_CHARS', whole),

@@ -1,10 +1,61 @@
 import { DEFAULT_OWNER } from '@carpool/access'
 import { buildDeployment, type DeploymentOptions } from '@carpool/bundler'
-import type { Revision } from '@carpool/core'
-import { announceServer } from '@carpool/server/discovery'
+import { CarpoolError, type Revision } from '@carpool/core'
 import type { GatewayOptions } from '@carpool/gateway'
-import { closeControlPlane, listenForControl, openServer, urlOf, type OpenServer } from '@carpool/server'
-import { readOptions, type CarpoolOptions } from './carpool-options.ts'
+import {
+  closeControlPlane,
+  listenForControl,
+  openServer,
+  resolveSettings,
+  SETTINGS,
+  urlOf,
+  type OpenServer,
+  type ServerSettings,
+} from '@carpool/server'
+import { announceServer } from '@carpool/server/discovery'
+
+/**
+ * Those of `carpool serve`, but for its data plane's address, which is the business of the app. Defaults and units:
+ * docs/settings.md.
+ */
+type EmbeddedSettings = Omit<ServerSettings, 'host' | 'port' | 'adminPort'>
+
+/** What `startCarpool` takes. Neither the environment nor `carpool.server.json` is read. */
+export interface CarpoolOptions extends Partial<EmbeddedSettings> {
+  /**
+   * Port of the control plane on 127.0.0.1, by which the `carpool` command deploys, reads logs and usage, and sets secrets; 0: a
+   * free one. Default: there is no control plane.
+   */
+  readonly adminPort?: number
+  /**
+   * Address below which functions answer, without a slash at the end, such as `http://127.0.0.1:3000/functions`: what the control
+   * plane tells of it. Default: `http://127.0.0.1`.
+   */
+  readonly url?: string
+}
+
+const DEFAULT_URL = 'http://127.0.0.1'
+
+interface EmbeddedOptions {
+  readonly settings: ServerSettings
+  /** Undefined: there is to be no control plane. */
+  readonly adminPort: number | undefined
+  readonly url: string
+}
+
+/** Checks the options, and fills in the defaults. @throws CarpoolError `invalid-setting`, naming the option */
+function readOptions({ url = DEFAULT_URL, ...options }: CarpoolOptions): EmbeddedOptions {
+  const values = Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined))
+  const unknown = Object.keys(values).find((name) => !isOption(name))
+  if (unknown !== undefined) throw new CarpoolError('invalid-setting', `startCarpool has no option ${unknown}.`)
+  if (!URL.canParse(url)) throw new CarpoolError('invalid-setting', `url must be an absolute URL, not ${JSON.stringify(url)}.`)
+  const settings = resolveSettings({}, {}, { file: { path: 'the options of startCarpool', values } })
+  return { settings, adminPort: options.adminPort === undefined ? undefined : settings.adminPort, url: url.replace(/\/+$/, '') }
+}
+
+function isOption(name: string): boolean {
+  return name !== 'host' && name !== 'port' && Object.hasOwn(SETTINGS, name)
+}
 
 /** A function host in this process. Functions run in host processes of their own, as with `carpool serve`. */
 export interface Carpool {
@@ -13,18 +64,19 @@ export interface Carpool {
   /** Address of the control plane, without a slash at the end; undefined: there is none. */
   readonly adminUrl: string | undefined
   /**
-   * Bundles a function, tries it out, and makes it live: the next call is answered by it. If it fails, what was live goes on serving.
+   * Bundles a function, smoke-tests it, and makes it live: the next call is answered by it. If it fails, what was live goes on
+   * serving.
    * @param path a source file, or a folder with an entry and maybe a `carpool.config.ts`; relative to the working folder
    * @returns the live revision
-   * @throws CarpoolError `entry-not-found`, `bundle-failed`, `no-handler`, `load-failed`, `invalid-config`, `invalid-name`, `name-taken`,
-   * `bundle-too-large`, `bundle-empty`, `no-host`
+   * @throws CarpoolError `entry-not-found`, `bundle-failed`, `no-handler`, `load-failed`, `invalid-config`, `invalid-name`,
+   * `name-taken`, `bundle-too-large`, `bundle-empty`, `no-host`
    */
   deploy(path: string, options?: DeploymentOptions): Promise<Revision>
   /** Takes a function out of service, with its revisions and secrets. @throws CarpoolError `not-found` */
   remove(name: string): Promise<void>
   /**
-   * Refuses new calls with `draining`, lets those under way end, for `graceMs` at most, and ends the host processes. Called again, it waits for
-   * the same end. Close the app first, so that all its clients are answered.
+   * Refuses new calls with `draining`, lets those under way end, for `graceMs` at most, and ends the host processes. Called
+   * again, it waits for the same end. Close the app first, so that all its clients are answered.
    */
   close(): Promise<void>
 }
@@ -34,8 +86,8 @@ const IDLE_LOOK_MS = 20
 
 /**
  * Starts a function host in this process, which must be Node.js 26. Resolves when its host processes are ready.
- * @throws CarpoolError `platform-unsupported`, `invalid-setting` of an option, `data-unusable` of the data folder, `sandbox-unavailable` of a layer
- * that is required
+ * @throws CarpoolError `platform-unsupported`, `invalid-setting` of an option, `data-unusable` of the data folder,
+ * `sandbox-unavailable` of a layer that is required
  */
 export async function startCarpool(options: CarpoolOptions = {}): Promise<Carpool> {
   const { settings, adminPort, url } = readOptions(options)

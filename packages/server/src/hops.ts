@@ -1,20 +1,20 @@
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import { CarpoolError, monotonicClock, type Call, type Clock } from '@carpool/core'
 
-export interface HopsOptions {
+interface HopsOptions {
   /** Most calls in a row in which one function calls the next. */
   readonly maxHops: number
   readonly clock?: Clock
-  /** Told of each call that is refused. */
+  /** Called for each call that is refused. */
   readonly onLoop?: () => void
   /** Secret of the codes; default: made now, so that only this process can make one. */
   readonly key?: Uint8Array
 }
 
 /** A fetch of a function, as far as it matters here. */
-export interface FetchOrigin {
+interface FetchOrigin {
   readonly revision: string
-  /** Public id of the invocation that fetches; absent: nobody waits for what the function does. */
+  /** Public id of the invocation that fetches; absent: background work. */
   readonly id?: string | undefined
 }
 
@@ -24,10 +24,10 @@ const CODE_BYTES = 16
 const REMEMBER_MS = 60_000
 
 /**
- * Counts how many functions called each other before a call, so that a loop of them ends. The count travels in the header `x-carpool-hops` of
- * their fetches, as `<count>.<code>`; the code is an HMAC that only this process can make. Functions can neither set nor see the header,
- * and what others send is worth nothing without a code. Whoever fetches through a server of his own can drop it: such a loop costs its
- * author a machine, and is bounded by the limits on concurrency alone.
+ * Counts how many functions called each other before a call, so that a loop of them ends. The count travels in the header
+ * `x-carpool-hops` of their fetches, as `<count>.<code>`; the code is an HMAC that only this process can make. Functions can
+ * neither set nor see the header, and what others send is worth nothing without a code. Whoever fetches through a server of his
+ * own can drop it: such a loop costs its author a machine, and is bounded by the limits on concurrency alone.
  */
 export class Hops {
   readonly maxHops: number
@@ -76,7 +76,7 @@ export class Hops {
     )
   }
 
-  /** A call was routed. Until {@link ended}, what it fetches counts as called by it. Calls from outside cost next to nothing here. */
+  /** A call was routed. Until {@link ended}, what it fetches counts as called by it. For calls from outside it is cheap. */
   follow({ id, hops, revision }: Pick<Call, 'id' | 'hops' | 'revision'>): void {
     if (revision === undefined) return
     if (hops > 0) this.began({ revision: revision.id, id }, hops)
@@ -91,8 +91,8 @@ export class Hops {
   }
 
   /**
-   * A call from outside has begun: what the function does in the background from now on is taken to be of that. So a header that somebody got
-   * to see and sends again holds up the function's own calls only until its next one.
+   * A call from outside has begun: what the function does in the background from now on is taken to be of that. So a header that
+   * somebody got to see and sends again holds up the function's own calls only until its next one.
    */
   beganFromOutside(revision: string): void {
     if (this.#lately.size === 0 && this.#before.size === 0) return

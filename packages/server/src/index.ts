@@ -1,7 +1,6 @@
-export type { Check } from './doctor/checks.ts'
-export { examine, type Examination } from './doctor/examine.ts'
-export { closeControlPlane, listenForControl, urlOf } from './listening.ts'
-export { openServer, startServer, type OpenServer, type RunningServer, type ServerAddresses } from './start-server.ts'
+export { examine, type Check, type Examination } from './hosts/examine.ts'
+export { openServer, type OpenServer, type ServerAddresses } from './open-server.ts'
+export { closeControlPlane, listenForControl, startServer, urlOf, type RunningServer } from './start-server.ts'
 export {
   configSchema,
   CONFIG_VARIABLE,
@@ -21,4 +20,4 @@ export {
   type SettingName,
   type SettingSource,
   type SettingSurroundings,
-} from './settings.ts'
+} from './settings/index.ts'

@@ -3,16 +3,15 @@ import { CarpoolError, monotonicClock, type Call, type InvocationResult, type In
 import type { CallListener, Fleet } from '@carpool/fleet'
 import type { Meter } from '@carpool/ledger'
 import type { Registry } from '@carpool/registry'
-import type { FunctionJournal } from './function-journal.ts'
 import type { Hops } from './hops.ts'
+import type { FunctionLogger } from './host-reports/function-logger.ts'
 
-export interface InvokeParts {
+interface InvokeParts {
   readonly registry: Pick<Registry, 'route' | 'checkEnabled'>
   readonly hops: Hops
   readonly admission: Admission
-  readonly fleet: Pick<Fleet, 'place'>
   readonly meter: Pick<Meter, 'came' | 'placed' | 'finish' | 'refuse'>
-  readonly journal: Pick<FunctionJournal, 'failed'>
+  readonly functionLogger: Pick<FunctionLogger, 'failed'>
 }
 
 /** Methods by which a client asks for nothing but an answer, so that it does no harm to ask twice (RFC 9110, 9.2.1). */
@@ -25,14 +24,20 @@ const SAFE_METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD'])
  */
 export class Invocations implements CallListener {
   readonly #parts: InvokeParts
+  #fleet!: Pick<Fleet, 'place'>
 
   constructor(parts: InvokeParts) {
     this.#parts = parts
   }
 
+  /** Called once, before the first call: the fleet is made with this as its listener. */
+  useFleet(fleet: Pick<Fleet, 'place'>): void {
+    this.#fleet = fleet
+  }
+
   /** A call has come (1, by the gateway or the control plane). */
   invoke(call: Call): void {
-    const { registry, hops, admission, fleet, meter } = this.#parts
+    const { registry, hops, admission, meter } = this.#parts
     try {
       hops.check(call)
       call.revision = registry.route(call.functionName) // 2
@@ -44,7 +49,7 @@ export class Invocations implements CallListener {
     try {
       registry.checkEnabled(call.functionName)
       admission.admit(call) // 3
-      fleet.place(call) // 4 and 5: now, or when a host has room
+      this.#fleet.place(call) // 4 and 5: now, or when a host has room
     } catch (cause) {
       this.refused(call, CarpoolError.from(cause))
     }
@@ -60,7 +65,7 @@ export class Invocations implements CallListener {
     if (call.firstResult !== undefined) return this.#finish(call, bothTries(call.firstResult, result))
     if (!mayBeginAgain(call, result)) return this.#finish(call, result)
     call.firstResult = result
-    this.#parts.fleet.place(call)
+    this.#fleet.place(call)
   }
 
   /** No host takes it. */
@@ -72,9 +77,9 @@ export class Invocations implements CallListener {
   }
 
   #finish(call: Call, result: InvocationResult): void {
-    const { meter, journal } = this.#parts
+    const { meter, functionLogger } = this.#parts
     call.result = result
-    if (result.outcome !== 'ok' && call.revision !== undefined) journal.failed(call.revision, call.id, result)
+    if (result.outcome !== 'ok' && call.revision !== undefined) functionLogger.failed(call.revision, call.id, result)
     this.#release(call)
     meter.finish(call, result, (unwritten) => call.end(unwritten)) // 7, 8
   }
@@ -110,7 +115,7 @@ function bothTries(first: InvocationResult, second: InvocationResult): Invocatio
     memoryPeakKb: Math.max(first.usage.memoryPeakKb, second.usage.memoryPeakKb),
     egressBytesOut: first.usage.egressBytesOut + second.usage.egressBytesOut,
     egressBytesIn: first.usage.egressBytesIn + second.usage.egressBytesIn,
-    // What a lost host did not get round to tell was begun once.
+    // A lost host may not have reported it, but it was begun once.
     attempts: (neverBegan(first) ? 0 : Math.max(1, first.usage.attempts)) + second.usage.attempts,
   }
   return { ...second, usage }

@@ -1,28 +1,43 @@
 import type { Admission } from '@carpool/admission'
 import type { SandboxInfo, StatusInfo } from '@carpool/core'
 import type { Fleet } from '@carpool/fleet'
+import type { GatewayPhase } from '@carpool/gateway'
+import type { Ledger } from '@carpool/ledger'
 import type { FleetReading, ServerMetrics } from '@carpool/telemetry'
 
-export interface ServerStatusParts {
+interface ServerStatusParts {
   readonly version: string
   readonly sandbox: SandboxInfo
   readonly fleet: Fleet
   readonly admission: Admission
   readonly metrics: Pick<ServerMetrics, 'shedCounts'>
-  /** Why usage cannot be recorded; undefined if it can. */
-  readonly ledgerUnavailable: () => string | undefined
+  readonly ledger: Pick<Ledger, 'unavailable'>
 }
 
-/** Where the server is in its life. */
-export type Phase = 'starting' | 'open' | 'draining'
-
-/** Says how the server fares: for `/readyz`, `carpool status` and the metrics. */
+/** Knows where the server is in its life, and how it fares: for `/readyz`, `carpool status` and the metrics. */
 export class ServerStatus {
   readonly #parts: ServerStatusParts
-  phase: Phase = 'starting'
+  #phase: 'starting' | 'open' | 'draining' = 'starting'
+  #gatewayPhase: GatewayPhase = 'open'
 
   constructor(parts: ServerStatusParts) {
     this.#parts = parts
+  }
+
+  /** What data planes do with requests. */
+  get gatewayPhase(): GatewayPhase {
+    return this.#gatewayPhase
+  }
+
+  /** The hosts are ready. */
+  open(): void {
+    if (this.#phase === 'starting') this.#phase = 'open'
+  }
+
+  /** The server shuts down. */
+  drain(gatewayPhase: Exclude<GatewayPhase, 'open'>): void {
+    this.#phase = 'draining'
+    this.#gatewayPhase = gatewayPhase
   }
 
   read(): StatusInfo {
@@ -52,10 +67,10 @@ export class ServerStatus {
 
   #state(): Pick<StatusInfo, 'state' | 'reasons'> {
     const { fleet } = this.#parts
-    if (this.phase === 'draining') return { state: 'draining', reasons: ['The server is shutting down.'] }
+    if (this.#phase === 'draining') return { state: 'draining', reasons: ['The server is shutting down.'] }
     const reasons = this.#hindrances()
-    if (reasons.length > 0) return { state: this.phase === 'starting' ? 'starting' : 'not-ready', reasons }
-    if (this.phase === 'starting') return { state: 'starting', reasons: ['The host processes are starting.'] }
+    if (reasons.length > 0) return { state: this.#phase === 'starting' ? 'starting' : 'not-ready', reasons }
+    if (this.#phase === 'starting') return { state: 'starting', reasons: ['The host processes are starting.'] }
     if (fleet.isSaturated) {
       return { state: 'saturated', reasons: [`The CPU is full, and ${fleet.queued} calls wait for a place.`] }
     }
@@ -63,9 +78,9 @@ export class ServerStatus {
   }
 
   #hindrances(): string[] {
-    const { fleet, ledgerUnavailable } = this.#parts
+    const { fleet, ledger } = this.#parts
     const reasons: string[] = []
-    if (ledgerUnavailable() !== undefined) reasons.push('Usage cannot be recorded, so nothing is run.')
+    if (ledger.unavailable !== undefined) reasons.push('Usage cannot be recorded, so nothing is run.')
     if (!fleet.isReady) {
       const { inRow, nextAttemptInMs, last } = fleet.failedStarts
       reasons.push(

@@ -86,9 +86,11 @@ t.test('a change has an entry also when nobody waits for its answer', async (t) 
   const begun = Promise.withResolvers<void>()
   const released = Promise.withResolvers<never>()
   const { url, audit } = await startControlPlane(t, undefined, {
-    deploy: async () => {
-      begun.resolve()
-      return released.promise
+    deployer: {
+      deploy: async () => {
+        begun.resolve()
+        return released.promise
+      },
     },
   })
   const { hostname, port } = new URL(url)
@@ -117,10 +119,12 @@ t.test('a change that has no answer to send has an entry also when nobody waits 
   const begun = Promise.withResolvers<void>()
   const released = Promise.withResolvers<void>()
   const { url, audit, registry, post } = await startControlPlane(t, undefined, {
-    remove: async (functionName) => {
-      begun.resolve()
-      await released.promise
-      registry.remove(functionName)
+    deployer: {
+      remove: async (functionName) => {
+        begun.resolve()
+        await released.promise
+        registry.remove(functionName)
+      },
     },
   })
   await post('/v1/functions/shop/revisions', DEPLOY)

@@ -1,10 +1,9 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
-import t from 'tap'
 import { CarpoolError, type RequestHead } from '@carpool/core'
-import { bodyBudget } from '../src/control-plane/body-budget.ts'
-import { checkJsonShape } from '../src/control-plane/json-body.ts'
+import t from 'tap'
+import { bodyBudget, checkJsonShape } from '../src/control-plane/request-bodies.ts'
 import { problemOf, startControlPlane, TOKEN } from './support/control-plane.ts'
 
 const DEPLOY = { code: 'code', sourceMap: '{}' }
@@ -137,10 +136,12 @@ t.test('the bodies that one owner may have under way are limited; admins and oth
   const begun = Promise.withResolvers<void>()
   const released = Promise.withResolvers<never>()
   const { as, post, url } = await startControlPlane(t, undefined, {
-    deploy: async (_name, _owner, { code }) => {
-      if (code !== 'waits') throw new CarpoolError('load-failed', 'No.')
-      begun.resolve()
-      return released.promise
+    deployer: {
+      deploy: async (_name, _owner, { code }) => {
+        if (code !== 'waits') throw new CarpoolError('load-failed', 'No.')
+        begun.resolve()
+        return released.promise
+      },
     },
   })
   const acme = as('acme', 'deploy')

@@ -177,9 +177,7 @@ t.test('who follows all logs is told of own functions alone, by who has them at 
 })
 
 t.test('of the server as a whole others are told what has no part of anybody', async (t) => {
-  const { as, state } = await startControlPlane(t, undefined, {
-    serverInfo: () => ({ version: '0', url: 'u', adminUrl: 'a', hosts: [{ id: 1 } as never], sandbox: SANDBOX }),
-  })
+  const { as, state } = await startControlPlane(t, undefined, { url: () => 'u', adminUrl: () => 'a' })
   state.status = { ...state.status, inFlight: 5, hosts: [{ id: 1 } as never] }
   const { version, uptimeMs } = state.status
   // Why layers are off may name files of the machine.

@@ -1,8 +1,17 @@
-import { mkdirSync } from 'node:fs'
+import { mkdirSync, readFileSync } from 'node:fs'
 import { request as requestHttp, type IncomingMessage } from 'node:http'
 import { join } from 'node:path'
 import { json } from 'node:stream/consumers'
-import { CarpoolError, NO_USAGE, type Call, type InvocationRecord, type LogLine } from '@carpool/core'
+import {
+  CarpoolError,
+  ERRORS,
+  NO_USAGE,
+  type Call,
+  type ErrorCode,
+  type InvocationRecord,
+  type LogLine,
+  type ScalingDecisionInfo,
+} from '@carpool/core'
 import t from 'tap'
 import { problemOf, startControlPlane, TOKEN } from './support/control-plane.ts'
 
@@ -187,4 +196,129 @@ t.test('an invocation is canceled when its client leaves, and not when it is ans
   await canceled.promise
   t.ok(slow.isCanceled)
   t.notOk(answered[0]?.isCanceled)
+})
+
+t.test('a server is ready in one state alone, and says why not in the others', async (t) => {
+  const { url, state } = await startControlPlane(t)
+  const ready = await fetch(`${url}/readyz`)
+  t.equal(ready.status, 200)
+  t.notOk(ready.headers.has('retry-after'))
+  // Whoever asks without a token is not told of files of the machine.
+  const sandbox = { on: 12, total: 13, off: [{ layers: ['user'], remedy: 'Run the server as root.' }] }
+  t.strictSame(await ready.json(), { status: 'ready', reasons: [], sandbox })
+  for (const one of ['starting', 'saturated', 'draining', 'not-ready'] as const) {
+    state.status = { ...state.status, state: one, reasons: ['Because.'] }
+    const response = await fetch(`${url}/readyz`)
+    t.equal(response.status, 503, one)
+    t.match(response.headers.get('retry-after'), one === 'saturated' ? /^[12]$/ : /^1$/)
+    t.strictSame(await response.json(), { status: one, reasons: ['Because.'], sandbox })
+    t.equal((await fetch(`${url}/healthz`)).status, 200, 'it is alive all the same')
+  }
+})
+
+t.test('the status is for those who have the token', async (t) => {
+  const { url, send, state } = await startControlPlane(t)
+  t.equal((await fetch(`${url}/v1/status`)).status, 401)
+  t.strictSame(await (await send('/v1/status')).json(), state.status)
+})
+
+t.test('of the decisions the newest 20 are told', async (t) => {
+  const { send, state } = await startControlPlane(t)
+  const decision = { action: 'grow', reason: 'saturated', hostsBefore: 1, hostsAfter: 2, figures: {} }
+  const decisions = Array.from({ length: 30 }, (_, index): ScalingDecisionInfo => ({ at: String(index), ...decision }))
+  state.status = { ...state.status, decisions }
+  t.strictSame(((await (await send('/v1/status')).json()) as typeof state.status).decisions, decisions.slice(0, 20))
+})
+
+t.test('a refusal that may pass says when to come back', async (t) => {
+  const refusals = [
+    new CarpoolError('too-many-requests', '5 of 5.'),
+    new CarpoolError('saturated', 'Full.'),
+    new CarpoolError('not-found', 'No.'),
+  ]
+  const { post } = await startControlPlane(t, (call) => call.end(refusals.shift()))
+  await post('/v1/functions/f/revisions', { code: 'code', sourceMap: '{}' })
+  const invoke = () => post('/v1/functions/f/invocations', { method: 'GET', path: '/', headers: [], bodyBase64: '' })
+  const limited = await invoke()
+  t.equal(limited.headers.get('retry-after'), '1')
+  t.match(await problemOf(limited), { status: 429, code: 'too-many-requests' })
+  const saturated = await invoke()
+  t.match(saturated.headers.get('retry-after'), /^[12]$/)
+  t.match(await problemOf(saturated), { status: 503, code: 'saturated' })
+  t.notOk((await invoke()).headers.has('retry-after'))
+})
+
+interface Described {
+  readonly operationId: string
+  readonly summary: string
+  readonly security: readonly object[]
+  readonly parameters?: ReadonlyArray<{ readonly name: string; readonly in: string }>
+  readonly requestBody?: object
+  readonly responses: Readonly<
+    Record<string, { readonly description: string; readonly content?: Record<string, { schema: Schema }> }>
+  >
+}
+
+interface Schema {
+  readonly properties: { readonly code?: { readonly enum: readonly ErrorCode[] } }
+}
+
+interface Document {
+  readonly openapi: string
+  readonly paths: Readonly<Record<string, Readonly<Record<string, Described>>>>
+}
+
+/** Each operation of a document with its method and path. */
+function operationsOf({ paths }: Document): Array<readonly [request: string, operation: Described]> {
+  return Object.entries(paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, operation]) => [`${method.toUpperCase()} ${path}`, operation] as const),
+  )
+}
+
+t.test('the document describes each operation with its name, its security and its errors', async (t) => {
+  const { url } = await startControlPlane(t)
+  const response = await fetch(`${url}/v1/openapi.json`)
+  t.match(response.headers.get('content-type'), /^application\/json/)
+  const document = (await response.json()) as Document
+  t.match(document, {
+    openapi: /^3\.1\./,
+    info: { title: String, version: '0.0.0' },
+    components: { securitySchemes: { token: { type: 'http', scheme: 'bearer' } } },
+  })
+  const operations = operationsOf(document)
+  t.equal(new Set(operations.map(([, { operationId }]) => operationId)).size, operations.length)
+  const open = operations.filter(([, { security }]) => security.length === 0).map(([request]) => request)
+  t.strictSame(open.toSorted(), ['GET /healthz', 'GET /metrics', 'GET /readyz', 'GET /v1/openapi.json'])
+  for (const [request, { summary, responses, requestBody, security, parameters = [] }] of operations) {
+    t.match(summary, /\.$/, request)
+    const names = [...request.matchAll(/\{(\w+)\}/g)].map(([, name]) => name)
+    t.strictSame(
+      parameters.filter((parameter) => parameter.in === 'path').map(({ name }) => name),
+      names,
+    )
+    t.equal(requestBody !== undefined, '413' in responses, `${request} has a body and its limit, or neither`)
+    if (security.length > 0) t.ok('401' in responses && '403' in responses, request)
+    for (const [status, { description, content }] of Object.entries(responses)) {
+      t.not(description, '')
+      const codes = content?.['application/problem+json']?.schema.properties.code?.enum
+      t.equal(
+        codes !== undefined,
+        Number(status) >= 400 && !(request === 'GET /readyz' && status === '503'),
+        `${request} ${status}`,
+      )
+      for (const code of codes ?? []) t.equal(ERRORS[code].status, Number(status), `${request} ${code}`)
+    }
+  }
+})
+
+t.test('the docs list the same requests', async (t) => {
+  const { url } = await startControlPlane(t)
+  const document = (await (await fetch(`${url}/v1/openapi.json`)).json()) as Document
+  const text = readFileSync(new URL('../../../docs/control-plane.md', import.meta.url), 'utf8')
+  const listed = (text.split('\n## Requests\n')[1] ?? '').split('\n').filter((line) => line.startsWith('| `'))
+  const described = operationsOf(document).map(([request, { summary }]) => {
+    const [, what = summary, scope] = /^(.*) Scope: (\w+)\.$/.exec(summary) ?? []
+    return `| \`${request}\` |${scope === undefined ? '' : ` \`${scope}\``} | ${what} |`
+  })
+  t.strictSame(listed.toSorted(), described.toSorted())
 })

@@ -2,7 +2,7 @@ import { openAccess } from '@carpool/access'
 import type { Fleet } from '@carpool/fleet'
 import { openRegistry } from '@carpool/registry'
 import t, { type Test } from 'tap'
-import { Deployer, type DeployParts } from '../src/deploy.ts'
+import { Deployer, type DeployParts } from '../src/deploy/deployer.ts'
 
 const SHOP = { owner: 'acme', functionName: 'shop' }
 const REQUEST = { code: 'code', sourceMap: '{}' }

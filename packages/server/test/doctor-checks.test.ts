@@ -1,12 +1,12 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { once } from 'node:events'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer, type AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
-import { checkAddon, checkDataFolder, checkNode, checkPort } from '../src/doctor/checks.ts'
-import { requireAddon } from '../src/required-addon.ts'
-import { resolveSettings } from '../src/settings.ts'
+import { checkAddon, checkDataFolder, checkNode, checkPort } from '../src/hosts/examine.ts'
+import { requireAddon } from '../src/hosts/host-files.ts'
+import { resolveSettings } from '../src/settings/index.ts'
 
 t.test('Node.js must be new enough', async (t) => {
   t.match(checkNode('26.10.0'), { state: 'ok' })

@@ -1,10 +1,10 @@
-import { CarpoolError, NO_USAGE, type Call, type InvocationResult } from '@carpool/core'
 import { Admission } from '@carpool/admission'
+import { CarpoolError, NO_USAGE, type Call, type InvocationResult } from '@carpool/core'
 import { Meter } from '@carpool/ledger'
 import t from 'tap'
-import { routedCall } from '../../../test/support/call.ts'
 import { Hops } from '../src/hops.ts'
 import { Invocations } from '../src/invoke.ts'
+import { routedCall } from '../../../test/support/call.ts'
 
 const LOST: InvocationResult = {
   outcome: 'host-lost',
@@ -48,10 +48,10 @@ async function ran(ends: readonly End[], { method = 'GET', wallMs = 60_000 } = {
     registry: { route: () => revision, checkEnabled: () => {} },
     hops: new Hops({ maxHops: 3 }),
     admission,
-    fleet,
     meter,
-    journal: { failed: () => {} },
+    functionLogger: { failed: () => {} },
   })
+  invocations.useFleet(fleet)
   invocations.invoke(call)
   const ended = await call.ended.catch((cause: unknown) => cause)
   t.equal(admission.inFlight, 0, 'its place among those in flight was given back')

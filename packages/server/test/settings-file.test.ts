@@ -4,8 +4,8 @@ import fc from 'fast-check'
 import t, { type Test } from 'tap'
 import { Compile } from 'typebox/schema'
 import { nearestName } from '@carpool/core'
+import { configSchema, readConfigFile, resolveSettings, SETTINGS } from '../src/settings/index.ts'
 import { JsonFault, parseJson } from '../src/settings/json-text.ts'
-import { configSchema, readConfigFile, resolveSettings, SETTINGS } from '../src/settings.ts'
 
 function folderWith(t: Test, text: string | Buffer, name = 'carpool.server.json'): string {
   const folder = t.testdir({})

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { flagOf, resolveSettings, SETTINGS, SETTING_TOPICS, settingsInForce, variableOf } from '../src/settings.ts'
+import { flagOf, resolveSettings, SETTING_TOPICS, SETTINGS, settingsInForce, variableOf } from '../src/settings/index.ts'
 
 const CORES = 4
 
@@ -51,7 +51,7 @@ for (const [name, setting] of Object.entries(SETTINGS)) {
   if (setting.type !== 'number') continue
   const max = setting.max === 'cores' ? CORES : setting.max
   const range = new RegExp(`whole number from ${setting.min} to ${max} \\(`)
-  const isWrongBelow = setting.min > 0 && !('zeroMeans' in setting)
+  const isWrongBelow = setting.min > 0 && setting.orZero !== true
   const surroundings = { cores: CORES }
 
   t.test(`${name} is refused with its name and range unless it is a whole number in it`, async (t) => {

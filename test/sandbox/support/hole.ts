@@ -12,7 +12,7 @@ import { ATTEMPT_NAMES, runProbe, type AttemptName, type Canaries } from '../../
 import { seccompFilter } from '../../../packages/sandbox/src/seccomp.ts'
 import { processSandbox, type ProcessSandbox, type SandboxedProcess } from '../../../packages/sandbox/src/spawn.ts'
 import { findTools } from '../../../packages/sandbox/src/tools.ts'
-import { HOST_FLAGS } from '../../../packages/server/src/host-program.ts'
+import { HOST_FLAGS } from '../../../packages/server/src/hosts/host-program.ts'
 
 const HOST_UID = 60_999
 const MEBIBYTE = 1024 * 1024

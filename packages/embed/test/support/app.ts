@@ -1,6 +1,7 @@
 /**
- * An app with functions in it, which tries what an app may do, and prints what came of it as one line of JSON. It is a program of its own because the
- * test runner adds hooks to what a test starts, and host processes may not load them. Arguments: data folder, folder of functions.
+ * An app with functions in it, which tries what an app may do, and prints what came of it as one line of JSON. It is a program of
+ * its own because the test runner adds hooks to what a test starts, and host processes may not load them. Arguments: data folder,
+ * folder of functions.
  */
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'

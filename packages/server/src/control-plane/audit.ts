@@ -8,7 +8,7 @@ export interface RequestAudit {
   isEntered?: boolean
   /** The error with which it is answered. */
   error?: ErrorCode
-  /** It is about something of another owner, which it is not told. */
+  /** It is about something of another owner, which the answer does not show. */
   isForeign?: boolean
   /** One of too many: there is no entry of it. */
   isLeftOut?: boolean
@@ -19,7 +19,7 @@ export interface RequestAudit {
   note?: string
 }
 
-export interface AuditParts {
+interface AuditParts {
   readonly log: AuditLog
   /** Accesses that were refused, by the id of the token: one bearer should not fill the log. */
   readonly refusals: FailedAttempts
@@ -30,8 +30,8 @@ export interface AuditParts {
 }
 
 /**
- * Makes what enters a request once its outcome is known: each change, and each access that is refused. Never a body, a query or a header. A
- * request that has an entry gets no other.
+ * Makes what enters a request once its outcome is known: each change, and each access that is refused. Never a body, a query or a
+ * header. A request that has an entry gets no other.
  */
 export function createAudit({ log, refusals, holdsToken, now }: AuditParts): (request: FastifyRequest) => void {
   return (request) => {

@@ -1,10 +1,10 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
+import { isIP } from 'node:net'
 import { DEFAULT_OWNER, holdsToken, OPERATOR, type FailedAttempts, type Principal, type TokenStore } from '@carpool/access'
 import { CarpoolError } from '@carpool/core'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { checkOrigin } from './check-origin.ts'
 
-export interface AuthenticationParts {
+interface AuthenticationParts {
   /** The token of the data folder, for the operator of this machine. */
   readonly operatorToken: string
   readonly tokens: TokenStore
@@ -20,8 +20,9 @@ const OPERATOR_PRINCIPAL: Principal = { tokenId: OPERATOR, owner: DEFAULT_OWNER,
 const TOKEN_IN_URL = /[?&](?:access_?|api_?|auth_?)?(?:token|key|authorization)=/i
 
 /**
- * Makes what says who sends a request. Too many requests from one address without a valid token are told to wait, and not listed one by one. Tokens cannot be guessed, so a valid one is let in however many were
- * not before: else one program could shut out another one of the same machine.
+ * Makes what finds out who sends a request. When one address has sent too many without a valid token, the next ones get a
+ * `retry-after` and no entry in the audit log. A valid token is let in all the same, as tokens cannot be guessed: else one
+ * program could shut out another one of the machine.
  */
 export function createAuthenticate({ operatorToken, tokens, attempts }: AuthenticationParts): Authenticate {
   const operatorDigest = digest(operatorToken)
@@ -32,7 +33,7 @@ export function createAuthenticate({ operatorToken, tokens, attempts }: Authenti
         throw new CarpoolError('unauthorized', 'A token is sent in the header "authorization", never in the URL.')
       }
       const token = bearerToken(request.headers.authorization)
-      // Of digests, which all have one length, in a time that tells nothing of where they differ.
+      // Digests have one length, and the time of the comparison does not depend on where they differ.
       return timingSafeEqual(digest(token), operatorDigest) ? OPERATOR_PRINCIPAL : tokens.authenticate(token)
     } catch (cause) {
       const { ip } = request
@@ -59,4 +60,35 @@ function bearerToken(authorization = ''): string {
 
 function digest(text: string): Buffer {
   return createHash('sha256').update(text).digest()
+}
+
+/**
+ * Refuses what a web page may have made a browser send. Any page can have requests sent here, but not without an `Origin` or as a
+ * mere navigation, nor under another `Host` than the one of the page: so `Host` must be an address or `localhost`, which no name
+ * that somebody lets point here is (DNS rebinding).
+ * @throws CarpoolError `unauthorized`
+ */
+function checkOrigin({ headers }: Pick<FastifyRequest, 'headers'>): void {
+  if (headers.origin !== undefined) {
+    throw new CarpoolError('unauthorized', 'The control plane takes no requests from web pages.')
+  }
+  if (!isOwnHost(headers.host ?? '')) {
+    throw new CarpoolError('unauthorized', 'The control plane is addressed by IP address or as localhost.')
+  }
+}
+
+/**
+ * The same where no token is needed; without an entry in the audit log, which a page could fill.
+ * @throws CarpoolError `unauthorized`
+ */
+export function refuseWebPages(request: FastifyRequest): void {
+  request.audit.isLeftOut = true
+  checkOrigin(request)
+}
+
+function isOwnHost(host: string): boolean {
+  const [, ipv6, name = ''] = /^(?:\[([^\]]*)\]|([^:]*))(?::\d{1,5})?$/.exec(host) ?? []
+  if (ipv6 !== undefined) return isIP(ipv6) === 6
+  // With a dot at its end a name is absolute.
+  return isIP(name) === 4 || /^localhost\.?$/i.test(name)
 }

@@ -1,12 +1,10 @@
-import { checkFunctionName, type DeployRequest, type DisableRequest } from '@carpool/core'
+import { checkFunctionName, type DeployRequest, type DisableRequest, type FunctionInfo, type Revision } from '@carpool/core'
+import { DEPLOY_REQUEST, DISABLE_REQUEST, FUNCTION_INFO } from '@carpool/core/control-plane-schemas'
 import type { FastifyInstance } from 'fastify'
 import type { ControlPlaneOptions } from './control-plane-options.ts'
-import { functionInfo } from './function-info.ts'
 import { addOperation, type Operation } from './operation.ts'
-import { actingOwner, ownerFilter, requireFunction } from './ownership.ts'
-import { readQuery } from './query-string.ts'
-import { DEPLOY_BODY, DISABLE_BODY, OWNER_PARAMETER } from './request-schemas.ts'
-import { FUNCTION_INFO, FUNCTION_LIST } from './response-schemas.ts'
+import { actingOwner, ownerFilter, readQuery, requireFunction } from './queries.ts'
+import { FUNCTION_LIST, OWNER_PARAMETER } from './schemas.ts'
 
 const URL = '/v1/functions/:name'
 const INFO = { status: 200, description: 'The function with its live revision.', schema: FUNCTION_INFO } as const
@@ -20,7 +18,7 @@ const DEPLOY: Operation = {
   scope: 'deploy',
   isChange: true,
   query: { owner: OWNER_PARAMETER },
-  body: DEPLOY_BODY,
+  body: DEPLOY_REQUEST,
   response: { ...INFO, status: 201 },
   errors: [
     ...(['invalid-name', 'invalid-config', 'name-taken', 'bundle-empty', 'bundle-too-large'] as const),
@@ -73,7 +71,7 @@ const DISABLE: Operation = {
   summary: 'Refuse the calls of a function until it is enabled.',
   scope: 'admin',
   isChange: true,
-  body: DISABLE_BODY,
+  body: DISABLE_REQUEST,
   response: NO_CONTENT,
   errors: ['not-found', 'data-unusable'],
 }
@@ -89,13 +87,13 @@ export function deployBodyLimit({ maxBundleBytes }: Pick<ControlPlaneOptions, 'm
 
 /** Deploy, list, show, delete, enable and disable functions. */
 export function functionRoutes(app: FastifyInstance, parts: ControlPlaneOptions): void {
-  const { registry, deploy, remove, enable, disable } = parts
+  const { registry, deployer } = parts
 
   addOperation<DeployRequest>(app, { ...DEPLOY, bodyLimitBytes: deployBodyLimit(parts) }, async (request) => {
     const name = checkFunctionName(request.params['name'] ?? '')
     const owner = actingOwner(request)
     request.audit.isForeign = isForeign(registry.ownerOf(name), owner)
-    return functionInfo(parts, await deploy(name, owner, request.body))
+    return functionInfo(parts, await deployer.deploy(name, owner, request.body))
   })
 
   addOperation(app, LIST, (request) => {
@@ -112,13 +110,13 @@ export function functionRoutes(app: FastifyInstance, parts: ControlPlaneOptions)
 
   addOperation(app, DELETE, async (request) => {
     const name = request.params['name'] ?? ''
-    await remove(name, requireFunction(request, registry, name))
+    await deployer.remove(name, requireFunction(request, registry, name))
   })
 
   addOperation(app, ENABLE, (request) => {
     const name = request.params['name'] ?? ''
     // Also of a function that was deleted, whose name stays disabled.
-    enable(name)
+    deployer.enable(name)
     request.audit.owner = registry.ownerOf(name) ?? request.principal.owner
   })
 
@@ -127,11 +125,32 @@ export function functionRoutes(app: FastifyInstance, parts: ControlPlaneOptions)
     requireFunction(request, registry, name)
     const { reason = 'an operator disabled it' } = request.body
     request.audit.note = reason
-    disable(name, reason)
+    deployer.disable(name, reason)
   })
 }
 
 /** Whether a name belongs to somebody else. */
 function isForeign(owner: string | undefined, actingFor: string): boolean {
   return owner !== undefined && owner !== actingFor
+}
+
+type Parts = Pick<ControlPlaneOptions, 'registry' | 'meter' | 'url' | 'isQuarantined'>
+
+/** A function as the control plane shows it, by its live revision. */
+function functionInfo({ registry, meter, url, isQuarantined }: Parts, revision: Revision): FunctionInfo {
+  const { functionName: name, owner, id, form, createdAt, codeBytes, limits } = revision
+  const disabled = registry.disabledInfo(name)
+  return {
+    name,
+    owner,
+    state: disabled !== undefined ? 'disabled' : isQuarantined(name) ? 'quarantined' : 'active',
+    ...(disabled !== undefined && { reason: disabled.reason }),
+    revision: id,
+    form,
+    url: `${url()}/${name}/`,
+    deployedAt: createdAt,
+    codeBytes,
+    limits,
+    ...meter.countsOf(revision),
+  }
 }

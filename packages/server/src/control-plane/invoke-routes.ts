@@ -1,4 +1,5 @@
 import { randomUUIDv7 } from 'node:crypto'
+import type { IncomingMessage } from 'node:http'
 import {
   AwaitedCall,
   CarpoolError,
@@ -8,14 +9,12 @@ import {
   type InvokeRequest,
   type InvokeResponse,
 } from '@carpool/core'
+import { INVOKE_REQUEST, INVOKE_RESPONSE } from '@carpool/core/control-plane-schemas'
 import { checkRequest, isReserved, namedByConnection } from '@carpool/gateway'
 import type { FastifyInstance, FastifyReply } from 'fastify'
-import type { IncomingMessage } from 'node:http'
 import type { ControlPlaneOptions } from './control-plane-options.ts'
 import { addOperation, type Operation } from './operation.ts'
-import { requireFunction } from './ownership.ts'
-import { INVOKE_BODY } from './request-schemas.ts'
-import { INVOKE_RESPONSE } from './response-schemas.ts'
+import { requireFunction } from './queries.ts'
 
 const INVOKE: Operation = {
   id: 'invokeFunction',
@@ -23,7 +22,7 @@ const INVOKE: Operation = {
   url: '/v1/functions/:name/invocations',
   summary: 'Call a function. What the call comes to is the answer, also if the function failed.',
   scope: 'invoke',
-  body: INVOKE_BODY,
+  body: INVOKE_REQUEST,
   response: { status: 200, description: 'What the call came to.', schema: INVOKE_RESPONSE },
   errors: [
     ...(['not-found', 'function-disabled', 'too-many-requests', 'loop-detected', 'saturated', 'no-host'] as const),
@@ -43,7 +42,7 @@ export function invokeBodyLimit({ maxBodyBytes }: Pick<ControlPlaneOptions, 'max
 
 /** Call functions through the control plane. */
 export function invokeRoutes(app: FastifyInstance, options: ControlPlaneOptions): void {
-  const { registry, invoke, dataUrl, maxBodyBytes } = options
+  const { registry, invoke, url, maxBodyBytes } = options
   addOperation<InvokeRequest>(app, { ...INVOKE, bodyLimitBytes: invokeBodyLimit(options) }, async (request, reply) => {
     const { method, path, bodyBase64 } = request.body
     const functionName = request.params['name'] ?? ''
@@ -57,7 +56,7 @@ export function invokeRoutes(app: FastifyInstance, options: ControlPlaneOptions)
       id: randomUUIDv7(),
       functionName,
       trigger: 'cli',
-      head: { method, url: `${dataUrl()}${path}`, headers, clientIp: request.ip },
+      head: { method, url: `${url()}${path}`, headers, clientIp: request.ip },
       hops: 0,
       startedAtMs: Date.now(),
       cameMs: monotonicClock(),
@@ -78,7 +77,10 @@ function withoutReserved(headers: InvokeRequest['headers']): InvokeRequest['head
   return headers.filter(([name]) => !isReserved(name) && !ofConnection.includes(name))
 }
 
-/** What the gateway refuses on the data plane does not get to functions through here either. @throws CarpoolError `bad-request` */
+/**
+ * What the gateway refuses on the data plane does not get to functions through here either.
+ * @throws CarpoolError `bad-request`
+ */
 function checkAsOnDataPlane({ method, path, headers }: Pick<InvokeRequest, 'method' | 'path' | 'headers'>): void {
   const hosts = headers.filter(([name]) => name === 'host').map(([, value]) => value)
   // Without one, the request is for the address of the data plane.

@@ -1,19 +1,20 @@
 import { Readable } from 'node:stream'
 import { OPERATOR, type Principal } from '@carpool/access'
-import { jsonLine, type InvocationRecord, type LogLine } from '@carpool/core'
+import { execUs, jsonLine, type InvocationRecord, type LogLine } from '@carpool/core'
 import type { FastifyInstance } from 'fastify'
 import { Type } from 'typebox'
-import { reportLine } from '../report-line.ts'
 import type { ControlPlaneOptions } from './control-plane-options.ts'
-import { DEFAULT_LOG_LIMIT, MAX_LOG_LIMIT, parseLogQuery, type LogQuery } from './log-query.ts'
 import { addOperation, type Operation } from './operation.ts'
-import { ownerFilter, requireFunction } from './ownership.ts'
-import { OWNER_PARAMETER } from './request-schemas.ts'
+import { oneOf, ownerFilter, readQuery, requireFunction, wholeNumber } from './queries.ts'
+import { OWNER_PARAMETER } from './schemas.ts'
 
 /** How far a slow reader of `follow` may be behind, in bytes, before it misses lines. */
 const MAX_BEHIND_BYTES = 1024 * 1024
 /** How many lines may come while the past is read; later ones are missed. */
 const MAX_EARLY_LINES = 10_000
+
+const MAX_LOG_LIMIT = 10_000
+const DEFAULT_LOG_LIMIT = 100
 
 const READ: Operation = {
   id: 'readLogs',
@@ -49,6 +50,27 @@ export function logRoutes(app: FastifyInstance, parts: ControlPlaneOptions): voi
     if (follow) return await followed(parts, selection, request.principal)
     return (await newest(parts, selection)).map(jsonLine).join('')
   })
+}
+
+interface LogQuery {
+  /** Absent: all functions. */
+  readonly functionName?: string
+  /** Of functions of this owner. Absent: as the token allows. */
+  readonly owner?: string
+  /** Most lines of the past. */
+  readonly limit: number
+  readonly follow: boolean
+}
+
+/** Reads the query string of `/v1/logs`. @throws CarpoolError `bad-request`, naming the parameter */
+function parseLogQuery(query: Readonly<Record<string, unknown>>): LogQuery {
+  const given = readQuery(query, ['function', 'owner', 'limit', 'follow'])
+  return {
+    limit: wholeNumber('limit', given.limit ?? String(DEFAULT_LOG_LIMIT), MAX_LOG_LIMIT),
+    follow: oneOf('follow', given.follow ?? 'false', ['true', 'false']) === 'true',
+    ...(given.function !== undefined && { functionName: given.function }),
+    ...(given.owner !== undefined && { owner: given.owner }),
+  }
 }
 
 /** The newest lines, by time. */
@@ -113,7 +135,7 @@ function ofOwner(registry: ControlPlaneOptions['registry'], owner: string | unde
   return owner === undefined ? {} : { includes: (name: string) => registry.ownerOf(name) === owner }
 }
 
-/** Whether the log that a record belongs to is there: not if the function was deleted, even if the name has come to somebody else. */
+/** Not if the function was deleted, even if the name has come to somebody else. */
 function isOfLiveFunction(registry: ControlPlaneOptions['registry'], { functionName, owner }: InvocationRecord): boolean {
   return registry.ownerOf(functionName) === owner
 }
@@ -124,4 +146,34 @@ function isStillValid({ tokens }: ControlPlaneOptions['access'], principal: Prin
 
 function isReport({ stream, msg }: LogLine): boolean {
   return stream === 'carpool' && msg.startsWith('report: ')
+}
+
+/** What an invocation came to, as one line of its function's log; made from the ledger when the log is read. */
+function reportLine(record: InvocationRecord): LogLine {
+  const { id, functionName, revision, outcome, error, status, start, wallUs, cpuUs, queueUs, initUs, memoryMb, memoryPeakKb } =
+    record
+  const how = outcome === 'refused' ? `refused, ${error}` : outcome
+  const parts = [
+    `${how} ${status} in ${milliseconds(wallUs)}`,
+    `exec ${milliseconds(execUs(record))}`,
+    `billed ${Math.ceil(execUs(record) / 1000)} ms`,
+    `cpu ${milliseconds(cpuUs)}`,
+    `queue ${milliseconds(queueUs)}`,
+    `init ${milliseconds(initUs)}`,
+    `memory ${memoryMb} MiB, peak ${Math.ceil(memoryPeakKb / 1024)} MiB`,
+    start,
+  ]
+  return {
+    time: new Date(record.startedAtMs + wallUs / 1000).toISOString(),
+    level: 'info',
+    stream: 'carpool',
+    function: functionName,
+    revision,
+    invocationId: id,
+    msg: `report: ${parts.join('; ')}`,
+  }
+}
+
+function milliseconds(us: number): string {
+  return `${(us / 1000).toFixed(us < 100_000 ? 2 : 0)} ms`
 }

@@ -1,11 +1,11 @@
-import swagger from '@fastify/swagger'
 import { ERRORS, PROBLEM_CONTENT_TYPE, type ErrorCode } from '@carpool/core'
+import { PROBLEM } from '@carpool/core/control-plane-schemas'
+import swagger from '@fastify/swagger'
 import type { FastifyInstance } from 'fastify'
 import { Type } from 'typebox'
-import { refuseWebPages } from './check-origin.ts'
+import { refuseWebPages } from './authenticate.ts'
 import { addOperation, type Operation, type OperationResponse } from './operation.ts'
-import { PATH_PARAMETERS } from './request-schemas.ts'
-import { PROBLEM } from './response-schemas.ts'
+import { PATH_PARAMETERS } from './schemas.ts'
 
 const SECURITY = 'token'
 const ANY_REQUEST: readonly ErrorCode[] = ['bad-request', 'request-timeout', 'headers-too-large', 'internal']

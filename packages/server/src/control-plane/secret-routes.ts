@@ -1,12 +1,12 @@
 import { isAdmin, MAX_SECRET_BYTES } from '@carpool/access'
 import { CarpoolError, checkFunctionName, type SecretRequest, type SetSecretInfo } from '@carpool/core'
+import { SECRET_REQUEST, SET_SECRET_INFO } from '@carpool/core/control-plane-schemas'
 import { functionNotFound } from '@carpool/registry'
 import type { FastifyInstance } from 'fastify'
 import type { ControlPlaneOptions } from './control-plane-options.ts'
 import { addOperation, type ControlRequest, type Operation } from './operation.ts'
-import { actingOwner } from './ownership.ts'
-import { OWNER_PARAMETER, SECRET_BODY } from './request-schemas.ts'
-import { SECRET_LIST, SET_SECRET_INFO } from './response-schemas.ts'
+import { actingOwner } from './queries.ts'
+import { OWNER_PARAMETER, SECRET_LIST } from './schemas.ts'
 
 const URL = '/v1/functions/:name/secrets'
 /** JSON may have six bytes for one, and there is something around the value. */
@@ -30,7 +30,7 @@ const SET: Operation = {
   scope: 'deploy',
   isChange: true,
   query: { owner: OWNER_PARAMETER },
-  body: SECRET_BODY,
+  body: SECRET_REQUEST,
   bodyLimitBytes: BODY_LIMIT_BYTES,
   response: { status: 200, description: 'It is set, and calls that come get it.', schema: SET_SECRET_INFO },
   errors: [
@@ -61,7 +61,7 @@ const DELETE: Operation = {
 }
 
 /** List, set and delete the secrets of functions, also of those that are not deployed yet. */
-export function secretRoutes(app: FastifyInstance, { access, registry, setSecret, deleteSecret }: ControlPlaneOptions): void {
+export function secretRoutes(app: FastifyInstance, { access, registry, deployer }: ControlPlaneOptions): void {
   const { secrets } = access
 
   /** Whose secrets of this name a request is about. */
@@ -89,7 +89,7 @@ export function secretRoutes(app: FastifyInstance, { access, registry, setSecret
     const key = request.params['key'] ?? ''
     const holder = holderOf(request)
     checkFunctionName(holder.functionName)
-    const revision = await setSecret(holder, key, request.body.value)
+    const revision = await deployer.setSecret(holder, key, request.body.value)
     const info = secrets.list(holder).find((secret) => secret.key === key)
     // A deploy or a deletion that came right behind.
     if (info === undefined) throw new CarpoolError('secret-not-found', 'It was deleted again.')
@@ -97,6 +97,6 @@ export function secretRoutes(app: FastifyInstance, { access, registry, setSecret
   })
 
   addOperation(app, DELETE, async (request) => {
-    await deleteSecret(knownHolderOf(request), request.params['key'] ?? '')
+    await deployer.deleteSecret(knownHolderOf(request), request.params['key'] ?? '')
   })
 }

@@ -3,10 +3,8 @@ import type { FastifyInstance } from 'fastify'
 import { Type } from 'typebox'
 import type { ControlPlaneOptions } from './control-plane-options.ts'
 import { addOperation, type Operation } from './operation.ts'
-import { ownerFilter } from './ownership.ts'
-import { oneOf, readQuery, wholeNumber } from './query-string.ts'
-import { OWNER_PARAMETER } from './request-schemas.ts'
-import { INVOCATION_RECORDS, USAGE_ROWS } from './response-schemas.ts'
+import { oneOf, ownerFilter, readQuery, wholeNumber } from './queries.ts'
+import { INVOCATION_RECORDS, OWNER_PARAMETER, USAGE_ROWS } from './schemas.ts'
 
 const MAX_INVOCATIONS = 1_000
 const DEFAULT_INVOCATIONS = 20

@@ -1,6 +1,5 @@
 import { dirname, sep } from 'node:path'
-import type { ServerAddress } from './server-entry.ts'
-import { isSameServer } from './server-url.ts'
+import type { ServerAddress } from './announcements.ts'
 
 /** The server at a URL, which may be that of its data plane or of its control plane. Pure. */
 export function serverAt(servers: readonly ServerAddress[], url: string): ServerAddress | undefined {
@@ -33,4 +32,20 @@ function nearness({ dataDir }: ServerAddress, folder: string): number {
 
 function isWithin(path: string, folder: string): boolean {
   return path === folder || path.startsWith(folder.endsWith(sep) ? folder : folder + sep)
+}
+
+/** Names of this machine; a server that listens on all addresses is reached through any of them. */
+const LOOPBACK_NAMES: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '[::1]', '0.0.0.0', '[::]'])
+
+/** Whether two URLs lead to the same server of this machine, however they spell it. */
+function isSameServer(one: string, other: string): boolean {
+  const normal = normalize(one)
+  return normal !== undefined && normal === normalize(other)
+}
+
+function normalize(text: string): string | undefined {
+  const url = URL.parse(text)
+  if (url === null) return undefined
+  const host = LOOPBACK_NAMES.has(url.hostname) ? 'loopback' : url.hostname
+  return `${url.protocol}//${host}:${url.port}${url.pathname.replace(/\/+$/, '')}`
 }

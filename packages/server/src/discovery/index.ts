@@ -1,5 +1,9 @@
-export { announceServer, type Announcement, type ServerAnnouncement } from './announce-server.ts'
+export {
+  announceServer,
+  findServers,
+  type Announcement,
+  type ServerAddress,
+  type ServerAnnouncement,
+} from './announcements.ts'
 export { serverAt, serverFor } from './choose-server.ts'
-export { findServers } from './find-servers.ts'
 export { readProcess, type ProcessReading } from './process-life.ts'
-export type { ServerAddress } from './server-entry.ts'

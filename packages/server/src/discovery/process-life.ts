@@ -12,8 +12,8 @@ export function isRunning(pid: number): boolean {
 }
 
 /**
- * What tells a process from a later one with the same id: its start time, in the kernel's ticks. Undefined where the system does not
- * say (it is read from `/proc`).
+ * What tells a process from a later one with the same id: its start time, in the kernel's ticks. Undefined where the system does
+ * not say (it is read from `/proc`).
  */
 export function startMark(pid: number): string | undefined {
   return readProcess(pid)?.startTicks

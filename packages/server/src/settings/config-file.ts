@@ -2,6 +2,7 @@ import { readFileSync, statSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { CarpoolError, nearestName } from '@carpool/core'
 import { JsonFault, parseJson } from './json-text.ts'
+import { schemaOf } from './setting.ts'
 import { isSettingName, SETTINGS } from './table.ts'
 
 /** A file with settings, read but not checked yet. */
@@ -11,7 +12,7 @@ export interface ConfigFile {
   readonly values: Readonly<Record<string, unknown>>
 }
 
-export interface ConfigFilePlace {
+interface ConfigFilePlace {
   /** What `--config` says. */
   readonly flag?: string | undefined
   readonly env: Readonly<Record<string, string | undefined>>
@@ -30,7 +31,8 @@ const MAX_BYTES = 1024 * 1024
 const SCHEMA_KEY = '$schema'
 
 /**
- * Reads the file with the server's settings: the one that the flag names, else the environment, else `carpool.server.json` if it is there.
+ * Reads the file with the server's settings: the one that the flag names, else the environment, else `carpool.server.json` if it
+ * is there.
  * @throws CarpoolError `invalid-setting`, naming the file and the place in it or the key
  */
 export function readConfigFile({ flag, env, folder }: ConfigFilePlace): ConfigFile | undefined {
@@ -79,5 +81,19 @@ function parseObject(text: string, path: string): Record<string, unknown> {
     if (!(cause instanceof JsonFault)) throw cause
     const { line, column, message } = cause
     throw new CarpoolError('invalid-setting', `${path}, line ${line}, column ${column}: ${message}.`, { cause })
+  }
+}
+
+/** JSON Schema of the file with the server's settings. What depends on the machine, such as its cores, is not in it. */
+export function configSchema(): object {
+  return {
+    $schema: 'https://json-schema.org/draft/2020-12/schema',
+    title: 'Settings of a Carpool server',
+    type: 'object',
+    additionalProperties: false,
+    properties: {
+      $schema: { type: 'string' },
+      ...Object.fromEntries(Object.entries(SETTINGS).map(([name, setting]) => [name, schemaOf(setting)])),
+    },
   }
 }

@@ -18,8 +18,8 @@ const SCALAR = /"(?:[^"\\]|\\.)*"|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|tr
 const MAX_DEPTH = 16
 
 /**
- * Reads JSON as `JSON.parse` does, but says for every fault where it is, and takes a key that stands twice for one: the engine's messages
- * give a place for some faults only.
+ * Reads JSON as `JSON.parse` does, but says for every fault where it is, and takes a key that stands twice for one: the engine's
+ * messages give a place for some faults only.
  * @throws JsonFault
  */
 export function parseJson(text: string): unknown {

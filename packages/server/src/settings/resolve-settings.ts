@@ -1,9 +1,7 @@
 import { CarpoolError } from '@carpool/core'
 import { Machine } from '@carpool/fleet'
 import type { ConfigFile } from './config-file.ts'
-import { readValue, type Given, type SettingValue } from './read-value.ts'
-import { checkRelations } from './relations.ts'
-import { describeRange, flagOf, variableOf, type Setting } from './setting.ts'
+import { describeRange, flagOf, readValue, variableOf, type Given, type Setting, type SettingValue } from './setting.ts'
 import { isSettingName, SETTINGS, type ServerSettings, type SettingName } from './table.ts'
 
 export type SettingSource = Readonly<Record<string, string | readonly string[] | undefined>>
@@ -89,4 +87,37 @@ function givenOf(
   if (file !== undefined && Object.hasOwn(file.values, name))
     return { value: file.values[name], source: 'file', origin: `${name} in ${file.path}`, isTyped: true }
   return undefined
+}
+
+type NumberName = { [K in SettingName]: ServerSettings[K] extends number ? K : never }[SettingName]
+
+/** Where the value of a setting came from; undefined: it is the default. */
+type OriginOf = (name: SettingName) => string | undefined
+
+/** Settings of which the first must not be above the second. */
+const NOT_ABOVE: ReadonlyArray<readonly [lesser: NumberName, greater: NumberName]> = [
+  ['maxUrlBytes', 'maxHeaderBytes'],
+  ['maxBodyBytes', 'maxBufferedBytes'],
+  ['minHosts', 'maxHosts'],
+  ['hostLimitMin', 'hostLimitInitial'],
+  ['hostLimitInitial', 'hostLimitMax'],
+  ['saturationPercent', 'panicPercent'],
+  ['quarantineAfter', 'disableAfter'],
+]
+
+/**
+ * Checks settings against each other.
+ * @throws CarpoolError `invalid-setting`, naming one that was given and what it contradicts
+ */
+function checkRelations(settings: ServerSettings, originOf: OriginOf): void {
+  const nameOf = (name: NumberName): string => originOf(name) ?? name
+  const valueOf = (name: NumberName): string =>
+    originOf(name) === undefined ? `${settings[name]}, its default` : String(settings[name])
+  for (const [lesser, greater] of NOT_ABOVE) {
+    if (settings[lesser] <= settings[greater]) continue
+    const [wrong, relation, other] =
+      originOf(lesser) === undefined ? ([greater, 'at least', lesser] as const) : ([lesser, 'at most', greater] as const)
+    const detail = `${nameOf(wrong)} must be ${relation} ${nameOf(other)} (${valueOf(other)}), not ${settings[wrong]}.`
+    throw new CarpoolError('invalid-setting', detail)
+  }
 }

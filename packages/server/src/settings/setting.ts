@@ -1,3 +1,5 @@
+import { CarpoolError } from '@carpool/core'
+
 interface SettingBase {
   readonly help: string
 }
@@ -10,8 +12,8 @@ export interface NumberSetting extends SettingBase {
   /** `cores`: as many as the cores that the server may use. */
   readonly max: number | 'cores'
   readonly unit: string
-  /** What 0 stands for; it may then be given although it is below `min`. */
-  readonly zeroMeans?: string
+  /** 0 may be given although it is below `min`; `help` says what it stands for. Default: false. */
+  readonly orZero?: boolean
 }
 
 export interface TextSetting extends SettingBase {
@@ -53,13 +55,106 @@ function kebabCase(name: string): string {
 export function describeRange(setting: Setting, cores?: number): string {
   switch (setting.type) {
     case 'number': {
-      const { min, max, zeroMeans } = setting
+      const { min, max, orZero = false } = setting
       const range = `${min} to ${max === 'cores' ? (cores ?? 'the cores') : max}`
-      return zeroMeans !== undefined && min > 0 ? `0, or ${range}` : range
+      return orZero ? `0, or ${range}` : range
     }
     case 'text':
       return setting.choices?.join(', ') ?? 'any text'
     case 'list':
       return setting.items
+  }
+}
+
+/** A value as it was given, and where. */
+export interface Given {
+  /** A text from the command line or the environment; anything that JSON can hold from the file. */
+  readonly value: unknown
+  /** What it was given as, such as `--max-hosts`. */
+  readonly origin: string
+  /** Whether it has types of its own: then a number is no text, and a list is no text with commas. */
+  readonly isTyped: boolean
+}
+
+export type SettingValue = number | string | readonly string[]
+
+const MAX_SHOWN = 80
+
+/** Reads one value. @throws CarpoolError `invalid-setting`, naming where it came from, the range and the value */
+export function readValue(setting: Setting, given: Given, cores: number): SettingValue {
+  switch (setting.type) {
+    case 'number':
+      return readNumber(setting, given, cores)
+    case 'text':
+      return readText(setting, given)
+    case 'list':
+      return readList(setting, given)
+  }
+}
+
+function readNumber(setting: NumberSetting, given: Given, cores: number): number {
+  const value = given.isTyped ? given.value : numberOf(given.value)
+  const { min, orZero = false } = setting
+  const max = setting.max === 'cores' ? cores : setting.max
+  if (typeof value === 'number' && Number.isInteger(value)) {
+    if ((value >= min && value <= max) || (value === 0 && orZero)) return value
+  }
+  const what = setting.max === 'cores' ? 'the cores of this machine' : setting.unit
+  throw refusal(given, `must be ${orZero ? '0 or ' : ''}a whole number from ${min} to ${max} (${what})`)
+}
+
+/** Plain digits alone: no sign, exponent, point or other base. */
+function numberOf(text: unknown): number {
+  return typeof text === 'string' && /^\d{1,15}$/.test(text.trim()) ? Number(text) : Number.NaN
+}
+
+function readText(setting: TextSetting, given: Given): string {
+  if (typeof given.value !== 'string') throw refusal(given, 'must be a text')
+  if (setting.choices?.includes(given.value) ?? true) return given.value
+  throw refusal(given, `must be one of ${describeRange(setting)}`)
+}
+
+function readList({ items, checkItem }: ListSetting, given: Given): readonly string[] {
+  const list = given.isTyped || typeof given.value !== 'string' ? given.value : given.value.split(',').map((part) => part.trim())
+  if (!isListOfTexts(list)) throw refusal(given, `must be a list of ${items}`)
+  for (const item of list) check(item, given.origin, checkItem)
+  return list
+}
+
+function check(item: string, origin: string, checkItem: ListSetting['checkItem']): void {
+  try {
+    checkItem?.(item)
+  } catch (cause) {
+    throw new CarpoolError('invalid-setting', `${origin}: ${(cause as Error).message}`, { cause })
+  }
+}
+
+function isListOfTexts(value: unknown): value is readonly string[] {
+  return Array.isArray(value) && value.every((item) => typeof item === 'string')
+}
+
+function refusal({ origin, value }: Given, must: string): CarpoolError {
+  const text = JSON.stringify(value)
+  const shown = text.length > MAX_SHOWN ? `${text.slice(0, MAX_SHOWN)}…` : text
+  return new CarpoolError('invalid-setting', `${origin} ${must}, not ${shown}.`)
+}
+
+/** Its JSON Schema. What depends on the machine, such as its cores, is not in it. */
+export function schemaOf(setting: Setting): object {
+  const base = { description: `${setting.help}. Range: ${describeRange(setting)}.`, default: setting.default }
+  switch (setting.type) {
+    case 'number': {
+      const { min, max, orZero = false } = setting
+      const range = { type: 'integer', minimum: min, ...(max !== 'cores' && { maximum: max }) }
+      return { ...base, ...(orZero ? { anyOf: [{ const: 0 }, range] } : range) }
+    }
+    case 'text':
+      return { ...base, type: 'string', ...(setting.choices !== undefined && { enum: setting.choices }) }
+    case 'list':
+      return {
+        ...base,
+        type: 'array',
+        items: { type: 'string', ...(setting.choices !== undefined && { enum: setting.choices }) },
+      }
   }
 }

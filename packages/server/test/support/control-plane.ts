@@ -4,9 +4,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { AuditLog, openAccess } from '@carpool/access'
 import {
+  CarpoolError,
   monotonicClock,
   resolveLimits,
-  CarpoolError,
   type DeployRequest,
   type Invoke,
   type Problem,
@@ -14,9 +14,9 @@ import {
   type StatusInfo,
   type TokenScope,
 } from '@carpool/core'
-import { FunctionLogs, ServerMetrics } from '@carpool/telemetry'
-import { openLedger, Meter } from '@carpool/ledger'
+import { Meter, openLedger } from '@carpool/ledger'
 import { openRegistry } from '@carpool/registry'
+import { FunctionLogs, ServerMetrics } from '@carpool/telemetry'
 import type { Test } from 'tap'
 import type { ControlPlaneOptions } from '../../src/control-plane/control-plane-options.ts'
 import { createControlPlane } from '../../src/control-plane/control-plane.ts'
@@ -45,6 +45,8 @@ const STATUS: StatusInfo = {
   failedStarts: { inRow: 0, nextAttemptInMs: 0 },
 }
 
+type Changes = ControlPlaneOptions['deployer']
+
 /** Logs that tell how many follow them. */
 export class CountedLogs extends FunctionLogs {
   followers = 0
@@ -65,7 +67,7 @@ export class CountedLogs extends FunctionLogs {
 export async function startControlPlane(
   t: Test,
   invoke: Invoke = (call) => call.end(new CarpoolError('internal', 'not called')),
-  options: Partial<ControlPlaneOptions> = {},
+  { deployer, ...options }: Omit<Partial<ControlPlaneOptions>, 'deployer'> & { deployer?: Partial<Changes> } = {},
 ) {
   const dataDir = mkdtempSync(join(tmpdir(), 'carpool-test-'))
   const registry = openRegistry(dataDir, { codeCacheKey: 'none', maxBundleBytes: MAX_BYTES })
@@ -81,6 +83,29 @@ export async function startControlPlane(
   const state = { status: STATUS }
   const requireFree = (functionName: string, owner: string): void => {
     if ((registry.ownerOf(functionName) ?? owner) !== owner) throw new CarpoolError('name-taken', 'It is taken.')
+  }
+  const changes: Changes = {
+    deploy: async (functionName, owner, request) => {
+      requireFree(functionName, owner)
+      deploys.push(request)
+      const { code, sourceMap, limits = {}, env = {} } = request
+      const config = { limits: resolveLimits(limits), env }
+      const staged = await registry.stage({ functionName, owner, code, sourceMap, config })
+      return registry.publish(staged, { form: 'fetch' })
+    },
+    remove: async (functionName) => registry.remove(functionName),
+    setSecret: async (holder, key, value) => {
+      requireFree(holder.functionName, holder.owner)
+      access.secrets.commit(access.secrets.setting(holder, key, value))
+      return registry.find(holder.functionName)
+    },
+    deleteSecret: async (holder, key) => {
+      access.secrets.commit(access.secrets.deleting(holder, key))
+      return registry.find(holder.functionName)
+    },
+    disable: (functionName, reason) => registry.disable(functionName, { reason }),
+    enable: (functionName) => registry.enable(functionName),
+    ...deployer,
   }
   const app = createControlPlane({
     version: '0.0.0',
@@ -98,27 +123,11 @@ export async function startControlPlane(
     metrics: new ServerMetrics(),
     metricsAccess: 'open',
     invoke,
-    deploy: async (functionName, owner, request) => {
-      requireFree(functionName, owner)
-      deploys.push(request)
-      const { code, sourceMap, limits = {}, env = {} } = request
-      const config = { limits: resolveLimits(limits), env }
-      const staged = await registry.stage({ functionName, owner, code, sourceMap, config })
-      return registry.publish(staged, { form: 'fetch' })
-    },
-    remove: async (functionName) => registry.remove(functionName),
-    setSecret: async (holder, key, value) => {
-      requireFree(holder.functionName, holder.owner)
-      access.secrets.commit(access.secrets.setting(holder, key, value))
-      return registry.find(holder.functionName)
-    },
-    deleteSecret: async (holder, key) => access.secrets.commit(access.secrets.deleting(holder, key)),
-    disable: (functionName, reason) => registry.disable(functionName, { reason }),
-    enable: (functionName) => registry.enable(functionName),
+    deployer: changes,
     isQuarantined: (functionName) => functionName.startsWith('quarantined'),
-    serverInfo: () => ({ version: '0', url: '', adminUrl: '', hosts: [], sandbox: SANDBOX }),
     status: () => state.status,
-    dataUrl: () => 'http://127.0.0.1:1',
+    url: () => 'http://127.0.0.1:1',
+    adminUrl: () => 'http://127.0.0.1:2',
     maxBodyBytes: MAX_BYTES,
     maxBundleBytes: MAX_BYTES,
     onFault: (error) => faults.push(error),

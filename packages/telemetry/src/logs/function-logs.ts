@@ -1,9 +1,7 @@
 import { readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { checkFunctionName, monotonicClock, type Clock, type LogLine } from '@carpool/core'
-import { BufferBudget } from './buffer-budget.ts'
-import { DropReport, type LogProblem } from './drop-report.ts'
-import { LogFile, type LogFileOptions } from './log-file.ts'
+import { BufferBudget, DropReport, LogFile, type LogFileOptions, type LogProblem } from './log-file.ts'
 
 export interface FunctionLogsOptions {
   /** Size of a function's log file at which a new one is begun; one older file is kept. Default: 8 MiB. */
@@ -17,7 +15,7 @@ export interface FunctionLogsOptions {
   /** How long a line may wait for others to be written with, in ms. A killed server loses these. Default: 100. */
   readonly flushDelayMs?: number
   readonly clock?: Clock
-  /** Told of lost lines, at most once per minute. */
+  /** Called with lost lines, at most once per minute. */
   readonly onProblem?: (problem: LogProblem) => void
 }
 
@@ -77,8 +75,8 @@ export class FunctionLogs {
   }
 
   /**
-   * The newest lines, oldest first. These are lines appended before this call and no others: who calls `follow` in the same turn of the
-   * event loop misses nothing and sees nothing twice.
+   * The newest lines, oldest first. These are lines appended before this call and no others: who calls `follow` in the same turn
+   * of the event loop misses nothing and sees nothing twice.
    */
   async tail({ limit, functionName, includes }: TailQuery): Promise<LogLine[]> {
     if (limit <= 0) return []
@@ -90,7 +88,7 @@ export class FunctionLogs {
     let turn: Promise<unknown> = Promise.resolve()
     const selected = [...this.#files].filter(([name]) => includes?.(name) !== false).map(([, file]) => file)
     const recentFirst = selected.toSorted((a, b) => (a.newestTime > b.newestTime ? -1 : 1))
-    // Every file is told at once, so that all stop at the same line; they are read one after the other.
+    // Every file is asked at once, so that all stop at the same line; they are read one after the other.
     for (const file of recentFirst) {
       const { newestTime } = file
       const isTooOld = (): boolean => newest.length >= limit && newestTime < (newest[0]?.time ?? '')

@@ -1,7 +1,5 @@
-import { jsonLine, type LogLine } from '@carpool/core'
+import { jsonLine, type Clock, type LogLine } from '@carpool/core'
 import { readLastLines, RotatingFile } from '@carpool/storage'
-import type { BufferBudget } from './buffer-budget.ts'
-import type { DropReport } from './drop-report.ts'
 
 export interface LogFileOptions {
   /** Size at which the file becomes the older one, in place of the one before. */
@@ -16,7 +14,8 @@ export interface LogFileOptions {
 const BATCH_BYTES = 64 * 1024
 
 /**
- * The log of one function: a file and the older one that it replaced. Lines are written in batches. What touches the files goes through one queue.
+ * The log of one function: a file and the older one that it replaced. Lines are written in batches. What touches the files goes
+ * through one queue.
  */
 export class LogFile {
   readonly #file: RotatingFile
@@ -105,5 +104,71 @@ export class LogFile {
       this.#bufferedBytes -= bytes
       this.#budget.give(bytes)
     }
+  }
+}
+
+/** Bytes that wait to be written, in all files together. */
+export class BufferBudget {
+  readonly #limitBytes: number
+  #usedBytes = 0
+
+  constructor(limitBytes: number) {
+    this.#limitBytes = limitBytes
+  }
+
+  take(bytes: number): boolean {
+    if (this.#usedBytes + bytes > this.#limitBytes) return false
+    this.#usedBytes += bytes
+    return true
+  }
+
+  give(bytes: number): void {
+    this.#usedBytes -= bytes
+  }
+}
+
+/** Log lines that were lost since the last report. */
+export interface LogProblem {
+  readonly droppedLines: number
+  readonly detail: string
+  /** What the file system said about the last of them. */
+  readonly cause?: unknown
+}
+
+const REPORT_INTERVAL_MS = 60_000
+
+/** Counts lost lines, and reports them at most once per minute. */
+export class DropReport {
+  readonly #clock: Clock
+  readonly #onProblem: (problem: LogProblem) => void
+  #total = 0
+  #unreported = 0
+  #lastReportMs = Number.NEGATIVE_INFINITY
+  #latest: Omit<LogProblem, 'droppedLines'> = { detail: '' }
+
+  constructor(clock: Clock, onProblem: (problem: LogProblem) => void) {
+    this.#clock = clock
+    this.#onProblem = onProblem
+  }
+
+  /** Lines lost since the start. */
+  get total(): number {
+    return this.#total
+  }
+
+  add(lines: number, latest: Omit<LogProblem, 'droppedLines'>): void {
+    this.#total += lines
+    this.#unreported += lines
+    this.#latest = latest
+    if (this.#clock() - this.#lastReportMs >= REPORT_INTERVAL_MS) this.flush()
+  }
+
+  /** Reports what was not reported yet. */
+  flush(): void {
+    if (this.#unreported === 0) return
+    const problem = { droppedLines: this.#unreported, ...this.#latest }
+    this.#unreported = 0
+    this.#lastReportMs = this.#clock()
+    this.#onProblem(problem)
   }
 }

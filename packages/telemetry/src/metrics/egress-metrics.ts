@@ -2,7 +2,7 @@ import type { Metric } from 'prom-client'
 import { metricOf, NO_LABELS } from './metric.ts'
 
 /** How fetches of functions can end. */
-export const FETCH_RESULTS = ['ok', 'refused', 'failed', 'aborted'] as const
+const FETCH_RESULTS = ['ok', 'refused', 'failed', 'aborted'] as const
 export type FetchResult = (typeof FETCH_RESULTS)[number]
 
 /** What functions do outside, at this moment. */
@@ -19,7 +19,7 @@ export interface EgressReading {
   readonly memoryBytes: number
 }
 
-/** What is told of fetches. Hosts and functions are no labels: whoever fetches could make as many as he likes. */
+/** Metrics of fetches. Hosts and functions are no labels: a function could make any number of them. */
 export function egressMetrics(readEgress: () => EgressReading): Metric[] {
   const gauge = (name: string, help: string, read: (egress: EgressReading) => number): Metric =>
     metricOf({ type: 'gauge', name, help, read: () => [{ labels: NO_LABELS, value: read(readEgress()) }] })

@@ -5,9 +5,10 @@ import { metricOf, NO_LABELS, type Labels, type MetricOptions, type Sample } fro
 const STARTED_AT_SECONDS = Math.round((Date.now() - performance.now()) / 1000)
 
 /**
- * The server process itself, under the names that Prometheus' clients have in common. prom-client's `collectDefaultMetrics` is not used: its
- * timer for the delay of the event loop takes about 2 ms of CPU time each second in an idle process, its observer runs at every collection of
- * garbage, and some of its gauges end in `_total`, which Prometheus keeps for counters. These here cost nothing between scrapes.
+ * The server process itself, under the names that Prometheus' clients have in common. prom-client's `collectDefaultMetrics` is
+ * not used: its timer for the delay of the event loop takes about 2 ms of CPU time each second in an idle process, its observer
+ * runs at every collection of garbage, and some of its gauges end in `_total`, which Prometheus keeps for counters. These here
+ * cost nothing between scrapes.
  */
 export function processMetrics(): Metric[] {
   return [

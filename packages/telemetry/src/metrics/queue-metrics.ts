@@ -1,12 +1,11 @@
 import type { ErrorCode, InvocationRecord } from '@carpool/core'
 import type { Metric } from 'prom-client'
-import { Distribution, histogramOf } from './histogram.ts'
-import { metricOf, NO_LABELS } from './metric.ts'
+import { Distribution, histogramOf, metricOf, NO_LABELS } from './metric.ts'
 
 /** Upper bounds in seconds: a call that waits for nothing takes less than the first. */
 const QUEUE_BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30]
 
-/** The codes of overload and of faults of ours: told as 0 from the start, so that their first increase shows in a rate. */
+/** The codes of overload and of faults of ours. They are 0 from the start, so that their first increase shows in a rate. */
 const SHED_REASONS = [
   'too-many-requests',
   'saturated',
@@ -15,7 +14,7 @@ const SHED_REASONS = [
   'draining',
 ] as const satisfies ErrorCode[]
 
-/** What is told of calls before they reach a host: how long they waited, and which were refused. */
+/** Metrics of calls before they reach a host: how long they waited, and which were refused. */
 export class QueueMetrics {
   readonly #queue = new Distribution(QUEUE_BUCKETS)
   readonly #shed = new Map<ErrorCode, number>(SHED_REASONS.map((reason) => [reason, 0]))

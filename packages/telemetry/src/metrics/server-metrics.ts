@@ -1,30 +1,19 @@
 import type { ErrorCode, InvocationRecord } from '@carpool/core'
 import { Counter, Registry, type Metric } from 'prom-client'
-import { ContainmentMetrics } from './containment-metrics.ts'
-import { CpuAccount, type HostCpuTime } from './cpu-account.ts'
-import { cpuMetrics } from './cpu-metrics.ts'
+import { CpuAccount, cpuMetrics, type HostCpuTime } from './cpu-metrics.ts'
 import { egressMetrics, type EgressReading } from './egress-metrics.ts'
-import { fleetMetrics } from './fleet-metrics.ts'
-import type { FleetReading } from './fleet-reading.ts'
+import { ContainmentMetrics, fleetMetrics, HostCounts, type FleetReading } from './fleet-metrics.ts'
 import { FunctionMetrics } from './function-metrics.ts'
-import { HostCounts } from './host-counts.ts'
 import { processMetrics } from './process-metrics.ts'
 import { QueueMetrics } from './queue-metrics.ts'
-
-export interface ServerMetricsOptions {
-  /** Called once for each scrape. Absent: nothing is told of hosts and the machine. */
-  readonly readFleet?: () => FleetReading
-  /** Called a few times for each scrape. Absent: nothing is told of fetches. */
-  readonly readEgress?: () => EgressReading
-}
 
 /** How an attempt to start a host process ended. */
 export const START_RESULTS = ['ready', 'failed'] as const
 export type StartResult = (typeof START_RESULTS)[number]
 
 /**
- * What the server counts for Prometheus. `packages/telemetry/README.md` lists all of it. Labels are names of functions and ids of hosts that live,
- * so there are as many series as there are of these.
+ * What the server counts for Prometheus. `packages/telemetry/README.md` lists all of it. Labels are names of functions and ids of
+ * hosts that live, so there are as many series as there are of these.
  */
 export class ServerMetrics {
   // Not prom-client's one registry for all.
@@ -47,24 +36,31 @@ export class ServerMetrics {
     labelNames: ['result'],
     registers: [],
   })
-  readonly #readFleet: () => FleetReading
+  #readFleet = (): FleetReading => NO_FLEET
   #fleet: FleetReading = NO_FLEET
 
-  constructor({ readFleet, readEgress }: ServerMetricsOptions = {}) {
-    this.#readFleet = readFleet ?? (() => NO_FLEET)
+  constructor() {
     for (const result of START_RESULTS) this.#starts.inc({ result }, 0)
-    const all: readonly Metric[] = [
+    this.#register([
       ...this.#functions.metrics,
       ...this.#queue.metrics,
-      ...(readFleet === undefined ? [] : fleetMetrics(() => this.#fleet, this.#hosts)),
-      ...(readEgress === undefined ? [] : egressMetrics(readEgress)),
       this.#decisions,
       this.#starts,
       ...this.containment.metrics,
       ...cpuMetrics(this.#cpu),
       ...processMetrics(),
-    ]
-    for (const metric of all) this.#registry.registerMetric(metric)
+    ])
+  }
+
+  /** Adds the metrics of hosts and the machine. @param read called once for each scrape */
+  watchFleet(read: () => FleetReading): void {
+    this.#readFleet = read
+    this.#register(fleetMetrics(() => this.#fleet, this.#hosts))
+  }
+
+  /** Adds the metrics of fetches. @param read called a few times for each scrape */
+  watchEgress(read: () => EgressReading): void {
+    this.#register(egressMetrics(read))
   }
 
   /** An invocation has its record. */
@@ -86,7 +82,7 @@ export class ServerMetrics {
     return this.#queue.shedCounts
   }
 
-  /** A function used CPU time while nobody waited for it. */
+  /** A function used CPU time for background work. */
   usedInBackground(cpuUs: number): void {
     this.#cpu.billed('background', cpuUs)
   }
@@ -120,6 +116,10 @@ export class ServerMetrics {
     const live = this.#fleet.hosts.filter(({ state }) => state !== 'gone')
     this.#hosts.keep(new Set(live.map(({ id }) => id)))
     return this.#registry.metrics()
+  }
+
+  #register(metrics: readonly Metric[]): void {
+    for (const metric of metrics) this.#registry.registerMetric(metric)
   }
 }
 

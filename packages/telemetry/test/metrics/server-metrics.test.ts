@@ -1,10 +1,11 @@
+import { createHook } from 'node:async_hooks'
+import { setImmediate } from 'node:timers/promises'
 import { OUTCOMES, START_KINDS, type InvocationRecord, type Outcome } from '@carpool/core'
 import fc from 'fast-check'
 import t from 'tap'
-import { CPU_PARTS } from '../../src/metrics/cpu-account.ts'
+import { CPU_PARTS, CpuAccount } from '../../src/metrics/cpu-metrics.ts'
 import { ServerMetrics } from '../../src/metrics/server-metrics.ts'
-import { RECORD } from './support/record.ts'
-import { render, sumOf, valueOf } from './support/rendered.ts'
+import { EGRESS, RECORD, render, sumOf, valueOf } from './support/readings.ts'
 import type { Family, Sample } from './support/text-format.ts'
 
 const NAMES = [
@@ -227,3 +228,149 @@ function observed({ samples }: Family): number {
   }
   return sum
 }
+
+t.test('what functions do outside is told as it is at each scrape', async (t) => {
+  let reading = EGRESS
+  const metrics = new ServerMetrics()
+  metrics.watchEgress(() => reading)
+  const before = await render(metrics)
+  t.equal(valueOf(before['carpool_egress_fetches_total'], { result: 'ok' }), 100)
+  t.equal(valueOf(before['carpool_egress_fetches_total'], { result: 'refused' }), 7)
+  t.equal(valueOf(before['carpool_egress_fetches_total'], { result: 'failed' }), 3)
+  t.equal(valueOf(before['carpool_egress_fetches_total'], { result: 'aborted' }), 1)
+  t.equal(valueOf(before['carpool_egress_fetches_open'], {}), 12)
+  t.equal(valueOf(before['carpool_egress_fetches_waiting'], {}), 2)
+  t.equal(valueOf(before['carpool_egress_connections'], {}), 15)
+  t.equal(valueOf(before['carpool_egress_buffered_bytes'], {}), 4096)
+  reading = { ...EGRESS, connections: 0 }
+  t.equal(valueOf((await render(metrics))['carpool_egress_connections'], {}), 0)
+})
+
+t.test('refused calls are counted by the code of the error, with or without a record', async (t) => {
+  const metrics = new ServerMetrics()
+  const refused = { ...RECORD, outcome: 'refused', host: 0 } as const
+  metrics.recorded({ ...refused, error: 'saturated' })
+  metrics.recorded({ ...refused, error: 'saturated' })
+  metrics.recorded({ ...refused, error: 'too-many-requests' })
+  metrics.recorded({ ...refused, error: 'body-too-large' })
+  metrics.recorded(RECORD)
+  metrics.shed('ledger-unavailable')
+  const { carpool_shed_total: shed } = await render(metrics)
+  const expected = {
+    'too-many-requests': 1,
+    'saturated': 2,
+    'no-host': 0,
+    'ledger-unavailable': 1,
+    'draining': 0,
+    'body-too-large': 1,
+  }
+  t.strictSame(metrics.shedCounts, expected)
+  t.equal(shed?.samples.length, Object.keys(expected).length)
+  for (const [reason, count] of Object.entries(expected)) t.equal(valueOf(shed, { reason }), count, reason)
+})
+
+t.test('only calls that got a place are in the time of the queue', async (t) => {
+  const metrics = new ServerMetrics()
+  metrics.recorded({ ...RECORD, queueUs: 1_000 })
+  metrics.recorded({ ...RECORD, queueUs: 60_000_000, functionName: 'other', outcome: 'timeout' })
+  metrics.recorded({ ...RECORD, queueUs: 10_000_000, host: 0, outcome: 'refused', error: 'saturated' })
+  metrics.recorded({ ...RECORD, queueUs: 10_000_000, host: 0, outcome: 'canceled' })
+  const { carpool_queue_seconds: queue } = await render(metrics)
+  t.equal(valueOf(queue, { le: '0.001' }), 1)
+  t.equal(valueOf(queue, { le: '30' }), 1)
+  t.equal(valueOf(queue, { le: '+Inf' }), 2)
+  t.equal(valueOf(queue, {}, 'carpool_queue_seconds_count'), 2)
+  t.equal(valueOf(queue, {}, 'carpool_queue_seconds_sum'), 60.001)
+})
+
+t.test('the process is told as it is', async (t) => {
+  // The loop's time begins with its first turn.
+  await setImmediate()
+  const metrics = new ServerMetrics()
+  const first = await render(metrics)
+  const cpu = valueOf(first['process_cpu_seconds_total'], {}) ?? 0
+  t.ok(cpu > 0)
+  t.ok((valueOf(first['process_resident_memory_bytes'], {}) ?? 0) > 10_000_000)
+  t.ok((valueOf(first['nodejs_heap_size_used_bytes'], {}) ?? 0) <= (valueOf(first['nodejs_heap_size_total_bytes'], {}) ?? 0))
+  t.ok((valueOf(first['process_start_time_seconds'], {}) ?? Infinity) <= Date.now() / 1000 + 1)
+  t.equal(valueOf(first['nodejs_version_info'], { version: process.version }), 1)
+  while (process.cpuUsage().user / 1e6 < cpu + 0.01) Math.sqrt(2)
+  const second = await render(metrics)
+  t.ok((valueOf(second['process_cpu_seconds_total'], {}) ?? 0) >= cpu + 0.01)
+  t.ok((valueOf(second['nodejs_eventloop_time_seconds_total'], { state: 'active' }) ?? 0) > 0)
+})
+
+t.test('files are counted where there is /proc', { skip: process.platform !== 'linux' && 'not Linux' }, async (t) => {
+  const families = await render(new ServerMetrics())
+  const open = valueOf(families['process_open_fds'], {}) ?? 0
+  t.ok(open >= 3)
+  t.ok((valueOf(families['process_max_fds'], {}) ?? 0) > open)
+})
+
+t.test('between readings nothing runs', async (t) => {
+  const started: string[] = []
+  const hook = createHook({ init: (_, type) => started.push(type) }).enable()
+  const metrics = new ServerMetrics()
+  metrics.hostStarted('ready')
+  metrics.scaled('grow', 'saturated')
+  hook.disable()
+  t.strictSame(
+    started.filter((type) => type !== 'PROMISE'),
+    [],
+  )
+})
+
+t.test('every part is what was told, and the rest is worked out', async (t) => {
+  const account = new CpuAccount()
+  account.host(1, { processUs: 1_000, loopUs: 100, isolatesUs: 600, blanksUs: 50, memoryWatchUs: 5 })
+  account.host(2, { processUs: 2_000, loopUs: 200, isolatesUs: 700, blanksUs: 60, memoryWatchUs: 6 })
+  account.billed('invocations', 400)
+  account.billed('invocations', 300)
+  account.billed('starts', 200)
+  account.billed('background', 100)
+  t.strictSame(account.totalsUs(), {
+    'invocations': 700,
+    'starts': 200,
+    'background': 100,
+    'blanks': 110,
+    'memory-watch': 11,
+    'loop': 300,
+    'threads': 3_000 - 300 - 1_300,
+    'unattributed': 1_300 - 110 - 11 - 1_000,
+  })
+})
+
+t.test('at first there is nothing', async (t) => {
+  const totals = new CpuAccount().totalsUs()
+  t.strictSame(Object.keys(totals).toSorted(), [...CPU_PARTS].toSorted())
+  t.ok(Object.values(totals).every((us) => us === 0))
+})
+
+t.test('whatever is told, the parts add up to the last that each host told, and no bill is lost', async () => {
+  const us = fc.nat(1_000_000_000)
+  const time = fc.record({ processUs: us, loopUs: us, isolatesUs: us, blanksUs: us, memoryWatchUs: us })
+  const step = fc.oneof(
+    fc.record({ host: fc.nat(5), time }),
+    fc.record({ part: fc.constantFrom('invocations' as const, 'starts' as const, 'background' as const), us }),
+  )
+  fc.assert(
+    fc.property(fc.array(step, { maxLength: 50, size: 'max' }), (steps) => {
+      const account = new CpuAccount()
+      const last = new Map<number, number>()
+      const billed = { invocations: 0, starts: 0, background: 0 }
+      for (const each of steps) {
+        if ('host' in each) {
+          account.host(each.host, each.time)
+          last.set(each.host, each.time.processUs)
+        } else {
+          account.billed(each.part, each.us)
+          billed[each.part] += each.us
+        }
+      }
+      const totals = account.totalsUs()
+      const sum = CPU_PARTS.reduce((sum, part) => sum + totals[part], 0)
+      const processUs = [...last.values()].reduce((sum, us) => sum + us, 0)
+      return sum === processUs && Object.entries(billed).every(([part, us]) => totals[part as keyof typeof billed] === us)
+    }),
+  )
+})

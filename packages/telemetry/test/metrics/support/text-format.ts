@@ -24,8 +24,8 @@ export function seriesKey(labels: Sample['labels'], name = ''): string {
 }
 
 /**
- * Reads Prometheus' text format, version 0.0.4, and refuses what the format forbids or a scrape would take wrongly: a metric must have one
- * HELP and one TYPE, before its samples, which stand together, and no sample comes twice.
+ * Reads Prometheus' text format, version 0.0.4, and refuses what the format forbids or a scrape would take wrongly: a metric must
+ * have one HELP and one TYPE, before its samples, which stand together, and no sample comes twice.
  * @throws Error naming the line
  */
 export function parseTextFormat(text: string): Map<string, Family> {

@@ -1,0 +1,81 @@
+import { isTokenId } from '@carpool/access'
+import { CarpoolError, type AuditPage, type TokenRequest } from '@carpool/core'
+import { AUDIT_PAGE, CREATED_TOKEN, TOKEN_REQUEST } from '@carpool/core/control-plane-schemas'
+import type { FastifyInstance } from 'fastify'
+import { Type } from 'typebox'
+import type { ControlPlaneOptions } from './control-plane-options.ts'
+import { addOperation, type Operation } from './operation.ts'
+import { readQuery, wholeNumber } from './queries.ts'
+import { TOKEN_LIST } from './schemas.ts'
+
+const CREATE: Operation = {
+  id: 'createToken',
+  method: 'POST',
+  url: '/v1/tokens',
+  summary: 'Make a token for an owner. The answer is the only time that it is shown.',
+  scope: 'admin',
+  isChange: true,
+  body: TOKEN_REQUEST,
+  response: { status: 201, description: 'The token.', schema: CREATED_TOKEN },
+  errors: ['invalid-name', 'data-unusable'],
+}
+const LIST: Operation = {
+  id: 'listTokens',
+  method: 'GET',
+  url: '/v1/tokens',
+  summary: 'The tokens, without what makes them tokens.',
+  scope: 'admin',
+  response: { status: 200, description: 'The tokens, the oldest first.', schema: TOKEN_LIST },
+}
+const REVOKE: Operation = {
+  id: 'revokeToken',
+  method: 'DELETE',
+  url: '/v1/tokens/:id',
+  summary: 'Make a token worthless at once.',
+  scope: 'admin',
+  isChange: true,
+  response: { status: 204, description: 'It is revoked.' },
+  errors: ['token-not-found', 'data-unusable'],
+}
+
+/** Make, list and revoke tokens. */
+export function tokenRoutes(app: FastifyInstance, { access: { tokens } }: ControlPlaneOptions): void {
+  addOperation<TokenRequest>(app, CREATE, (request) => {
+    const created = tokens.create(request.body)
+    request.audit.subject = created.id
+    request.audit.owner = created.owner
+    return created
+  })
+
+  addOperation(app, LIST, () => ({ tokens: tokens.list() }))
+
+  addOperation(app, REVOKE, (request) => {
+    const id = request.params['id'] ?? ''
+    if (!isTokenId(id)) throw new CarpoolError('token-not-found', 'There is no token of this id.')
+    const owner = tokens.find(id)?.owner
+    if (owner !== undefined) request.audit.owner = owner
+    tokens.revoke(id)
+  })
+}
+
+const MAX_LIMIT = 1_000
+const DEFAULT_LIMIT = 50
+
+const READ: Operation = {
+  id: 'readAudit',
+  method: 'GET',
+  url: '/v1/audit',
+  summary: 'The newest entries of the audit log: each change, and each access that was refused.',
+  scope: 'admin',
+  query: { limit: Type.Optional(Type.Integer({ minimum: 0, maximum: MAX_LIMIT, default: DEFAULT_LIMIT })) },
+  response: { status: 200, description: 'The entries, the newest last.', schema: AUDIT_PAGE },
+}
+
+/** Read the audit log. */
+export function auditRoutes(app: FastifyInstance, { audit }: ControlPlaneOptions): void {
+  addOperation(app, READ, async (request): Promise<AuditPage> => {
+    const { limit = String(DEFAULT_LIMIT) } = readQuery(request.query, ['limit'])
+    const entries = await audit.newest(wholeNumber('limit', limit, MAX_LIMIT))
+    return { entries, lostEntries: audit.lostEntries }
+  })
+}

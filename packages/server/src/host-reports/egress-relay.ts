@@ -1,0 +1,115 @@
+import { LIMIT_RANGES, type FailedFetch, type HeaderList, type Revision } from '@carpool/core'
+import { Egress, type StopFetch } from '@carpool/egress'
+import { NO_BODY, type Fetch } from '@carpool/wire'
+import type { Logger } from 'pino'
+import type { ServerSettings } from '../settings/table.ts'
+
+/** Bytes of bodies that went over connections for one fetch, with its redirects. */
+export interface FetchedBytes {
+  readonly bytesOut: number
+  /** As they came, compressed or not. */
+  readonly bytesIn: number
+}
+
+/** What the relay needs of a host process. */
+export interface FetchingHost {
+  readonly id: number
+  settleFetch(fetch: number, result: string, body: Uint8Array, bytes: FetchedBytes): void
+}
+
+/** What the relay needs to know of whose fetch it is. */
+export type FetchingRevision = Pick<Revision, 'functionName' | 'owner' | 'limits' | 'egress'>
+
+export interface EgressRelayParts {
+  readonly egress: Pick<Egress, 'fetch'>
+  /** The revisions that hosts may speak of. */
+  readonly revisionOf: (id: string) => FetchingRevision | undefined
+  /** Headers that Carpool adds to a fetch at every hop of it, to any origin. Default: none. */
+  readonly headersFor?: (fetch: FetchSource) => HeaderList
+  /** What went over for a fetch that the host did not wait for to its end. */
+  readonly onUnclaimed?: (host: FetchingHost, revision: string, bytes: FetchedBytes) => void
+}
+
+/** On whose behalf a host fetches. */
+type FetchSource = Pick<Fetch, 'revision' | 'id'>
+
+/** Carries the fetches of functions from the hosts to the egress, and the results back. */
+export class EgressRelay {
+  readonly #parts: EgressRelayParts
+  readonly #open = new WeakMap<FetchingHost, Map<number, StopFetch>>()
+  readonly #gone = new WeakSet<FetchingHost>()
+
+  constructor(parts: EgressRelayParts) {
+    this.#parts = parts
+  }
+
+  /** Settles the fetch in the host, unless it is stopped before. */
+  start(host: FetchingHost, { fetch, revision, id }: Pick<Fetch, 'fetch'> & FetchSource, head: string, body: Uint8Array): void {
+    // What a host sent can come in after its end was noticed.
+    if (this.#gone.has(host)) return
+    const { egress, revisionOf, headersFor, onUnclaimed } = this.#parts
+    const whose = revisionOf(revision)
+    if (whose === undefined) return host.settleFetch(fetch, NOT_DEPLOYED, NO_BODY, NO_BYTES)
+    const open = this.#open.get(host) ?? new Map<number, StopFetch>()
+    // A host that uses a number twice has only itself to blame, but the first fetch must not be lost sight of.
+    open.get(fetch)?.()
+    const carpoolHeaders = headersFor?.({ revision, ...(id !== undefined && { id }) })
+    const stop = egress.fetch(
+      {
+        head,
+        // It is a view into a chunk of the connection; the egress takes memory of its own away.
+        body: new Uint8Array(body),
+        functionName: whose.functionName,
+        owner: whose.owner,
+        timeoutMs: whose.limits.wallMs,
+        ...(id !== undefined && { invocationId: id }),
+        ...(whose.egress !== undefined && { hosts: whose.egress }),
+        ...(carpoolHeaders !== undefined && { carpoolHeaders }),
+      },
+      ({ result, body, ...bytes }) => {
+        if (open.get(fetch) !== stop) return onUnclaimed?.(host, revision, bytes)
+        open.delete(fetch)
+        host.settleFetch(fetch, result, body, bytes)
+      },
+    )
+    this.#open.set(host, open.set(fetch, stop))
+  }
+
+  stop(host: FetchingHost, fetch: number): void {
+    const open = this.#open.get(host)
+    const stop = open?.get(fetch)
+    open?.delete(fetch)
+    stop?.()
+  }
+
+  /** The host is gone, or about to be ended: its fetches stop, and it starts no more. */
+  stopAll(host: FetchingHost): void {
+    this.#gone.add(host)
+    const open = this.#open.get(host)
+    if (open === undefined) return
+    const stops = [...open.values()]
+    open.clear()
+    for (const stop of stops) stop()
+  }
+}
+
+const NO_BYTES: FetchedBytes = { bytesOut: 0, bytesIn: 0 }
+/** The function was deleted; what was begun of it may go on, but not out. */
+const NOT_DEPLOYED = JSON.stringify({ ok: false, message: 'The function is not deployed any more.' } satisfies FailedFetch)
+
+/** What fetches for functions. @throws CarpoolError of a setting that makes no sense */
+export function openEgress(settings: ServerSettings, log: Logger): Egress {
+  return new Egress({
+    allow: settings.allowEgress,
+    deny: settings.denyEgress,
+    limits: {
+      totalTimeoutMs: LIMIT_RANGES.wallMs.max,
+      maxRequestBytes: settings.maxBodyBytes,
+      maxConnections: settings.maxEgressConnections,
+      maxConnectionsPerOrigin: settings.maxEgressConnectionsPerOrigin,
+      maxMemoryBytes: settings.maxEgressBufferedBytes,
+    },
+    onThreadLost: ({ cause, restartInMs }) =>
+      log.error({ err: cause, restartInMs }, 'the thread that fetches for functions has ended; a new one takes its place'),
+  })
+}

@@ -1,0 +1,69 @@
+import type { InvocationResult, LogLevel, LogLine, Revision } from '@carpool/core'
+import type { FunctionLogs } from '@carpool/telemetry'
+import type { SourceMapper } from './source-mapper.ts'
+
+type FailedResult = Exclude<InvocationResult, { outcome: 'ok' }>
+
+export interface FunctionLoggerOptions {
+  /** Takes out what may not stand in the log of a revision's function. Default: nothing. */
+  readonly redact?: (revision: Revision, text: string) => string
+  /** Whether the log of the function's name is still the one of the revision: not once it was deleted. Default: it is. */
+  readonly hasLog?: (revision: Revision) => boolean
+}
+
+/** Writes to the logs of functions: their console output, and why their invocations failed. */
+export class FunctionLogger {
+  readonly #logs: FunctionLogs
+  readonly #mapper: SourceMapper
+  readonly #redact: (revision: Revision, text: string) => string
+  readonly #hasLog: (revision: Revision) => boolean
+  readonly #pending = new Set<Promise<void>>()
+
+  constructor(logs: FunctionLogs, mapper: SourceMapper, options: FunctionLoggerOptions = {}) {
+    this.#logs = logs
+    this.#mapper = mapper
+    this.#redact = options.redact ?? ((_revision, text) => text)
+    this.#hasLog = options.hasLog ?? (() => true)
+  }
+
+  /** A line that the function wrote to its console. */
+  wrote(revision: Revision, level: LogLevel, msg: string, invocationId: string | undefined): void {
+    this.#append(revision, line(revision, 'console', level, msg, invocationId))
+  }
+
+  /** An invocation that ended without a response, with its stack in the author's positions. */
+  failed(revision: Revision, invocationId: string, { outcome, detail, stack }: FailedResult): void {
+    if (outcome === 'canceled') return
+    // The stack comes from where user code ran, so it may be anything.
+    const text = typeof stack === 'string' ? stack : detail
+    const unmapped = line(revision, 'carpool', 'error', `${outcome}: ${text}`, invocationId)
+    const written: Promise<void> = this.#mapper
+      .map(revision, text)
+      .catch(() => text)
+      .then((mapped) => this.#append(revision, { ...unmapped, msg: `${outcome}: ${mapped}` }))
+      // The log itself counts what it loses.
+      .catch(() => {})
+      .finally(() => this.#pending.delete(written))
+    this.#pending.add(written)
+  }
+
+  #append(revision: Revision, line: LogLine): void {
+    if (this.#hasLog(revision)) this.#logs.append({ ...line, msg: this.#redact(revision, line.msg) })
+  }
+
+  /** Resolves when every failure so far is in the log. */
+  async settled(): Promise<void> {
+    await Promise.allSettled(this.#pending)
+  }
+}
+
+function line(
+  { functionName, id }: Revision,
+  stream: LogLine['stream'],
+  level: LogLevel,
+  msg: string,
+  invocationId: string | undefined,
+): LogLine {
+  const time = new Date().toISOString()
+  return { time, level, stream, function: functionName, revision: id, ...(invocationId !== undefined && { invocationId }), msg }
+}

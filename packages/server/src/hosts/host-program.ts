@@ -1,0 +1,71 @@
+import { totalmem } from 'node:os'
+import { join } from 'node:path'
+import { Machine, type HostProgram } from '@carpool/fleet'
+import type { ServerSettings } from '../settings/table.ts'
+import { HOST_FILES, hostFolders, type HostPrograms } from './host-files.ts'
+
+/**
+ * What a host process gets from Node.js: its permission model with leave to load the isolate addon, and nothing else: no network,
+ * no files, no child processes, no workers. `--no-node-snapshot` is what isolated-vm asks for: isolates with other snapshots than
+ * Node's own share the process.
+ */
+export const HOST_FLAGS: readonly string[] = [
+  '--no-node-snapshot',
+  // Memory of an isolate that is given up goes back to the system; else V8 keeps it for isolates whose threads sleep.
+  '--no-memory-pool-share-memory-on-teardown',
+  '--permission',
+  '--allow-addons',
+  '--disable-warning=SecurityWarning',
+  '--disable-sigusr1',
+]
+
+/** How to start a host process, with leave to read its addons. @param sandbox starts it with less than the server may do */
+export function hostProgram(
+  settings: ServerSettings,
+  { host, runtime }: HostPrograms,
+  sandbox: NonNullable<HostProgram['cage']>,
+): HostProgram {
+  const { prewarm, maxIsolates, maxBodyBytes, enteredIsolates, entrySliceMs, guestClock } = settings
+  const webAssembly = settings.webAssembly === 'on'
+  const memoryBudgetBytes = hostMemoryBytes(settings)
+  const readable = [...hostFolders().map((folder) => join(folder, '*')), LIBC_MARK]
+  return {
+    nodePath: process.execPath,
+    // Named last for those who look at the list of processes: the program is what comes in.
+    nodeArguments: [
+      ...HOST_FLAGS,
+      ...readable.map((path) => `--allow-fs-read=${path}`),
+      '--input-type=module',
+      '-',
+      HOST_FILES.main,
+    ],
+    input: host,
+    cage: sandbox,
+    setup: {
+      type: 'setup',
+      prewarm,
+      maxIsolates,
+      maxBodyBytes,
+      enteredIsolates,
+      entrySliceMs,
+      longEntries: new Machine().wholeCores,
+      memoryBudgetBytes,
+      guestClock: guestClock === 'running' ? guestClock : 'frozen',
+      webAssembly,
+    },
+    runtime,
+  }
+}
+
+/** What hosts may take together of the machine's memory, or of the control group's: the rest is the server's and the system's. */
+const MEMORY_SHARE = 0.8
+
+/** Memory of one host process, in bytes, above which its idle isolates leave. */
+export function hostMemoryBytes({ hostMemoryMb, maxHosts }: Pick<ServerSettings, 'hostMemoryMb' | 'maxHosts'>): number {
+  // Where there is no limit it is larger than any machine.
+  const bytes = Math.min(totalmem(), process.constrainedMemory() || Number.POSITIVE_INFINITY)
+  return hostMemoryMb * 1024 * 1024 || Math.floor((bytes * MEMORY_SHARE) / maxHosts)
+}
+
+/** The addon's loader looks here for which C library it is to be loaded with. */
+const LIBC_MARK = '/etc/alpine-release'

@@ -1,0 +1,190 @@
+import { SourceMap } from 'node:module'
+import { NO_USAGE, type LogLine, type Revision } from '@carpool/core'
+import { FunctionLogs } from '@carpool/telemetry'
+import t, { type Test } from 'tap'
+import { FunctionLogger, type FunctionLoggerOptions } from '../src/host-reports/function-logger.ts'
+import { mapStack, parseSourceMap, SourceMapper, type SourceMapperOptions } from '../src/host-reports/source-mapper.ts'
+
+const REVISION = { id: '0123456789abcdef', functionName: 'shop' } as Revision
+const MAP = '{"version":3,"sources":["src/app.ts"],"names":[],"mappings":";;IAAA"}'
+
+function startLogger(t: Test, read: () => Promise<string>, options: FunctionLoggerOptions = {}) {
+  const logs = new FunctionLogs(t.testdir())
+  t.teardown(() => logs.close())
+  const logger = new FunctionLogger(logs, new SourceMapper(read), options)
+  const lines = (): Promise<LogLine[]> => logs.tail({ functionName: 'shop', limit: 10 })
+  return { logger, lines }
+}
+
+t.test('a failure is logged in positions of the author, with the time at which it came', async (t) => {
+  const map = Promise.withResolvers<string>()
+  const { logger, lines } = startLogger(t, () => map.promise)
+  logger.failed(REVISION, 'one', {
+    outcome: 'exception',
+    start: 'warm',
+    usage: NO_USAGE,
+    detail: 'd',
+    stack: 'Error: x\n    at shop.js:3:5',
+  })
+  const came = new Date().toISOString()
+  t.strictSame(await lines(), [])
+  while (new Date().toISOString() === came) await new Promise(setImmediate)
+  map.resolve(MAP)
+  await logger.settled()
+  const [line] = await lines()
+  t.match(line, { stream: 'carpool', level: 'error', invocationId: 'one', msg: 'exception: Error: x\n    at src/app.ts:1:1' })
+  t.ok(line !== undefined && line.time <= came)
+})
+
+t.test('settled waits for every failure, and is at once there if there is none', async (t) => {
+  const { logger, lines } = startLogger(t, async () => MAP)
+  await logger.settled()
+  for (const id of ['a', 'b', 'c'])
+    logger.failed(REVISION, id, { outcome: 'timeout', start: 'warm', usage: NO_USAGE, detail: 'late' })
+  await logger.settled()
+  t.strictSame(
+    (await lines()).map(({ invocationId, msg }) => [invocationId, msg]),
+    ['a', 'b', 'c'].map((id) => [id, 'timeout: late']),
+  )
+})
+
+t.test('neither a stack that is no text nor a map that cannot be read keeps a failure out of the log', async (t) => {
+  const { logger, lines } = startLogger(t, () => {
+    throw new Error('no')
+  })
+  const failed = { outcome: 'exception', start: 'warm', usage: NO_USAGE, detail: 'detail' } as const
+  for (const stack of [{ a: 1 }, null, 7] as unknown as string[]) logger.failed(REVISION, 'x', { ...failed, stack })
+  logger.failed(REVISION, 'x', { ...failed, detail: 7 as unknown as string })
+  await logger.settled()
+  t.strictSame(
+    (await lines()).map(({ msg }) => msg),
+    ['exception: detail', 'exception: detail', 'exception: detail', 'exception: 7'],
+  )
+})
+
+t.test('a failure of a name that no log takes is lost without a fault', async (t) => {
+  const { logger } = startLogger(t, async () => MAP)
+  logger.failed({ ...REVISION, functionName: '../x' }, 'x', {
+    outcome: 'timeout',
+    start: 'warm',
+    usage: NO_USAGE,
+    detail: 'late',
+  })
+  await t.resolves(logger.settled())
+})
+
+t.test('what the client has left is not logged', async (t) => {
+  const { logger, lines } = startLogger(t, async () => MAP)
+  logger.failed(REVISION, 'x', { outcome: 'canceled', start: 'warm', usage: NO_USAGE, detail: 'left' })
+  await logger.settled()
+  t.strictSame(await lines(), [])
+})
+
+t.test('what a function writes and what it fails with is redacted, once it is mapped', async (t) => {
+  const asked = new Set<string>()
+  const { logger, lines } = startLogger(t, async () => MAP, {
+    redact: ({ functionName }, text) => {
+      asked.add(functionName)
+      return text.replaceAll('s3cret', '[secret KEY]')
+    },
+  })
+  logger.wrote(REVISION, 'info', 'it is s3cret', 'one')
+  const stack = 'Error: s3cret\n    at shop.js:3:5'
+  logger.failed(REVISION, 'one', { outcome: 'exception', start: 'warm', usage: NO_USAGE, detail: 's3cret', stack })
+  logger.failed(REVISION, 'two', { outcome: 'timeout', start: 'warm', usage: NO_USAGE, detail: 's3cret' })
+  await logger.settled()
+  t.strictSame(
+    (await lines()).map(({ msg }) => msg),
+    ['it is [secret KEY]', 'exception: Error: [secret KEY]\n    at src/app.ts:1:1', 'timeout: [secret KEY]'],
+  )
+  t.strictSame([...asked], ['shop'])
+})
+
+t.test('what comes of a function that was deleted is not put in the log that its name has then', async (t) => {
+  const map = Promise.withResolvers<string>()
+  let isThere = true
+  const { logger, lines } = startLogger(t, () => map.promise, { hasLog: () => isThere })
+  logger.failed(REVISION, 'one', { outcome: 'exception', start: 'warm', usage: NO_USAGE, detail: 'd', stack: 'Error' })
+  isThere = false
+  logger.wrote(REVISION, 'info', 'late', 'one')
+  map.resolve(MAP)
+  await logger.settled()
+  t.strictSame(await lines(), [])
+})
+
+// Line 3, column 5 of the bundle is line 1, column 1 of src/app.ts.
+const map = new SourceMap({
+  file: 'f.js',
+  version: 3,
+  sources: ['src/app.ts'],
+  sourcesContent: [''],
+  names: [],
+  mappings: ';;IAAA',
+  sourceRoot: '',
+})
+
+t.test('positions of the bundle become positions of the author', async (t) => {
+  t.equal(mapStack('Error: x\n    at go (shop.js:3:5)', 'shop', map), 'Error: x\n    at go (src/app.ts:1:1)')
+})
+
+t.test('positions that the map does not know stay', async (t) => {
+  t.equal(mapStack('at shop.js:1:1', 'shop', map), 'at shop.js:1:1')
+})
+
+t.test('frames of the guest runtime are left out', async (t) => {
+  t.equal(mapStack('Error: x\n    at invoke (carpool:runtime:9:9)\n    at b', 'shop', map), 'Error: x\n    at b')
+})
+
+t.test('a text that is no source map is none', async (t) => {
+  t.equal(parseSourceMap('{'), undefined)
+  t.equal(parseSourceMap('null'), undefined)
+})
+
+const MIB = 1024 * 1024
+
+/** A mapper of maps of one MiB, which tells what it reads. */
+function startMapper(options: SourceMapperOptions, read = async (): Promise<string> => MAP.padEnd(MIB)) {
+  const reads: string[] = []
+  const mapper = new SourceMapper((revision) => {
+    reads.push(revision.id)
+    return read()
+  }, options)
+  const map = (id: string): Promise<string> => mapper.map({ id, functionName: 'shop' } as Revision, 'at shop.js:3:5')
+  return { reads, map }
+}
+
+t.test('the maps that were used last are kept, up to so many bytes', async (t) => {
+  const { reads, map } = startMapper({ maxCachedBytes: 2.5 * MIB })
+  for (const id of ['a', 'b', 'a', 'c', 'a', 'b']) t.equal(await map(id), 'at src/app.ts:1:1')
+  t.strictSame(reads, ['a', 'b', 'c', 'b'], 'b was used least recently when c came')
+})
+
+t.test('a map is read once for all that ask while it is read', async (t) => {
+  const { reads, map } = startMapper({})
+  t.strictSame(new Set(await Promise.all([map('a'), map('a'), map('a')])), new Set(['at src/app.ts:1:1']))
+  t.strictSame(reads, ['a'])
+})
+
+t.test('a map that could not be read is read again', async (t) => {
+  const answers = [() => Promise.reject(new Error('no')), () => Promise.resolve(MAP)]
+  const { reads, map } = startMapper({}, () => answers.shift()!())
+  t.equal(await map('a'), 'at shop.js:3:5')
+  t.equal(await map('a'), 'at src/app.ts:1:1')
+  t.equal(await map('a'), 'at src/app.ts:1:1')
+  t.strictSame(reads, ['a', 'a'])
+})
+
+t.test('a map that is too large or none at all is left aside', async (t) => {
+  const large = startMapper({ maxMapBytes: MIB - 1 })
+  t.equal(await large.map('a'), 'at shop.js:3:5')
+  t.equal(await large.map('a'), 'at shop.js:3:5')
+  t.strictSame(large.reads, ['a'])
+  const none = startMapper({}, async () => '{')
+  t.equal(await none.map('a'), 'at shop.js:3:5')
+})
+
+t.test('a map larger than all that may be kept is used and not kept', async (t) => {
+  const { reads, map } = startMapper({ maxCachedBytes: 10_000 })
+  for (const id of ['a', 'a']) t.equal(await map(id), 'at src/app.ts:1:1')
+  t.strictSame(reads, ['a', 'a'])
+})
