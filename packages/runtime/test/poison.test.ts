@@ -172,9 +172,23 @@ const ASKED: Readonly<Record<string, RegExp>> = {
   'errors': /^get Object\.prototype\.cause$|^get DOMException\.prototype\.message$/,
 }
 
-/** What functions do, by what it is for. Each is one text of code, run in an entry of its own. */
-const WORK: Readonly<Record<string, string>> = {
+/** What functions do, by what it is for. Each is one text of code, run in an entry of its own. This is what bill, limits and clock depend on. */
+const BRIDGE_WORK: Readonly<Record<string, string>> = {
   'nothing': ``,
+  'the clock': `
+    call(cls('performance'), 'Performance', 'now'); m(cls('Date'), 'now')(); new (cls('Date'))(); cls('Date')(); call(cls('performance'), 'Performance', 'toJSON')
+    m(m(cls('Temporal'), 'Now'), 'instant')(); m(m(cls('Temporal'), 'Now'), 'zonedDateTimeISO')(); m(m(cls('Temporal'), 'Now'), 'plainDateISO')()
+    const format = new (m(cls('Intl'), 'DateTimeFormat'))('en')
+    apply(m(m(cls('Intl'), 'DateTimeFormat').prototype, 'format'), format, [])(); apply(m(m(cls('Intl'), 'DateTimeFormat').prototype, 'formatToParts'), format, [])`,
+  'background work': `
+    const at = cls('setTimeout')(() => {}, 5, 1, 2), every = cls('setInterval')(() => {}, 5); cls('setImmediate')(() => {})
+    cls('clearTimeout')(at); cls('clearInterval')(every); cls('queueMicrotask')(() => {}); cls('queueMicrotask')(() => { throw 1 })
+    try { cls('setTimeout')('code') } catch {}`,
+  'source texts': `for (let index = 0; index < shown.length; index++) apply(m(cls('Function').prototype, 'toString'), shown[index], [])`,
+}
+
+/** The same, of what stands in `src/guest/web-api`. */
+const WEB_API_WORK: Readonly<Record<string, string>> = {
   'addresses': `
     const url = new (cls('URL'))('https://user:pw@EXAMPLE.com:8080/a/./b/../c%20d?x=1&y=%C3%A9#f')
     const names = ['href', 'origin', 'protocol', 'username', 'password', 'host', 'hostname', 'port', 'pathname', 'search', 'searchParams', 'hash']
@@ -269,16 +283,6 @@ const WORK: Readonly<Record<string, string>> = {
   'errors': `
     const error = new (cls('DOMException'))('m', 'AbortError'); get(error, 'DOMException', 'code'); get(error, 'DOMException', 'name')
     for (let index = 0; index < values.length; index++) cls('reportError')(values[index])`,
-  'the clock': `
-    call(cls('performance'), 'Performance', 'now'); m(cls('Date'), 'now')(); new (cls('Date'))(); cls('Date')(); call(cls('performance'), 'Performance', 'toJSON')
-    m(m(cls('Temporal'), 'Now'), 'instant')(); m(m(cls('Temporal'), 'Now'), 'zonedDateTimeISO')(); m(m(cls('Temporal'), 'Now'), 'plainDateISO')()
-    const format = new (m(cls('Intl'), 'DateTimeFormat'))('en')
-    apply(m(m(cls('Intl'), 'DateTimeFormat').prototype, 'format'), format, [])(); apply(m(m(cls('Intl'), 'DateTimeFormat').prototype, 'formatToParts'), format, [])`,
-  'background work': `
-    const at = cls('setTimeout')(() => {}, 5, 1, 2), every = cls('setInterval')(() => {}, 5); cls('setImmediate')(() => {})
-    cls('clearTimeout')(at); cls('clearInterval')(every); cls('queueMicrotask')(() => {}); cls('queueMicrotask')(() => { throw 1 })
-    try { cls('setTimeout')('code') } catch {}`,
-  'source texts': `for (let index = 0; index < shown.length; index++) apply(m(cls('Function').prototype, 'toString'), shown[index], [])`,
 }
 
 /** What the work is done on. Made before the spies are there. */
@@ -313,7 +317,7 @@ function handlerOf(body: string, options: Partial<GuestOptions> = {}): Guest {
   return new Guest().load(`(() => { ${MATERIAL} return ${poisoned(handler)} })()`, options)
 }
 
-for (const [title, work] of Object.entries(WORK)) {
+for (const [title, work] of Object.entries({ ...BRIDGE_WORK, ...WEB_API_WORK })) {
   t.test(`no spy is called: ${title}`, (t) => {
     const guest = handlerOf(`${work}; return new (cls('Response'))('done')`)
     t.same(guest.loaded, { ok: true, form: 'fetch' })

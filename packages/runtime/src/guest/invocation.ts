@@ -1,10 +1,11 @@
 import type { BodyKind, GuestFailure, InvokeHead } from '../bridge.ts'
-import { describeError } from './errors/describe-error.ts'
-import type { HostRequest } from './fetch/request.ts'
+import { entryMs } from './clock.ts'
+import { jsonParse, jsonStringify, SafeMap } from './language/primordials.ts'
 import { bridge } from './port.ts'
-import { jsonParse, jsonStringify, SafeMap } from './primordials.ts'
-import { entryMs } from './time/clock.ts'
+import { describeError } from './web-api/errors.ts'
+import type { HostRequest } from './web-api/fetch/request.ts'
 
+/** Those without an answer. */
 const running = new SafeMap<number, Invocation>()
 let maxBodyBytes = Infinity
 
@@ -73,4 +74,24 @@ export function cancelInvocation(number: number): void {
   invocation.canceled = true
   const { onCancel } = invocation
   onCancel?.()
+}
+
+/** Whether a value is an object that could be a promise, native or not. */
+export function isThenable(value: unknown): value is PromiseLike<unknown> {
+  return (
+    ((typeof value === 'object' && value !== null) || typeof value === 'function') &&
+    typeof (value as { then?: unknown }).then === 'function'
+  )
+}
+
+/**
+ * Calls `use` with what a promise of user code gives, and fails the invocation with what it rejects with. `await` takes a promise of
+ * this context as it is, without looking at a `then` or a species that user code may have replaced.
+ */
+export async function whenSettled(value: unknown, invocation: Invocation, use: (value: unknown) => void): Promise<void> {
+  try {
+    use(await value)
+  } catch (error) {
+    invocation.fail(error)
+  }
 }

@@ -1,9 +1,22 @@
-import type { GuestEntries } from '../bridge.ts'
-import { startEntropy } from './crypto.ts'
-import { entries } from './entries.ts'
-import { installGlobals } from './globals.ts'
-import { connectBridge } from './port.ts'
-import { startClock } from './time/clock.ts'
+import {
+  BODY_KINDS,
+  type BodyKind,
+  ENTRIES,
+  type GuestEntries,
+  type GuestOptions,
+  type LoadReport,
+  NO_INVOCATION,
+} from '../bridge.ts'
+import { letClockRun, markClock, startClock } from './clock.ts'
+import { addWebAssembly, fillProcess, installGlobals } from './globals.ts'
+import { findHandler, type Handler } from './handlers/find-handler.ts'
+import { cancelInvocation, Invocation, limitBodies } from './invocation.ts'
+import { apply, isInstance, jsonParse, jsonStringify, SafePromise } from './language/primordials.ts'
+import { bridge, connectBridge, enter } from './port.ts'
+import { fireTimer } from './timers.ts'
+import { startEntropy } from './web-api/crypto.ts'
+import { describeError } from './web-api/errors.ts'
+import { settleFetch } from './fetches.ts'
 
 /** Makes a bare context into the world of a function. */
 export function boot(names: string, ...functions: unknown[]): GuestEntries {
@@ -11,5 +24,83 @@ export function boot(names: string, ...functions: unknown[]): GuestEntries {
   startClock()
   startEntropy()
   installGlobals()
-  return entries
+  return { load, dispatch }
+}
+
+let handler: Handler = () => {}
+
+/** Runs the module scope, which may await, and finds the handler in what it exports. */
+function load(optionsText: string, factory: () => unknown): void {
+  markClock()
+  enter(NO_INVOCATION)
+  const options = jsonParse(optionsText) as GuestOptions
+  fillProcess(options.env)
+  if (options.maxBodyBytes !== undefined) limitBodies(options.maxBodyBytes)
+  if (options.clock === 'running') letClockRun()
+  if (options.webAssembly === true) addWebAssembly(options.limits.memoryMb)
+  try {
+    const exported = apply(factory, undefined, [])
+    if (isInstance(SafePromise, exported)) void loadLater(exported as Promise<unknown>, options)
+    else adopt(exported, options)
+  } catch (error) {
+    reportFailure(error)
+  }
+}
+
+async function loadLater(exported: Promise<unknown>, options: GuestOptions): Promise<void> {
+  try {
+    adopt(await exported, options)
+  } catch (error) {
+    reportFailure(error)
+  }
+}
+
+function adopt(exported: unknown, options: GuestOptions): void {
+  const found = findHandler(exported, options)
+  if (found.ok) {
+    handler = found.handler
+    report({ ok: true, form: found.form })
+  } else {
+    report({ ok: false, code: 'no-handler', message: found.message, stack: '' })
+  }
+}
+
+function reportFailure(error: unknown): void {
+  report({ ok: false, code: 'load-failed', ...describeError(error) })
+}
+
+function report(what: LoadReport): void {
+  bridge.loaded(reportJson(what))
+}
+
+// Written by hand: the module scope may have put a toJSON on Object.prototype.
+function reportJson(report: LoadReport): string {
+  if (report.ok) return `{"ok":true,"form":"${report.form}"}`
+  return `{"ok":false,"code":"${report.code}","message":${jsonStringify(report.message)},"stack":${jsonStringify(report.stack)}}`
+}
+
+function invoke(invocation: number, head: string, bodyKind: BodyKind, body: string): void {
+  enter(invocation)
+  handler(new Invocation(invocation, head, bodyKind, body))
+}
+
+function cancel(invocation: number): void {
+  enter(invocation)
+  cancelInvocation(invocation)
+  bridge.canceled(invocation)
+}
+
+function dispatch(op: number, number = 0, text = '', kind = 0, body = ''): void {
+  if (op === 0) return
+  markClock()
+  switch (op) {
+    case ENTRIES.invoke:
+      return invoke(number, text, BODY_KINDS[kind]!, body)
+    case ENTRIES.cancel:
+      return cancel(number)
+    case ENTRIES.fireTimer:
+      return fireTimer(number)
+    case ENTRIES.settleFetch:
+      return settleFetch(number, text, BODY_KINDS[kind]!, body)
+  }
 }

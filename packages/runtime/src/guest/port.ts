@@ -1,7 +1,6 @@
 import type { LogLevel } from '@carpool/core'
-import { BODY_KINDS, type BodyKind, type GuestBridge, LOG_LEVELS, SAYS } from '../bridge.ts'
-import { spendCall, spendText, startCredits } from './credits.ts'
-import { stringSplit } from './primordials.ts'
+import { BODY_KINDS, type BodyKind, type GuestBridge, LOG_LEVELS, NO_INVOCATION, SAYS } from '../bridge.ts'
+import { dateNow, stringSplit } from './language/primordials.ts'
 
 let host: GuestBridge
 
@@ -11,7 +10,53 @@ export function connectBridge(names: string, functions: readonly unknown[]): voi
   const list = stringSplit(names, ',')
   for (let index = 0; index < list.length; index++) connected[list[index]!] = functions[index]
   host = connected as unknown as GuestBridge
-  startCredits(() => host.drain())
+}
+
+/**
+ * The invocation on whose behalf this entry runs; log lines, timers and fetches are counted to it. Every entry sets it, and all
+ * microtasks of an entry run before the next one begins. A continuation of one invocation that another one's entry released is
+ * counted to the latter.
+ */
+export let currentInvocation = NO_INVOCATION
+
+export function enter(invocation: number): void {
+  currentInvocation = invocation
+}
+
+/** Calls, and UTF-16 units of text in them, that may be on their way to the host: it keeps them outside every memory limit. */
+const CREDIT_CALLS = 256
+const CREDIT_UNITS = 512 * 1024
+
+let calls = 0
+let units = 0
+
+// What is over is sent only after the drain, and credits come back only when the drain is through: a stack overflow, which user code can
+// bring about at any point of this, must not let a call pass uncounted.
+
+/** Counts a call, before it is made, that user code can make as often as it likes. Blocks when the credits are used up. */
+function spendCall(textUnits: number): void {
+  calls++
+  spendText(textUnits)
+}
+
+/** The same for a call of which the host caused each: only its text counts. */
+function spendText(textUnits: number): void {
+  units += textUnits
+  if (calls <= CREDIT_CALLS && units <= CREDIT_UNITS) return
+  const pauseMs = host.drain()
+  if (pauseMs > 0) pause(pauseMs)
+  calls = 0
+  units = 0
+}
+
+/** Holds up user code, which is what floods the host. */
+function pause(ms: number): void {
+  const startedMs = dateNow()
+  for (;;) {
+    const passedMs = dateNow() - startedMs
+    // The machine's clock may be set back.
+    if (passedMs >= ms || passedMs < 0) return
+  }
 }
 
 function indexIn(list: readonly string[], text: string): number {
@@ -55,9 +100,9 @@ export const bridge = {
     spendCall(0)
     host.say(SAYS.stopFetch, fetch, 0, 0, '', '')
   },
-  log(invocation: number, level: LogLevel, text: string): void {
+  log(level: LogLevel, text: string): void {
     spendCall(text.length)
-    host.say(SAYS.log, invocation, 0, indexIn(LOG_LEVELS, level), text, '')
+    host.say(SAYS.log, currentInvocation, 0, indexIn(LOG_LEVELS, level), text, '')
   },
   entropy(): string {
     spendCall(0)

@@ -1,8 +1,7 @@
-import { current, enter } from './current.ts'
-import { reportUncaught } from './errors/report-uncaught.ts'
-import { bridge } from './port.ts'
-import { apply, SafeMap, SafeRangeError, SafeTypeError } from './primordials.ts'
-import { toNumber } from './to-text.ts'
+import { apply, SafeMap, SafeRangeError, SafeTypeError } from './language/primordials.ts'
+import { toNumber } from './language/values.ts'
+import { bridge, currentInvocation, enter } from './port.ts'
+import { reportUncaught } from './web-api/errors.ts'
 
 /** The longest delay that a timer can have; one that is longer fires at once, as in Node.js. */
 const DELAY_MAX_MS = 0x7fffffff
@@ -28,10 +27,11 @@ function start(callback: unknown, delay: unknown, args: unknown[], repeats: bool
   const ms = toNumber(delay)
   if (timers.size >= OPEN_MAX) throw new SafeRangeError(`A function can have ${OPEN_MAX} timers open at the same time, not more.`)
   const delayMs = ms > 0 && ms <= DELAY_MAX_MS ? ms : 0
-  const id = ++last
-  timers.set(id, { invocation: current, callback: callback as Timer['callback'], args, delayMs, repeats })
-  bridge.startTimer(current, id, delayMs)
-  return id
+  const number = ++last
+  const invocation = currentInvocation
+  timers.set(number, { invocation, callback: callback as Timer['callback'], args, delayMs, repeats })
+  bridge.startTimer(invocation, number, delayMs)
+  return number
 }
 
 function stop(id: unknown): void {
@@ -40,17 +40,17 @@ function stop(id: unknown): void {
 }
 
 /** Entry: the time of a timer has come. It runs on behalf of the invocation that started it. */
-export function fireTimer(id: number): void {
-  const timer = timers.get(id)
+export function fireTimer(number: number): void {
+  const timer = timers.get(number)
   if (timer === undefined) return
   enter(timer.invocation)
-  if (!timer.repeats) timers.delete(id)
+  if (!timer.repeats) timers.delete(number)
   try {
     apply(timer.callback, world, timer.args)
   } catch (error) {
     reportUncaught(error, 'error in a timer')
   }
-  if (timer.repeats && timers.has(id)) bridge.startTimer(timer.invocation, id, timer.delayMs)
+  if (timer.repeats && timers.has(number)) bridge.startTimer(timer.invocation, number, timer.delayMs)
 }
 
 export function setTimeout(callback: unknown, delay?: unknown, ...args: unknown[]): number {

@@ -1,14 +1,13 @@
 import type { GuestOptions } from '../../bridge.ts'
-import { cap } from '../errors/describe-error.ts'
-import { inspect } from '../console/inspect.ts'
-import { isUsed, readForBridge } from '../fetch/body.ts'
-import { abortRequest, requestFromHost } from '../fetch/request.ts'
-import { bodyOfResponse, headersProblemOf, headJsonOf, isResponse, statusOfResponse } from '../fetch/response.ts'
-import type { Invocation } from '../invocation.ts'
-import { apply } from '../primordials.ts'
-import { ExecutionContext } from './execution-context.ts'
+import { epochMs } from '../clock.ts'
+import { type Invocation, isThenable, whenSettled } from '../invocation.ts'
+import { apply, max } from '../language/primordials.ts'
+import { inspect } from '../web-api/console/inspect.ts'
+import { cap, reportUncaught } from '../web-api/errors.ts'
+import { isUsed, readForBridge } from '../web-api/fetch/body.ts'
+import { abortRequest, requestFromHost } from '../web-api/fetch/request.ts'
+import { bodyOfResponse, headersProblemOf, headJsonOf, isResponse, statusOfResponse } from '../web-api/fetch/response.ts'
 import type { Handler } from './find-handler.ts'
-import { isThenable, whenSettled } from './settle.ts'
 
 const SHOWN_CHARS = 200
 
@@ -56,4 +55,56 @@ function describeWrong(value: unknown): string {
     shown = 'a value that cannot be shown'
   }
   return `The handler returned ${shown}: a fetch handler must return a Response.`
+}
+
+/** The third argument of a fetch handler. */
+export class ExecutionContext {
+  readonly #invocation: Invocation
+  readonly #options: GuestOptions
+
+  constructor(invocation: Invocation, options: GuestOptions) {
+    this.#invocation = invocation
+    this.#options = options
+  }
+
+  get invocationId(): string {
+    return this.#invocation.head.invocationId
+  }
+
+  get functionName(): string {
+    return this.#options.functionName
+  }
+
+  get revision(): string {
+    return this.#options.revision
+  }
+
+  /** Work that goes on after the response; if it fails, that is logged. */
+  waitUntil(promise: unknown): void {
+    void watch(promise)
+  }
+
+  /** Does nothing: there is no origin to pass on to. */
+  passThroughOnException(): void {}
+
+  /** Until the wall limit ends the invocation; never below 0. */
+  getRemainingTimeInMillis(): number {
+    return remainingMs(this.#invocation, this.#options)
+  }
+
+  get [Symbol.toStringTag](): string {
+    return 'ExecutionContext'
+  }
+}
+
+async function watch(promise: unknown): Promise<void> {
+  try {
+    await promise
+  } catch (error) {
+    reportUncaught(error, 'rejection in waitUntil')
+  }
+}
+
+export function remainingMs(invocation: Invocation, options: GuestOptions): number {
+  return max(0, invocation.startedMs + options.limits.wallMs - epochMs())
 }

@@ -1,7 +1,7 @@
 import type { HandlerForm } from '@carpool/core'
 import type { GuestOptions } from '../../bridge.ts'
 import type { Invocation } from '../invocation.ts'
-import { arrayJoin, objectKeys, SafeList } from '../primordials.ts'
+import { arrayJoin, objectKeys, SafeList } from '../language/primordials.ts'
 import { fetchHandler } from './fetch-handler.ts'
 import { lambdaHandler } from './lambda-handler.ts'
 

@@ -1,8 +1,3 @@
-import { latin1FromBase64 } from '../encoding/base64.ts'
-import { describeError } from '../errors/describe-error.ts'
-import { headersJson, headersProblem } from '../fetch/headers.ts'
-import { headerName, headerValue } from '../fetch/header-text.ts'
-import { isNullBodyStatus } from '../fetch/response.ts'
 import type { Invocation } from '../invocation.ts'
 import {
   isArray,
@@ -15,7 +10,11 @@ import {
   SafeList,
   SafeRangeError,
   stringSlice,
-} from '../primordials.ts'
+} from '../language/primordials.ts'
+import { latin1FromBase64 } from '../web-api/encoding.ts'
+import { describeError } from '../web-api/errors.ts'
+import { headerName, headersJson, headersProblem, headerValue } from '../web-api/fetch/headers.ts'
+import { isNullBodyStatus } from '../web-api/fetch/response.ts'
 
 const JSON_HEAD = '{"status":200,"headers":[["content-type","application/json"]]}'
 

@@ -1,5 +1,4 @@
 // oxlint-disable typescript/unbound-method -- taking methods off their objects is the point
-import { lookLike, takePlaceOf } from '../native-look.ts'
 import {
   apply,
   construct,
@@ -9,8 +8,9 @@ import {
   ownValue,
   SafeWeakMap,
   setHidden,
-} from '../primordials.ts'
-import { toText } from '../to-text.ts'
+} from '../language/primordials.ts'
+import { lookLike, takePlaceOf } from '../language/substitutes.ts'
+import { toText } from '../language/values.ts'
 import { keepFor, reserve, shared } from './reservation.ts'
 
 const KIB = 1024

@@ -8,7 +8,7 @@ import {
   SafeList,
   SafeUint8Array,
   typedArrayLength,
-} from '../primordials.ts'
+} from '../language/primordials.ts'
 
 /** Bytes of a page of memory (WebAssembly core specification 2.0, section 4.2.8). */
 export const PAGE_BYTES = 65_536

@@ -1,6 +1,3 @@
-import { bytesOf } from '../buffer-source.ts'
-import { isKept, keepFor, reserve } from '../memory/reservation.ts'
-import { lookLike, takePlaceOf } from '../native-look.ts'
 import {
   bytesCopy,
   construct,
@@ -16,10 +13,29 @@ import {
   setHidden,
   trunc,
   typedArrayLength,
-} from '../primordials.ts'
-import { toNumber } from '../to-text.ts'
+} from '../language/primordials.ts'
+import { lookLike, takePlaceOf } from '../language/substitutes.ts'
+import { bytesOf, toNumber } from '../language/values.ts'
+import { isKept, keepFor, reserve } from '../memory/reservation.ts'
 import { capMemories, cappedMaximum, PAGE_BYTES } from './memory-limits.ts'
-import type { NativeClass, NativeWebAssembly } from './native.ts'
+
+/** The parts of V8's WebAssembly that the runtime touches. */
+export interface NativeWebAssembly {
+  readonly Module: NativeClass
+  readonly Instance: NativeClass
+  readonly Memory: NativeClass
+  readonly CompileError: new (message: string) => Error
+  readonly validate: (bytes: Uint8Array) => boolean
+  readonly compile: (...args: unknown[]) => unknown
+  readonly instantiate: (...args: unknown[]) => unknown
+}
+
+export type NativeClass = (new (...args: never[]) => object) & { readonly prototype: object }
+
+declare global {
+  /** Of the guest's context; gone once the globals are installed. */
+  var WebAssembly: NativeWebAssembly
+}
 
 /**
  * What functions get of WebAssembly. Left out: what compiles on other threads or while it streams in, whose ends V8 reports outside of entries;

@@ -1,0 +1,47 @@
+import type { FetchResult } from '@carpool/core'
+import type { BodyKind } from '../bridge.ts'
+import { jsonParse, SafeMap, SafeTypeError } from './language/primordials.ts'
+import { bridge, enter } from './port.ts'
+
+/** Takes what became of a fetch. */
+export type FetchReceiver = (result: FetchResult, bodyKind: BodyKind, body: string) => void
+
+interface OpenFetch {
+  readonly invocation: number
+  readonly receive: FetchReceiver
+}
+
+/** Most fetches that an isolate may wait for at the same time. Each takes a socket of the server, whose time they share. */
+const OPEN_MAX = 3_000
+const fetches = new SafeMap<number, OpenFetch>()
+let last = 0
+
+/**
+ * Has the host carry out a fetch on behalf of an invocation. `head` is the JSON text of a FetchHead.
+ * @returns its number
+ * @throws TypeError if too many are open
+ */
+export function startFetch(invocation: number, head: string, bodyKind: BodyKind, body: string, receive: FetchReceiver): number {
+  if (fetches.size >= OPEN_MAX) throw new SafeTypeError(`More than ${OPEN_MAX} fetches are open.`)
+  const number = ++last
+  fetches.set(number, { invocation, receive })
+  bridge.startFetch(invocation, number, head, bodyKind, body)
+  return number
+}
+
+/** @returns false if it has ended already */
+export function stopFetch(number: number): boolean {
+  if (!fetches.delete(number)) return false
+  bridge.stopFetch(number)
+  return true
+}
+
+/** Entry: a fetch has ended. It runs on behalf of the invocation that started it. */
+export function settleFetch(number: number, resultText: string, bodyKind: BodyKind, body: string): void {
+  const fetch = fetches.get(number)
+  if (fetch === undefined) return
+  fetches.delete(number)
+  enter(fetch.invocation)
+  const { receive } = fetch
+  receive(jsonParse(resultText) as FetchResult, bodyKind, body)
+}
