@@ -9,7 +9,7 @@ import { once } from 'node:events'
 import type { StatusInfo } from '@carpool/core'
 import type { ProcessReading as Process, ServerAddress } from '@carpool/server/discovery'
 import type { Test } from 'tap'
-import { ROOT } from './command.ts'
+import { PACKED, ROOT } from './command.ts'
 import { commandOf, isAlive, readLine, readTree } from './process-tree.ts'
 import { temporaryFolder } from './server.ts'
 
@@ -77,7 +77,7 @@ export function projectIn(folder: string): string {
   const project = join(folder, 'project')
   mkdirSync(join(project, 'node_modules', '.bin'), { recursive: true })
   writeFileSync(join(project, 'package.json'), '{"name":"project","private":true}')
-  symlinkSync(join(ROOT, 'packages/cli/bin/carpool.js'), join(project, 'node_modules', '.bin', 'carpool'))
+  symlinkSync(join(PACKED, 'bin/carpool.js'), join(project, 'node_modules', '.bin', 'carpool'))
   return project
 }
 
