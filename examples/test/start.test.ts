@@ -42,7 +42,7 @@ t.test('npm start says which port is taken', async (t) => {
 
 function start(t: Test, folder: string, ...more: readonly string[]) {
   const flags = ['--port', '0', '--admin-port', '0', '--data', `${folder}/data`, ...more]
-  return startNode(t, [SCRIPT, ...flags], { CARPOOL_STATE_DIR: `${folder}/state` })
+  return startNode(t, [SCRIPT, ...flags], { CARPOOL_STATE_DIR: `${folder}/state`, CARPOOL_STANDBY_HOSTS: '0' })
 }
 
 /** The request that a printed line of curl makes, as far as those lines go. */

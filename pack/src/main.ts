@@ -1,12 +1,11 @@
 /** `npm run build:packages [-- folder]`: makes the packages that are published, each as a folder and as a tarball. Default folder: `out`. */
 import { execFileSync } from 'node:child_process'
-import { cpSync, existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { cpSync, existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { join, resolve } from 'node:path'
-import { bundleCode } from './bundle-code.ts'
 import { copyTypes } from './copy-types.ts'
 import { PUBLISHED, type Published } from './published.ts'
-import { writeServerFiles } from './server-files.ts'
+import { writeCode } from './write-code.ts'
 import { pinnedVersion, readManifest, ROOT } from './workspaces.ts'
 
 const out = resolve(process.argv[2] ?? join(ROOT, 'out'))
@@ -27,13 +26,10 @@ function compile(): void {
 
 /** @returns the path of its tarball */
 async function makePackage(published: Published): Promise<string> {
-  const { name, source, entries, target, hasServer, files = {} } = published
+  const { name, source, entries, hasServer } = published
   const folder = join(out, name.replace('@carpool/', 'carpool-'))
-  rmSync(folder, { recursive: true, force: true })
-  const imported = await bundleCode(published, folder)
+  const { imported, needed } = await writeCode(published, folder)
   const types = copyTypes(entries['index'] ?? '', folder)
-  const needed = hasServer ? await writeServerFiles(folder, target) : {}
-  for (const [place, from] of Object.entries(files)) cpSync(join(ROOT, from), join(folder, place), { recursive: true })
   cpSync(join(ROOT, 'LICENSE'), join(folder, 'LICENSE'))
   cpSync(join(ROOT, source, 'README.md'), join(folder, 'README.md'))
   // What functions and their configurations import without installing it, and what stands behind Node.js' modules in them.

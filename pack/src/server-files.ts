@@ -8,7 +8,7 @@ import { ROOT } from './workspaces.ts'
 export async function writeServerFiles(folder: string, target: string): Promise<Readonly<Record<string, string>>> {
   await writeHostPrograms(folder, target)
   copyProbe(folder)
-  copyBuiltins(folder)
+  await writeBuiltins(folder, target)
   copyAddon(folder)
   return copyIsolatedVm(folder)
 }
@@ -26,13 +26,21 @@ function copyProbe(folder: string): void {
   cpSync(join(ROOT, 'packages/sandbox/src/probe.js'), join(folder, 'dist/probe.js'))
 }
 
-/** Modules that become part of functions (packages/bundler/src/builtin-modules.ts), as `tsc -b` wrote them. */
-function copyBuiltins(folder: string): void {
-  mkdirSync(join(folder, 'dist/builtins'), { recursive: true })
-  for (const file of globSync('packages/bundler/dist/builtins/*.js', { cwd: ROOT })) {
-    const text = readFileSync(join(ROOT, file), 'utf8').replace(/^\/\/# sourceMappingURL=.*\n?/m, '')
-    writeFileSync(join(folder, 'dist/builtins', basename(file)), text)
-  }
+/** Modules that become part of functions (packages/bundler/src/builtin-modules.ts). */
+async function writeBuiltins(folder: string, target: string): Promise<void> {
+  await build({
+    entryPoints: globSync('packages/bundler/src/builtins/*.ts', { cwd: ROOT }),
+    outdir: join(folder, 'dist/builtins'),
+    absWorkingDir: ROOT,
+    bundle: true,
+    splitting: true,
+    packages: 'external',
+    format: 'esm',
+    platform: 'neutral',
+    target,
+    logLevel: 'error',
+    tsconfigRaw: {},
+  })
 }
 
 /** Our own addon, for each platform that it is built for. */

@@ -1,6 +1,8 @@
 /** The command as scripts use it: one JSON document on stdout, everything else on stderr. */
+import { createInterface } from 'node:readline'
 import t from 'tap'
 import type { LogLine } from '@carpool/core'
+import { startCarpool, untilEnd } from '../support/command.ts'
 import { startServer } from '../support/server.ts'
 
 const ECHO = `
@@ -14,27 +16,35 @@ const ECHO = `
 
 t.test('a function through all the commands', async (t) => {
   const server = await startServer(t)
+  const carpool = (...verb: string[]) =>
+    untilEnd(startCarpool([...verb, '--url', server.adminUrl], { CARPOOL_STATE_DIR: server.stateDir }))
   const deployed = await server.deploy('echo', ECHO)
   t.match(deployed, { name: 'echo', form: 'fetch', revision: /^[0-9a-f]{16}$/, url: `${server.url}/echo/` })
 
   t.match(await server.json('list'), [{ name: 'echo', revision: deployed.revision }])
 
   t.match(await server.json('invoke', 'echo', '-d', '{"a":1}', '--path', '/x'), { outcome: 'ok', status: 200 })
-  const plain = await server.carpool('invoke', 'echo', '-d', 'text')
+  const plain = await carpool('invoke', 'echo', '-d', 'text')
   t.equal(plain.stdout, '{"method":"POST","path":"/","body":"text"}')
   t.equal(plain.stderr, `Calling ${server.url}/echo/\n`)
 
-  const failed = await server.carpool('invoke', 'echo', '--path', '/fail', '--json')
+  const failed = await carpool('invoke', 'echo', '--path', '/fail', '--json')
   t.equal(failed.code, 1)
   t.match(JSON.parse(failed.stdout), { outcome: 'exception', status: 500 })
 
   await server.untilLogged('echo', /exception: Error: no/)
+  const follower = startCarpool(['logs', 'echo', '-f', '-n', '1000', '--json', '--url', server.adminUrl], {
+    CARPOOL_STATE_DIR: server.stateDir,
+  })
+  t.teardown(() => follower.kill('SIGKILL'))
+  const followed = await createInterface({ input: follower.stdout! })[Symbol.asyncIterator]().next()
+  t.match(JSON.parse(followed.value!), { function: 'echo', stream: 'console', level: 'info', msg: 'called POST' })
   const lines = await server.json<LogLine[]>('logs', 'echo')
   t.match(lines[0], { function: 'echo', stream: 'console', level: 'info', msg: 'called POST', revision: deployed.revision })
   t.equal(new Set(lines.map(({ invocationId }) => invocationId)).size, 3)
 
-  t.equal((await server.carpool('delete', 'echo', '--json')).code, 0)
-  const gone = await server.carpool('invoke', 'echo', '--json')
+  t.equal((await carpool('delete', 'echo', '--json')).code, 0)
+  const gone = await carpool('invoke', 'echo', '--json')
   t.equal(gone.code, 1)
   t.match(JSON.parse(gone.stdout), { error: { code: 'not-found', status: 404 } })
 })

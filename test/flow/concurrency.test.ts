@@ -27,17 +27,18 @@ const GATHERING = `
     }
   }`
 
-for (const [title, code] of [
-  ['a thousand calls that sleep a second ride in one isolate of one host process', SLEEPER],
-  ['a thousand calls are under way together in one isolate of one host process', GATHERING],
+const server = await startServer(t)
+
+for (const [name, title, code] of [
+  ['sleeping', 'a thousand calls that sleep a second ride in one isolate of one host process', SLEEPER],
+  ['gathering', 'a thousand calls are under way together in one isolate of one host process', GATHERING],
 ] as const) {
   t.test(title, async (t) => {
-    const server = await startServer(t)
-    await server.deploy('waiting', code)
+    await server.deploy(name, code)
     const before = await server.info()
     const answers = await Promise.all(
       Array.from({ length: CALLS }, async () => {
-        const response = await server.get('/waiting/')
+        const response = await server.get(`/${name}/`)
         return { status: response.status, ...((await response.json()) as { instance?: string }) }
       }),
     )
@@ -53,7 +54,6 @@ for (const [title, code] of [
 }
 
 t.test('functions in one host do not see each other, nor what another left in the globals', async (t) => {
-  const server = await startServer(t)
   await server.deploy(
     'left',
     `export default { fetch() { globalThis.secret = 'left'; Array.prototype.evil = 1; return new Response('set') } }`,
@@ -74,7 +74,6 @@ t.test('with more functions than isolates, the evicted ones come back by themsel
 })
 
 t.test('a function has a limit of its own', async (t) => {
-  const server = await startServer(t)
   await server.deploy('narrow', {
     'carpool.config.json': JSON.stringify({ concurrency: 2 }),
     'index.js': `

@@ -120,8 +120,9 @@ const RESPONSE_HEADERS = [
   'x-carpool-invocation',
 ]
 
+const server = await startServer(t)
+
 t.test('requests become the same events, with the same context', async (t) => {
-  const server = await startServer(t)
   await server.deploy('echo', ECHO_CODE)
   const module = await load(ECHO_CODE)
   for (const [title, sent] of Object.entries(REQUESTS)) {
@@ -133,7 +134,6 @@ t.test('requests become the same events, with the same context', async (t) => {
 })
 
 t.test('results become the same responses', async (t) => {
-  const server = await startServer(t)
   await server.deploy('results', RESULTS_CODE)
   const module = await load(RESULTS_CODE)
   for (const [n, result] of RESULTS.entries()) {
@@ -142,7 +142,6 @@ t.test('results become the same responses', async (t) => {
 })
 
 t.test('handlers answer in the same ways', async (t) => {
-  const server = await startServer(t)
   for (const [index, [title, form]] of Object.entries(FORMS).entries()) {
     const code = `export const handler = ${form}`
     await server.deploy(`form-${index}`, code)

@@ -16,8 +16,10 @@ async function call(t: Test, server: TestServer, path: string): Promise<{ status
   return { status: response.status, id, headers: response.headers }
 }
 
+/** One that most tests share, with functions of their own. */
+const server = await startServer(t, ['--allow-egress', '127.0.0.0/8'])
+
 t.test('an answer says where its time went; its record and its report say the same', async (t) => {
-  const server = await startServer(t)
   await server.deploy('work', `export default { fetch() { ${WORK} return new Response('done') } }`)
   const { id, headers } = await call(t, server, '/work/')
   const timing = headers.get('server-timing') ?? ''
@@ -73,7 +75,6 @@ t.test('a start is told by what was there', async (t) => {
 })
 
 t.test('an endless loop is ended at its CPU limit, and those who share the isolate are not', async (t) => {
-  const server = await startServer(t)
   const code = `
     let spins = 0
     export default {
@@ -108,7 +109,6 @@ t.test('an endless loop is ended at its CPU limit, and those who share the isola
 })
 
 t.test('what had an effect outside is never begun twice', async (t) => {
-  const server = await startServer(t)
   const code = `export default {
     async fetch(request) {
       if (request.url.endsWith('/spin')) for (;;);
@@ -128,7 +128,6 @@ t.test('what had an effect outside is never begun twice', async (t) => {
 })
 
 t.test("work that nobody waits for is the function's, not the invocation's", async (t) => {
-  const server = await startServer(t)
   const code = `export default {
     fetch(request, env, ctx) {
       ctx.waitUntil(new Promise((resolve) => setTimeout(() => { ${WORK} console.log('worked'); resolve() }, 50)))
@@ -147,7 +146,6 @@ t.test("work that nobody waits for is the function's, not the invocation's", asy
 })
 
 t.test('a loop that nobody waits for is ended as well', async (t) => {
-  const server = await startServer(t)
   const code = `let calls = 0
   export default {
     fetch() {
@@ -189,7 +187,6 @@ t.test('the calls in a host that is killed have one record each, with what was l
 })
 
 t.test('bytes are counted in both directions', async (t) => {
-  const server = await startServer(t, ['--allow-egress', '127.0.0.0/8'])
   await server.deploy('echo', 'export default { async fetch(request) { return new Response(await request.text()) } }')
   const code = `export default { async fetch() {
     const response = await fetch(${JSON.stringify(`${server.url}/echo/`)}, { method: 'POST', body: 'x'.repeat(1000) })

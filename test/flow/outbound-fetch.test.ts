@@ -34,8 +34,11 @@ async function upstream(t: Test, handler = PONG): Promise<string> {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}/`
 }
 
+/** They are shared, by functions with names of their own. */
+const [open, closed] = await Promise.all([startServer(t, ['--allow-egress', '127.0.0.0/8']), startServer(t)])
+
 t.test('a function fetches what the operator allows', async (t) => {
-  const server = await startServer(t, ['--allow-egress', '127.0.0.0/8'])
+  const server = open
   await server.deploy('proxy', PROXY)
   const to = encodeURIComponent(await upstream(t))
   const answers = await Promise.all(Array.from({ length: 50 }, async () => (await server.get(`/proxy/?to=${to}`)).json()))
@@ -43,7 +46,7 @@ t.test('a function fetches what the operator allows', async (t) => {
 })
 
 t.test('without leave a function reaches no private address', async (t) => {
-  const server = await startServer(t)
+  const server = closed
   await server.deploy('proxy', PROXY)
   const { port } = new URL(await upstream(t))
   for (const host of ['127.0.0.1', 'localhost', '[::1]', '2130706433', '0x7f.1', '[::ffff:127.0.0.1]', '169.254.169.254']) {
@@ -59,7 +62,7 @@ t.test('as many fetches of one upstream are under way as invocations wait for it
     held.push(() => response.end('released'))
     if (held.length === count) for (const release of held) release()
   })
-  const server = await startServer(t, ['--allow-egress', '127.0.0.0/8'])
+  const server = open
   await server.deploy('waiting', `export default { fetch: () => fetch(${JSON.stringify(url)}) }`)
   const answers = await Promise.all(Array.from({ length: count }, async () => (await server.get('/waiting/')).text()))
   t.ok(answers.every((answer) => answer === 'released'))
@@ -72,7 +75,7 @@ const LYING_REQUESTS = [
 ]
 
 t.test('a function that lies about its request harms nobody', async (t) => {
-  const server = await startServer(t)
+  const server = closed
   await server.deploy('neighbour', `export default { fetch: () => new Response('ok') }`)
   for (const [number, lie] of LYING_REQUESTS.entries()) {
     await server.deploy(`lying-${number}`, `export default { async fetch() { ${lie} } }`)
@@ -96,7 +99,7 @@ async function silentUpstream(t: Test): Promise<{ url: string; arrived: Promise<
 }
 
 t.test('a fetch ends with the invocation that waits for it', async (t) => {
-  const server = await startServer(t, ['--allow-egress', '127.0.0.0/8'])
+  const server = open
   const waiting = (url: string, then = ''): string => `
     export default {
       async fetch() {

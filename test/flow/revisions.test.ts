@@ -1,5 +1,7 @@
 /** A new revision takes over without a failed call, without a mix, and at once. */
+import type { FunctionInfo } from '@carpool/core'
 import t from 'tap'
+import { startCarpool, untilEnd } from '../support/command.ts'
 import { startServer } from '../support/server.ts'
 
 /** Says its number from module scope, from the handler, and after waiting: a mix would show. */
@@ -15,8 +17,18 @@ function numbered(n: number): string {
     }`
 }
 
+const server = await startServer(t)
+
+t.test('a deleted function is gone at once', async (t) => {
+  await server.deploy('brief', numbered(1))
+  t.equal((await server.carpool('delete', 'brief')).code, 0)
+  const response = await server.get('/brief/')
+  t.equal(response.status, 404)
+  t.match(await response.json(), { code: 'not-found' })
+  t.strictSame(await server.json('list'), [])
+})
+
 t.test('deploys under load fail no call, mix no revisions, and take over at once', async (t) => {
-  const server = await startServer(t)
   await server.deploy('app', numbered(1))
   const seen = new Set<number>()
   const wrong: unknown[] = []
@@ -49,10 +61,9 @@ t.test('deploys under load fail no call, mix no revisions, and take over at once
 })
 
 t.test('going back to an earlier revision works', async (t) => {
-  const server = await startServer(t)
   for (const n of [1, 2, 1]) {
-    await server.deploy('app', numbered(n))
-    t.strictSame(await (await server.get('/app/')).json(), [n, n, n])
+    await server.deploy('back', numbered(n))
+    t.strictSame(await (await server.get('/back/')).json(), [n, n, n])
   }
 })
 
@@ -65,26 +76,17 @@ t.test('functions are there again after a restart, also after kill -9', async (t
   t.equal((await second.stop('SIGTERM')).code, 0)
 })
 
-t.test('a deleted function is gone at once', async (t) => {
-  const server = await startServer(t)
-  await server.deploy('brief', numbered(1))
-  t.equal((await server.carpool('delete', 'brief')).code, 0)
-  const response = await server.get('/brief/')
-  t.equal(response.status, 404)
-  t.match(await response.json(), { code: 'not-found' })
-  t.strictSame(await server.json('list'), [])
-})
-
 t.test('of deploys at the same time the last one stays, and a delete during a deploy wins', async (t) => {
-  const server = await startServer(t)
-  await Promise.all([1, 2, 3, 4].map((n) => server.deploy('app', numbered(n))))
-  const [first] = (await (await server.get('/app/')).json()) as number[]
-  for (let again = 0; again < 5; again++) t.strictSame(await (await server.get('/app/')).json(), [first, first, first])
-  const [listed] = await server.json<Array<{ revision: string }>>('list')
-  t.match(listed, { name: 'app' })
+  await Promise.all([1, 2, 3, 4].map((n) => server.deploy('raced', numbered(n))))
+  const listed = async () => (await server.json<FunctionInfo[]>('list')).filter(({ name }) => name === 'raced')
+  const [first] = (await (await server.get('/raced/')).json()) as number[]
+  for (let again = 0; again < 5; again++) t.strictSame(await (await server.get('/raced/')).json(), [first, first, first])
+  t.equal((await listed()).length, 1)
 
-  await Promise.all([server.deploy('app', numbered(5)), server.carpool('delete', 'app')])
-  const { status } = await server.get('/app/')
-  const isListed = (await server.json<unknown[]>('list')).length === 1
+  // A process of its own: it comes while the deploy is under way.
+  const deleting = untilEnd(startCarpool(['delete', 'raced', '--url', server.adminUrl], { CARPOOL_STATE_DIR: server.stateDir }))
+  await Promise.all([server.deploy('raced', numbered(5)), deleting])
+  const { status } = await server.get('/raced/')
+  const isListed = (await listed()).length === 1
   t.equal(status, isListed ? 200 : 404, 'what is listed is what answers')
 })

@@ -1,11 +1,12 @@
-import { run } from '@carpool/cli'
 import { spawn, type ChildProcess } from 'node:child_process'
 import { join } from 'node:path'
 import { PassThrough, Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
 
 export const ROOT = join(import.meta.dirname, '../..')
-const CARPOOL = join(ROOT, 'packages/cli/bin/carpool.js')
+/** The command as it is published: `npm run test:unit` packs it (pack.ts). */
+export const PACKED = join(ROOT, 'node_modules/.carpool-packed')
+const CARPOOL = join(PACKED, 'bin/carpool.js')
 
 export interface Finished {
   readonly code: number | null
@@ -35,6 +36,7 @@ export async function untilEnd(child: ChildProcess): Promise<Finished> {
 export async function runCarpool(args: readonly string[], env: Record<string, string>): Promise<Finished> {
   const [stdout, stderr] = [new PassThrough(), new PassThrough()]
   const read = Promise.all([text(stdout), text(stderr)])
+  const { run } = (await import(join(PACKED, 'dist/index.js'))) as typeof import('@carpool/cli')
   const code = await run(args, { stdin: Readable.from([]), stdout, stderr, env, cwd: () => ROOT })
   stdout.end()
   stderr.end()

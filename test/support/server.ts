@@ -16,9 +16,9 @@ export interface TestServer {
   readonly dataDir: string
   /** Where the server announces itself to the command. */
   readonly stateDir: string
-  /** Runs a verb against this server. */
+  /** Runs a verb against this server, in this process. */
   carpool(...args: string[]): Promise<Finished>
-  /** Runs a verb with `--json` in this process, and reads what it prints. */
+  /** Runs a verb with `--json`, and reads what it prints. @throws Error unless the exit code is 0 */
   json<T>(...args: string[]): Promise<T>
   /** Writes a function's files to a new folder and deploys it. @throws Error unless the exit code is 0 */
   deploy(name: string, files: Files | string, ...args: string[]): Promise<FunctionInfo>
@@ -62,9 +62,9 @@ export async function startServer(
   if ('error' in first) throw new Error(`The server ended with code ${(await ended).code}: ${(await ended).stderr}`)
   const { url, adminUrl } = first
 
-  const carpool = (...verb: string[]): Promise<Finished> => untilEnd(startCarpool([...verb, '--url', adminUrl], env))
+  const carpool = (...verb: string[]): Promise<Finished> => runCarpool([...verb, '--url', adminUrl], env)
   const json = async <T>(...verb: string[]): Promise<T> => {
-    const { code, stdout, stderr } = await runCarpool([...verb, '--url', adminUrl, '--json'], env)
+    const { code, stdout, stderr } = await carpool(...verb, '--json')
     if (code !== 0) throw new Error(`carpool ${verb.join(' ')} ended with code ${code}: ${stderr}${stdout}`)
     return JSON.parse(stdout) as T
   }
@@ -76,9 +76,9 @@ export async function startServer(
     }
     return folder
   }
+  const authorization = () => ({ authorization: `Bearer ${readFileSync(join(dataDir, 'admin-token'), 'utf8').trim()}` })
   const ask = async <T>(path: string): Promise<T> => {
-    const token = readFileSync(join(dataDir, 'admin-token'), 'utf8').trim()
-    const response = await fetch(adminUrl + path, { headers: { authorization: `Bearer ${token}` } })
+    const response = await fetch(adminUrl + path, { headers: authorization() })
     return (await response.json()) as T
   }
   return {
@@ -97,18 +97,16 @@ export async function startServer(
       await ask('/v1/usage?by=function')
     },
     untilLogged: async (name, pattern) => {
-      const follower = startCarpool(['logs', name, '-f', '-n', '1000', '--json', '--url', adminUrl], env)
-      const end = untilEnd(follower)
-      try {
-        if (follower.stdout === null) throw new Error('The follower has no output.')
-        for await (const line of createInterface({ input: follower.stdout })) {
-          if (pattern.test(line)) return JSON.parse(line) as LogLine
-        }
-        throw new Error(`The log of ${name} ended without ${String(pattern)}.`)
-      } finally {
-        follower.kill('SIGKILL')
-        await end
+      const url = `${adminUrl}/v1/logs?function=${name}&follow=true&limit=1000`
+      const { body } = await fetch(url, { headers: authorization() })
+      let text = ''
+      for await (const chunk of body?.pipeThrough(new TextDecoderStream()) ?? []) {
+        const lines = (text + chunk).split('\n')
+        text = lines.pop() ?? ''
+        const line = lines.find((one) => pattern.test(one))
+        if (line !== undefined) return JSON.parse(line) as LogLine
       }
+      throw new Error(`The log of ${name} ended without ${String(pattern)}.`)
     },
     stop: (signal = 'SIGTERM') => {
       child.kill(signal)

@@ -7,10 +7,6 @@ import { within } from './within.ts'
 /** The records of one function, the oldest first: of all calls that were answered. */
 export async function recordsOf(server: TestServer, functionName: string): Promise<LedgerRow[]> {
   await server.recorded()
-  return rowsOf(server, functionName)
-}
-
-function rowsOf(server: TestServer, functionName: string): LedgerRow[] {
   const database = new DatabaseSync(join(server.dataDir, 'ledger.sqlite'), { readOnly: true })
   try {
     return database
@@ -26,7 +22,7 @@ const PATIENCE_MS = 15_000
 
 /** Waits until a function has so many records, but not for ever: a call that was cut off is recorded when its function ends. */
 export async function untilRecorded(server: TestServer, functionName: string, count: number): Promise<LedgerRow[]> {
-  await within(PATIENCE_MS, () => rowsOf(server, functionName).length >= count)
-  // There may be more than were waited for, and they are brought in later than they are answered.
-  return recordsOf(server, functionName)
+  let records: LedgerRow[] = []
+  await within(PATIENCE_MS, async () => (records = await recordsOf(server, functionName)).length >= count)
+  return records
 }

@@ -1,3 +1,4 @@
+import { flushCompileCache } from 'node:module'
 import { sandboxSentences } from '@carpool/sandbox'
 import {
   CONFIG_VARIABLE,
@@ -47,6 +48,8 @@ export const serve: CliCommand<ServeOptions> = {
     const server = await startServer(resolveSettings(flags, io.env, { file }))
     try {
       if (await isReadyBefore(stopped, server.ready)) announce(call, server)
+      // Else only a server that ends in order would keep what it compiled for the next start.
+      flushCompileCache()
       await stopped
     } finally {
       await server.close()
