@@ -1,4 +1,5 @@
 import { bundlePrograms } from '@carpool/server/bundle-programs'
+import { build } from 'esbuild'
 import { cpSync, globSync, mkdirSync, readFileSync, realpathSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { basename, dirname, join } from 'node:path'

@@ -1,15 +1,15 @@
-/** ARCHITECTURE.md lists every error and every outcome, and no others. */
+/** docs/errors.md lists every error and every outcome, and no others. */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { ERRORS, OUTCOMES } from '@carpool/core'
 import t from 'tap'
 import { ROOT } from '../support/command.ts'
 
-const text = readFileSync(join(ROOT, 'ARCHITECTURE.md'), 'utf8')
+const text = readFileSync(join(ROOT, 'docs/errors.md'), 'utf8')
 
 /** The rows of the table under a heading, as cells. */
 function rowsUnder(heading: string): string[][] {
-  const section = text.split(`\n### ${heading}\n`)[1]?.split('\n#')[0] ?? ''
+  const section = text.split(`\n## ${heading}\n`)[1]?.split('\n#')[0] ?? ''
   const rows = section.split('\n').filter((line) => line.startsWith('|'))
   return rows.slice(2).map((row) =>
     row
