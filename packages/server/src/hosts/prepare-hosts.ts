@@ -20,10 +20,7 @@ export interface PreparedHosts {
 export async function prepareHosts(settings: ServerSettings, log: Logger): Promise<PreparedHosts> {
   const machine = new Machine()
   const policy = fleetPolicy(settings)
-  const [programs, sandbox] = await Promise.all([
-    hostPrograms(),
-    openRequiredSandbox(settings, (problem) => log.warn(problem)),
-  ])
+  const [programs, sandbox] = await Promise.all([hostPrograms(), openRequiredSandbox(settings, (problem) => log.warn(problem))])
   const { layers } = sandbox
   log.info({ layers: layerStates(layers) }, 'sandbox of host processes')
   return { program: hostProgram(settings, programs, sandbox), policy, machine, sandbox: sandboxInfo(layers) }
