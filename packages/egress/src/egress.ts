@@ -66,24 +66,21 @@ export class Egress {
   #lastNumber = 0
   #reading = NOTHING
   #unanswered = 0
-  /** Undefined while the next one waits for its start. */
+  /** Started by the first fetch, and again by the first after its end: undici and its connections take 12 MB. */
   #thread: Worker | undefined
   #startedAtMs = 0
   #deaths: ThreadDeaths | undefined
-  #restart: NodeJS.Timeout | undefined
+  /** A thread that keeps ending is not started again before this, on the monotonic clock. */
+  #startsFromMs = 0
   #isClosed = false
 
-  /**
-   * Starts the thread.
-   * @throws CarpoolError `invalid-setting` if a range of `allow` or `deny` is none
-   */
+  /** @throws CarpoolError `invalid-setting` if a range of `allow` or `deny` is none */
   constructor(options: EgressOptions = {}, parts: ThreadParts = { startThread: startEgressThread, pingMs: PING_MS }) {
     const { allow = [], deny = [] } = options
     // In the thread it could only end the thread.
     createAddressPolicy({ allow, deny })
     this.#options = options
     this.#parts = parts
-    this.#launch()
     this.#pingTimer = setInterval(() => this.#ping(), parts.pingMs).unref()
   }
 
@@ -96,6 +93,7 @@ export class Egress {
   fetch(request: EgressRequest, settled: (result: EgressResult) => void): StopFetch {
     const number = ++this.#lastNumber
     this.#open.set(number, settled)
+    if (this.#thread === undefined && !this.#isClosed && monotonicClock() >= this.#startsFromMs) this.#launch()
     if (this.#thread === undefined) {
       queueMicrotask(() => this.#fail(number, this.#isClosed ? 'closed' : 'unavailable'))
       return () => {}
@@ -110,7 +108,6 @@ export class Egress {
   async close(): Promise<void> {
     this.#isClosed = true
     clearInterval(this.#pingTimer)
-    clearTimeout(this.#restart)
     const thread = this.#thread
     this.#thread = undefined
     this.#failAll('closed')
@@ -151,8 +148,7 @@ export class Egress {
     this.#deaths = afterDeath(this.#deaths, monotonicClock() - this.#startedAtMs)
     const { delayMs } = this.#deaths
     this.#options.onThreadLost?.({ cause, restartInMs: delayMs })
-    if (delayMs === 0) this.#launch()
-    else this.#restart = setTimeout(() => this.#launch(), delayMs).unref()
+    this.#startsFromMs = monotonicClock() + delayMs
   }
 
   /** A thread that is stuck counts as ended. */

@@ -150,6 +150,14 @@ t.test('a thread that ends fails what it was at, and the next one goes on at onc
   t.equal(threads.length, 3)
 })
 
+t.test('the thread starts with the first fetch', async (t) => {
+  const { origin } = await holding(t)
+  const { egress, threads } = withThreads(t)
+  t.equal(threads.length, 0)
+  t.equal(text(await fetchBy(egress, origin)), 'answered')
+  t.equal(threads.length, 1)
+})
+
 t.test('a thread that is stuck counts as ended', async (t) => {
   const threads: Worker[] = []
   let isStuck = true
@@ -170,7 +178,9 @@ t.test('a thread that is stuck counts as ended', async (t) => {
   const stuck = fetchBy(egress, origin)
   isStuck = false
   t.match(await stuck, { ok: false, end: 'failed', message: /fault of its own/ })
-  t.ok(threads.length >= 2)
+  t.equal(threads.length, 1)
+  egress.fetch(requestOf(origin), () => {})
+  t.equal(threads.length, 2)
 })
 
 t.test('what the thread holds is known', async (t) => {

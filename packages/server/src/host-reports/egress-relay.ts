@@ -110,6 +110,6 @@ export function openEgress(settings: ServerSettings, log: Logger): Egress {
       maxMemoryBytes: settings.maxEgressBufferedBytes,
     },
     onThreadLost: ({ cause, restartInMs }) =>
-      log.error({ err: cause, restartInMs }, 'the thread that fetches for functions has ended; a new one takes its place'),
+      log.error({ err: cause, restartInMs }, 'the thread that fetches for functions has ended; the next fetch starts another'),
   })
 }
