@@ -2,12 +2,13 @@
  * What the control plane takes and answers: each as a schema, by which the server checks requests and describes itself, and the
  * type of it. Who needs the types alone imports them from `@carpool/core`, which loads no schema.
  */
-import { Type, type Static, type TSchema, type TUnsafe } from 'typebox'
+import type { Static, TSchema, TUnsafe } from 'typebox'
 import { FUNCTION_STATES, HOST_STATES, MAX_TOKEN_DAYS, SERVER_STATES, TOKEN_SCOPES } from './control-plane.ts'
 import type { ErrorCode } from './errors.ts'
 import type { HandlerForm } from './function.ts'
 import type { HeaderList } from './http.ts'
 import { OUTCOMES, type Outcome } from './outcome.ts'
+import { Type } from './schema.ts'
 
 type ReadOnly<T> = T extends object ? { readonly [K in keyof T]: ReadOnly<T[K]> } : T
 type TypeOf<S extends TSchema> = ReadOnly<Static<S>>

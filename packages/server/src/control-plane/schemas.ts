@@ -9,7 +9,8 @@ import {
   TOKEN_INFO,
 } from '@carpool/core/control-plane-schemas'
 import { LAYER_NAMES } from '@carpool/sandbox'
-import { Type, type TObject, type TSchema } from 'typebox'
+import { Type } from '@carpool/core/schema'
+import type { TObject, TSchema } from 'typebox'
 
 /** What the OpenAPI document has besides the schemas of core: parameters, lists, and what the ledger gives. */
 

@@ -11,7 +11,7 @@ import {
 } from '@carpool/core'
 import { publicSandboxInfo } from '@carpool/sandbox'
 import type { FastifyInstance } from 'fastify'
-import { Type } from 'typebox'
+import { Type } from '@carpool/core/schema'
 import { refuseWebPages, type Authenticate } from './authenticate.ts'
 import type { ControlPlaneOptions } from './control-plane-options.ts'
 import { addOperation, type Operation } from './operation.ts'

@@ -1,6 +1,6 @@
 import { USAGE_GROUPS, type InvocationQuery, type UsageQuery } from '@carpool/core'
 import type { FastifyInstance } from 'fastify'
-import { Type } from 'typebox'
+import { Type } from '@carpool/core/schema'
 import type { ControlPlaneOptions } from './control-plane-options.ts'
 import { addOperation, type Operation } from './operation.ts'
 import { oneOf, ownerFilter, readQuery, wholeNumber } from './queries.ts'
