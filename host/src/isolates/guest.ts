@@ -70,7 +70,6 @@ export class Guest implements Poolable, BatchListener, BridgedGuest, Runnable {
   #revision = ''
   #logs: LogThrottle | undefined
   #isLoaded = false
-  #isDisposedByUs = false
   #isOver = false
   #chargedNs = 0
   #heapBytes = 0
@@ -178,12 +177,7 @@ export class Guest implements Poolable, BatchListener, BridgedGuest, Runnable {
     return this.#memory.account
   }
 
-  /** Whether it was disposed from outside, not by V8. */
-  get isDisposedByUs(): boolean {
-    return this.#isDisposedByUs
-  }
-
-  /** Whether its end was dealt with: of its messages, only the log counts from then on. */
+  /** Whether it was disposed by us, or V8's end of it was dealt with: of its messages, only the log counts from then on. */
   get isOver(): boolean {
     return this.#isOver
   }
@@ -203,7 +197,6 @@ export class Guest implements Poolable, BatchListener, BridgedGuest, Runnable {
     return this.#heapBytes
   }
 
-  /** The batch that runs. */
   get batch(): Batch | undefined {
     return this.queue.batch
   }
@@ -250,7 +243,7 @@ export class Guest implements Poolable, BatchListener, BridgedGuest, Runnable {
 
   #messagesWait(): void {
     this.readMessages()
-    if (this.disposed && !this.#isDisposedByUs && this.batch === undefined) this.#host.watchdog.lostWhileIdle(this)
+    if (this.disposed && !this.#isOver && this.batch === undefined) this.#host.watchdog.lostWhileIdle(this)
   }
 
   /** Gives up on a module scope that is still running, or has lost its isolate. */
@@ -282,7 +275,6 @@ export class Guest implements Poolable, BatchListener, BridgedGuest, Runnable {
   }
 
   dispose(): void {
-    this.#isDisposedByUs ||= !this.disposed
     this.#isOver = true
     this.timers.clear()
     this.#logs?.close()

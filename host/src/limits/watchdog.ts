@@ -133,7 +133,7 @@ export class Watchdog implements GuestWatchdog {
   #lost(guest: Guest, batch: Batch): void {
     if (batch.isEnded) return
     this.#parts.scheduler.measure()
-    if (guest.isDisposedByUs) return this.#dispose(guest, batch)
+    if (guest.isOver) return this.#dispose(guest, batch)
     this.#loseToMemory(guest, batch)
   }
 
