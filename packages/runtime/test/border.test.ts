@@ -1,4 +1,7 @@
-/** The web APIs import nothing of the bridge but by one file, so that they can be replaced without a look at what bill and limits depend on. */
+/**
+ * The web APIs import nothing of the bridge but by one file, so that they can be replaced without a look at what bill and limits
+ * depend on.
+ */
 import { globSync, readFileSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
 import t from 'tap'

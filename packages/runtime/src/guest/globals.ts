@@ -61,9 +61,9 @@ const FUNCTIONS = {
 const processEnv: Record<string, string> = {}
 
 /**
- * What lets code run or wait outside every entry, where nobody is charged for it and no limit holds: V8 runs the callbacks of finalizers and of
- * WebAssembly's compilation when it likes, and `Atomics.wait` holds a thread without using CPU. Memory that is shared is a clock, and outlives its
- * isolate; a weak reference tells when V8 collects garbage.
+ * What lets code run or wait outside every entry, where nobody is charged and no limit holds: V8 runs the callbacks of finalizers
+ * and of WebAssembly's compilation when it likes, and `Atomics.wait` holds a thread without using CPU. Shared memory is a clock,
+ * and outlives its isolate. A weak reference tells when V8 collects garbage.
  */
 const REMOVED = ['Atomics', 'FinalizationRegistry', 'ShadowRealm', 'SharedArrayBuffer', 'WeakRef', 'WebAssembly']
 

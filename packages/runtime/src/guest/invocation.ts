@@ -85,8 +85,8 @@ export function isThenable(value: unknown): value is PromiseLike<unknown> {
 }
 
 /**
- * Calls `use` with what a promise of user code gives, and fails the invocation with what it rejects with. `await` takes a promise of
- * this context as it is, without looking at a `then` or a species that user code may have replaced.
+ * Calls `use` with what a promise of user code gives; fails the invocation if it rejects. `await` takes a promise of this context
+ * as it is, without a look at a `then` or a species that user code may have replaced.
  */
 export async function whenSettled(value: unknown, invocation: Invocation, use: (value: unknown) => void): Promise<void> {
   try {

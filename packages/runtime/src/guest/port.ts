@@ -30,7 +30,7 @@ const CREDIT_UNITS = 512 * 1024
 let calls = 0
 let units = 0
 
-// What is over is sent only after the drain, and credits come back only when the drain is through: a stack overflow, which user code can
+// Credits come back only when the drain is through, and a call leaves only after that: a stack overflow, which user code can
 // bring about at any point of this, must not let a call pass uncounted.
 
 /** Counts a call, before it is made, that user code can make as often as it likes. Blocks when the credits are used up. */

@@ -6,7 +6,7 @@ import { reportUncaught } from './web-api/errors.ts'
 /** The longest delay that a timer can have; one that is longer fires at once, as in Node.js. */
 const DELAY_MAX_MS = 0x7fffffff
 
-/** Most timers open at the same time, in all invocations of the isolate together: the host keeps each, outside the memory limit. */
+/** Most timers that an isolate may have open at the same time: the host keeps each, outside the memory limit. */
 const OPEN_MAX = 50_000
 
 interface Timer {

@@ -17,8 +17,8 @@ type Callee = (...args: unknown[]) => unknown
 const NAMES_SHOWN = 20
 
 /**
- * Finds the handler among what a module exports: the export that the options name; else the default export, which for CommonJS may
- * be `module.exports` itself; else an export called `handler`. May throw what a getter of the exports throws.
+ * Finds the handler among what a module exports: the export that the options name; else the default export, which for CommonJS
+ * may be `module.exports` itself; else an export called `handler`. May throw what a getter of the exports throws.
  */
 export function findHandler(exported: unknown, options: GuestOptions): FoundHandler {
   const { handlerExport } = options

@@ -32,11 +32,11 @@ interface LambdaResponse {
 }
 
 /**
- * Answers with what a Lambda handler gave, as API Gateway does for payload 2.0: an object with `statusCode` is the response; any other
- * value is the JSON body of a 200. Lambda writes `undefined` as `null`, so a handler that returns nothing answers `null`. Where a
- * response names no content type it is application/json, as for Lambda's function URLs.
+ * Answers with what a Lambda handler gave, as API Gateway does for payload 2.0. An object with `statusCode` is the response; any
+ * other value is the JSON body of a 200. Lambda writes `undefined` as `null`, so a handler that returns nothing answers `null`.
+ * Where a response names no content type it is application/json, as for Lambda's function URLs.
  *
- * Each property is read once: a getter that gives something else the second time changes nothing. It may throw what a getter throws.
+ * Reads each property once: a getter that gives something else the second time changes nothing. May throw what a getter throws.
  */
 export function answerLambda(invocation: Invocation, value: unknown): void {
   if (typeof value === 'object' && value !== null) {

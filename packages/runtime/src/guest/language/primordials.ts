@@ -224,8 +224,8 @@ export interface List<T> {
 }
 
 /**
- * An array that no change of `Array.prototype` reaches: to add to it, or to read past its end, asks no setter or getter that user code may have
- * put there. It has no methods and no iterator.
+ * An array that no change of `Array.prototype` reaches: to add to it, or to read past its end, asks no setter or getter that user
+ * code may have put there. It has no methods and no iterator.
  */
 export const SafeList = class SafeList<T> extends Array<T> {} as unknown as new <T>() => List<T>
 deleteProperty(SafeList.prototype as object, 'constructor')

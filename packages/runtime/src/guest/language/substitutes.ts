@@ -13,8 +13,8 @@ import {
 const originals = new SafeWeakMap<object, Function>()
 
 /**
- * Gives a function that takes the place of one of the language's own the same name and length, and has `Function.prototype.toString` say of it what
- * it says of those.
+ * Makes a function that takes the place of one of the language's own look like it: by name, length, and what
+ * `Function.prototype.toString` gives for it.
  */
 export function lookLike<F extends Function>(substitute: F, original: Function): F {
   defineFixed(substitute, 'length', ownValue(original, 'length'))
@@ -24,7 +24,8 @@ export function lookLike<F extends Function>(substitute: F, original: Function):
 }
 
 /**
- * Puts a constructor in the place of one of the language's own: it gets all that this one has, and is what `constructor` of its instances gives.
+ * Puts a constructor in the place of one of the language's own: it gets all properties of that one, and is the `constructor` of
+ * its instances.
  */
 export function takePlaceOf<F extends Function>(substitute: F, original: Function): F {
   const keys = ownKeys(original)

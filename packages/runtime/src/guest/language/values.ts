@@ -40,7 +40,10 @@ export function isIterable(value: object): value is Iterable<unknown> {
   return method !== undefined && method !== null
 }
 
-/** What an iterable of user code gives. The one place that iterates what the runtime did not make: it runs user code, which may throw. */
+/**
+ * What an iterable of user code gives. The one place that iterates what the runtime did not make. It runs user code, which may
+ * throw.
+ */
 export function valuesOf<T>(iterable: Iterable<T>): List<T> {
   const values = new SafeList<T>()
   // oxlint-disable-next-line guest/primordials -- how an iterable is iterated is for user code to say
@@ -68,7 +71,9 @@ function isBuffer(source: object): source is ArrayBuffer {
   }
 }
 
-/** Whether a pattern is found in a text; unlike `test` this asks no `exec` that user code may have put there. The pattern must not be global. */
+/**
+ * Whether a pattern, which must not be global, is found in a text. Unlike `test` this asks no `exec` that user code may have set.
+ */
 export function matches(text: string, pattern: RegExp): boolean {
   return regExpExec(pattern, text) !== null
 }

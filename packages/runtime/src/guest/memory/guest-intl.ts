@@ -17,8 +17,8 @@ const KIB = 1024
 const REFUSAL = 'A formatter does not fit into what is left of the memory limit'
 
 /**
- * What an instance holds outside of V8's heap at most, in bytes. Measured with Node.js 26 as resident memory for each of 2,000 that were kept: 1.7 to 8.8 KiB,
- * but for formats of dates 27 to 146 KiB, and 53 more when ranges are formatted.
+ * What an instance holds outside of V8's heap at most, in bytes. Measured with Node.js 26 as resident memory for each of 2,000
+ * that were kept: 1.7 to 8.8 KiB, but for formats of dates 27 to 146 KiB, and 53 more when ranges are formatted.
  */
 const SMALL = 4 * KIB
 const DATES = 160 * KIB
@@ -70,8 +70,8 @@ type Constructor = new (...args: unknown[]) => object
 type Method = (this: unknown, ...args: unknown[]) => unknown
 
 /**
- * Has what `Intl` makes count against the memory limit: its parts belong to a library that takes memory from the system, of which V8 knows nothing, so
- * it neither collects them in time nor ends who hoards them. All is the same in all else.
+ * Has what `Intl` makes count against the memory limit. Its parts belong to a library that takes memory from the system. V8 knows
+ * nothing of that, so it neither collects them in time nor ends who hoards them. All is the same in all else.
  */
 export function installIntl(): void {
   // V8's own, which no standard knows and Node.js does not have either.

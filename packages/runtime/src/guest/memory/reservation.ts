@@ -21,9 +21,9 @@ interface Kept {
 const kept = new SafeWeakMap<object, Kept>()
 
 /**
- * V8 does not count all memory against a limit, so a buffer that nobody ever touches stands for it: of that, the limit of the isolate counts every
- * byte, and makes V8 collect garbage when it is short. Never touched, a large one takes no memory of the machine; a small one may, for then the allocator
- * clears it.
+ * V8 does not count all memory against a limit, so a buffer that nobody ever touches stands for what it does not count: of a
+ * buffer the limit of the isolate counts every byte, and V8 collects garbage when it is short. Never touched, a large one takes
+ * no memory of the machine; a small one may, for then the allocator clears it.
  * @param refusal message of the error
  * @throws RangeError if there is not as much left
  */
@@ -70,15 +70,15 @@ export function isKept(owner: object): boolean {
 /** In V8's own words. */
 const REFUSAL = 'Array buffer allocation failed'
 /**
- * A buffer that can be resized counts as at least so much, in bytes: it takes pages and two entries in the process's table of memory maps however small it is,
- * and of those a process has 65,530 (Linux: vm.max_map_count).
+ * A buffer that can be resized counts as at least so much, in bytes. However small, it takes pages and two entries in the
+ * process's table of memory maps, of which a process has 65,530 (Linux: vm.max_map_count).
  */
 const LEAST_BYTES = 2 ** 20
 const { transfer: nativeTransfer } = SafeArrayBuffer.prototype
 
 /**
- * Replaces `ArrayBuffer` by one whose buffers count against the memory limit with all that they may be resized to (ECMAScript, section 25.1.4.1): V8 takes
- * the memory of those from the system without asking the isolate's limit. It is the same in all else.
+ * Replaces `ArrayBuffer` by one whose buffers count against the memory limit with all that they may be resized to (ECMAScript,
+ * section 25.1.4.1): V8 takes their memory from the system without asking the isolate's limit. It is the same in all else.
  */
 export function installArrayBuffer(target: object): void {
   function GuestArrayBuffer(...args: unknown[]): unknown {

@@ -13,7 +13,7 @@ export interface ErrorDescription {
 
 /**
  * Describes anything that was thrown. Never throws itself, whatever getters, proxies or lack of stack space it meets.
- * @returns `message`: "TypeError: what"; `stack`: as V8 gives it with the stacks of the causes, or '' if it has none. Both capped.
+ * @returns `message`: "TypeError: what"; `stack`: as V8 gives it, with those of the causes, or '' if there is none. Both capped.
  */
 export function describeError(thrown: unknown): ErrorDescription {
   try {

@@ -1,6 +1,6 @@
 /**
- * All that the web APIs need of the host: lines for the log, random bytes, fetches, a timer, the time, and buffers that count against the
- * memory limit. Of the other files of this folder none imports anything of the bridge: see test/border.test.ts.
+ * All that the web APIs need of the host: lines for the log, random bytes, fetches, a timer, the time, and buffers that count
+ * against the memory limit. No other file of this folder imports anything of the bridge: see test/border.test.ts.
  */
 import type { LogLevel } from '@carpool/core'
 import { bridge } from '../port.ts'

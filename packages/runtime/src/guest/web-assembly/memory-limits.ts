@@ -45,8 +45,9 @@ export function cappedMaximum(initial: number, maximum: number | undefined, limi
 }
 
 /**
- * Writes into the memory section of a module (core specification 2.0, section 5.5.8) how far its memories may grow: from within, they grow by an
- * instruction, which nobody else sees. V8 then lets that fail as the specification says. What cannot be read is refused, for V8 might read it.
+ * Writes into the memory section of a module (core specification 2.0, section 5.5.8) how far its memories may grow: from within,
+ * they grow by an instruction, which nobody else sees. V8 then lets that fail as the specification says. What cannot be read is
+ * refused, for V8 might read it.
  * @param source is not changed
  */
 export function capMemories(source: Uint8Array<ArrayBuffer>, limitPages: number): CappedModule | RefusedModule {

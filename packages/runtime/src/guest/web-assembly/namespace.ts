@@ -38,8 +38,8 @@ declare global {
 }
 
 /**
- * What functions get of WebAssembly. Left out: what compiles on other threads or while it streams in, whose ends V8 reports outside of entries;
- * `JSTag`, and what suspends a stack (`Suspending`, `promising`).
+ * What functions get of WebAssembly. Left out: what compiles on other threads or while it streams in, whose end V8 reports
+ * outside of entries; `JSTag`; and what suspends a stack (`Suspending`, `promising`).
  */
 const TAKEN_OVER = [
   'Table',
@@ -55,7 +55,7 @@ const TAKEN_OVER = [
 const PAGES_PER_MIB = 16
 /** A memory that does not say how far it wants to grow may take this part of the function's memory limit. */
 const SHARE_OF_ONE = 1 / 4
-/** What V8 keeps of a module for each of its bytes: the bytes, and the code that it makes of them. Measured with functions of plain arithmetic: 3.4. */
+/** What V8 keeps of a module for each of its bytes, with the code that it makes of them. Measured with plain arithmetic: 3.4. */
 const CODE_FACTOR = 4
 /** As much as addresses of 32 bits reach. */
 const PAGES_MAX = 65_536
@@ -68,7 +68,8 @@ interface MemoryDescriptor {
 }
 
 /**
- * A WebAssembly that works within entries only, and whose memories count, with all that they may grow to, against the function's memory limit.
+ * A WebAssembly that works within entries only. Its memories count against the function's memory limit, with all that they may
+ * grow to.
  * @param memoryMb that limit, in MiB
  */
 export function guestWebAssembly(native: NativeWebAssembly, memoryMb: number): object {

@@ -27,7 +27,7 @@ import { inspect } from './inspect.ts'
 
 const PERCENT = 0x25
 
-/** Joins the arguments of a console call as `util.format` does: `%s %d %i %f %j %o %O %c %%` in the first take those that follow. */
+/** Joins the arguments of a console call as `util.format` does: `%s %d %i %f %j %o %O %c %%` in the first take the next ones. */
 export function format(args: List<unknown>): string {
   const first = args.length === 0 ? '' : args[0]
   if (typeof first !== 'string') return joinRest('', args, 0)

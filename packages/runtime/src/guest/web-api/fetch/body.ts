@@ -141,8 +141,8 @@ function textOf(content: Content): string {
 export type BodyReceiver = (kind: BodyKind, text: string) => void
 
 /**
- * Gives what goes over the bridge for a body: at once, or after its stream has ended. By calls, not by a promise: what that gave would pass by
- * `Object.prototype.then`.
+ * Gives what goes over the bridge for a body: at once, or after its stream has ended. By calls, not by a promise: what that gave
+ * would pass by `Object.prototype.then`.
  */
 export function readForBridge(body: Body | null, receive: BodyReceiver, fail: (error: unknown) => void): void {
   if (body === null) return receive('none', '')

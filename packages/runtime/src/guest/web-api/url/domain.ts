@@ -38,8 +38,8 @@ const COMBINING_START = /^\p{M}/u
 const OTHER_DOTS = ['\u3002', '\uff0e', '\uff61'] as const
 
 /**
- * "Domain to ASCII" of the URL standard, which takes a domain of ASCII as it is. The mapping of others is NFKC with case folding in
- * place of the tables of UTS #46, which are bigger than all the rest of this runtime; the two agree on what can be registered.
+ * "Domain to ASCII" of the URL standard, which takes a domain of ASCII as it is. Others are mapped by NFKC with case folding. The
+ * tables of UTS #46 are bigger than all the rest of this runtime; the two agree on what can be registered.
  * @returns undefined if the domain is not valid
  */
 export function domainToAscii(domain: string): string | undefined {
