@@ -27,7 +27,7 @@ interface Node<T> extends Queued<T> {
   isQueued: boolean
 }
 
-/** The entries of one key. */
+/** The entries of one key: of one function. */
 interface Flow<T> {
   readonly key: string
   length: number
@@ -36,29 +36,29 @@ interface Flow<T> {
   /** At which virtual time, in ms of cost, its next entry may begin. */
   startMs: number
   /** Order of flows that begin at the same time. */
-  turn: number
+  sequence: number
 }
 
 /**
- * A bounded queue, fair between keys by the cost of what they are served: start-time fair queueing (Goyal, Vin, Cheng:
- * "Start-time Fair Queuing", SIGCOMM 1996). Each key has a virtual time, which goes on by the cost of what is taken of it,
- * and the key that is least far is served next. A key that comes anew starts where the queue is, so that it neither pays for
- * what it used while nobody else waited nor saves up what it did not use: it waits for at most one entry of each other key.
- * Between keys that always wait the cost served differs by at most the cost of one entry of each.
+ * A bounded queue, fair between flows by the cost of what they are served: start-time fair queueing (Goyal, Vin, Cheng:
+ * "Start-time Fair Queuing", SIGCOMM 1996). Each flow has a virtual time, which advances by the cost of each entry that is
+ * taken; the flow that is least far is served next. A new flow starts at the queue's virtual time, so that it neither pays for
+ * what it used while nobody else waited nor saves up what it did not use: it waits for at most one entry of each other flow.
+ * Between flows that always wait the cost served differs by at most the cost of one entry of each.
  */
 export class FairQueue<T> {
   readonly #maxQueued: number
-  /** Those with entries, and those without whose last one has not been waited for yet. */
+  /** Flows with entries, and those without that virtual time has not passed yet. */
   readonly #flows = new Map<string, Flow<T>>()
-  /** With entries, in the order in which they are served. */
+  /** Flows with entries, in the order in which they are served. */
   readonly #active: Array<Flow<T>> = []
-  /** Without, in the order in which they can be forgotten. */
+  /** Flows without, in the order in which they can be forgotten. */
   readonly #idle: Array<Flow<T>> = []
   /** Active flows by their length. */
   readonly #byLength: Array<Set<Flow<T>>> = []
   #size = 0
   #longest = 0
-  #lastTurn = 0
+  #lastSequence = 0
   #virtualMs = 0
 
   /** @param maxQueued most entries, 0 or more */
@@ -74,11 +74,8 @@ export class FairQueue<T> {
     return this.#flows.get(key)?.length ?? 0
   }
 
-  /**
-   * Keys of which anything is kept: those that wait, and those whose last entry the others have not been served as much as
-   * yet.
-   */
-  get rememberedKeys(): number {
+  /** Flows that are kept: those with entries, and those without that virtual time has not passed yet. */
+  get rememberedFlows(): number {
     return this.#flows.size
   }
 
@@ -90,8 +87,8 @@ export class FairQueue<T> {
   }
 
   /**
-   * Adds an entry. If the queue is full, the longest waiting entry of the key with the most entries leaves; of several such
-   * keys, that of the one that pushes.
+   * Adds an entry. If the queue is full, the longest waiting entry of the flow with the most entries leaves; of several such
+   * flows, that of the one that pushes.
    */
   push(key: string, item: T, { atMs, costMs }: { readonly atMs: number; readonly costMs: number }): Pushed<T> {
     const flow = this.#flowOf(key)
@@ -101,7 +98,7 @@ export class FairQueue<T> {
     flow.newest = node
     this.#resize(flow, 1)
     if (this.#size <= this.#maxQueued) return { entry: node }
-    const longest = flow.length === this.#longest ? flow : (first(this.#byLength[this.#longest]!) ?? flow)
+    const longest = flow.length === this.#longest ? flow : (this.#byLength[this.#longest]!.values().next().value ?? flow)
     const pushedOut = longest.oldest!
     this.#unlink(pushedOut)
     this.#forgetIdle()
@@ -109,15 +106,15 @@ export class FairQueue<T> {
   }
 
   /**
-   * Takes the entry that is served next: of the key that was served least and can run.
-   * @param canRun asked for one key after the other until it says yes
-   * @param order which entry of the key
+   * Takes the entry that is served next: of the flow that was served least and can run.
+   * @param canRun called for one flow after the other until it returns true
+   * @param order which entry of the flow
    */
   take(canRun: (key: string) => boolean, order: QueueOrder): Queued<T> | undefined {
     const flow = this.#active.find(({ key }) => canRun(key))
     if (flow === undefined) return undefined
     const node = (order === 'oldest' ? flow.oldest : flow.newest)!
-    // A key that could not run for a while does not catch up on it, or it would hold up all others then.
+    // A flow that could not run for a while does not catch up on it, or it would hold up all others then.
     this.#virtualMs = Math.max(this.#virtualMs, flow.startMs)
     this.#reorder(flow, this.#virtualMs + (node.costMs > MIN_COST_MS ? node.costMs : MIN_COST_MS))
     this.#unlink(node)
@@ -135,8 +132,8 @@ export class FairQueue<T> {
   }
 
   /**
-   * Takes out the entries whose wait is over, oldest first. Of each key only as many are looked at as are over, and one more,
-   * so `isExpired` must not say yes to an entry if it says no to an older one of the same key.
+   * Takes out the entries whose wait is over, oldest first. Of each flow only as many are looked at as are over, and one
+   * more, so `isExpired` must not be true of an entry if it is false of an older one of the same flow.
    * @param max most entries to take
    */
   takeExpired(isExpired: (entry: Queued<T>) => boolean, max = Number.POSITIVE_INFINITY): Array<Queued<T>> {
@@ -158,10 +155,10 @@ export class FairQueue<T> {
   #flowOf(key: string): Flow<T> {
     const known = this.#flows.get(key)
     if (known !== undefined && known.length > 0) return known
-    const flow = known ?? { key, length: 0, oldest: undefined, newest: undefined, startMs: 0, turn: 0 }
+    const flow = known ?? { key, length: 0, oldest: undefined, newest: undefined, startMs: 0, sequence: 0 }
     if (known !== undefined) removeSorted(this.#idle, known)
     flow.startMs = Math.max(flow.startMs, this.#virtualMs)
-    flow.turn = ++this.#lastTurn
+    flow.sequence = ++this.#lastSequence
     this.#flows.set(key, flow)
     insertSorted(this.#active, flow)
     return flow
@@ -170,7 +167,7 @@ export class FairQueue<T> {
   #reorder(flow: Flow<T>, startMs: number): void {
     removeSorted(this.#active, flow)
     flow.startMs = startMs
-    flow.turn = ++this.#lastTurn
+    flow.sequence = ++this.#lastSequence
     insertSorted(this.#active, flow)
   }
 
@@ -198,7 +195,7 @@ export class FairQueue<T> {
     else if (this.#longest > 0 && this.#byLength[this.#longest]!.size === 0) this.#longest--
   }
 
-  /** A key that the queue has passed starts as a new one would. An empty queue has no past: nobody waited. */
+  /** A flow that virtual time has passed starts as a new one would. An empty queue has no past: nobody waited. */
   #forgetIdle(): void {
     if (this.#size === 0) {
       this.#flows.clear()
@@ -212,18 +209,13 @@ export class FairQueue<T> {
   }
 }
 
-function first<V>(values: Iterable<V>): V | undefined {
-  for (const value of values) return value
-  return undefined
-}
-
-function positionOf<T>(flows: ReadonlyArray<Flow<T>>, { startMs, turn }: Flow<T>): number {
+function positionOf<T>(flows: ReadonlyArray<Flow<T>>, { startMs, sequence }: Flow<T>): number {
   let low = 0
   let high = flows.length
   while (low < high) {
     const middle = (low + high) >>> 1
     const other = flows[middle]!
-    if (other.startMs < startMs || (other.startMs === startMs && other.turn < turn)) low = middle + 1
+    if (other.startMs < startMs || (other.startMs === startMs && other.sequence < sequence)) low = middle + 1
     else high = middle
   }
   return low

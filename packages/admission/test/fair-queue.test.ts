@@ -212,8 +212,8 @@ t.test('keys that are gone leave nothing behind', async (t) => {
     queue.push('always', n, at(n, 5))
     queue.take(ALL, 'oldest')
     queue.take(ALL, 'oldest')
-    if (queue.rememberedKeys > 4) return t.fail(`${queue.rememberedKeys} keys are remembered after ${n}`)
+    if (queue.rememberedFlows > 4) return t.fail(`${queue.rememberedFlows} keys are remembered after ${n}`)
   }
   drain(queue)
-  t.equal(queue.rememberedKeys, 0)
+  t.equal(queue.rememberedFlows, 0)
 })
