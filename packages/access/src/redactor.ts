@@ -30,7 +30,7 @@ interface Sought {
 }
 
 /**
- * Makes what replaces the values of secrets by `[secret KEY]`, in all of {@link SECRET_FORMS}. The time that it takes goes by the
+ * Makes what replaces the values of secrets by `[secret KEY]`, in all of the forms below. The time that it takes goes by the
  * length of the text, not by the number of secrets: as Rabin and Karp do it, a hash of every window of six units is looked up.
  * Where a text was cut, six units of the beginning of a secret count as one.
  */

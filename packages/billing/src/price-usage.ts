@@ -34,10 +34,9 @@ export interface Bill {
  *
  * - `amount` = price × quantity of the meter ÷ divisor. It is linear: the amounts of rows add up to the amount of their sum.
  * - `waiting` = `amount` × (1 − CPU time ÷ billed time), the factor kept within 0 and 1, for charges on time; the billed time
- * includes what
- *   rounding up added. It is 0 for CPU time, requests and bytes. For charges on time × memory this takes CPU use as even over the
- * row: in a row
- *   of functions with different memory limits it is an estimate. So price each function, and add with {@link addBills}.
+ *   includes what rounding up added. It is 0 for CPU time, requests and bytes. For charges on time × memory this takes CPU use as
+ *   even over the row: in a row of functions with different memory limits it is an estimate. So price each function, and add with
+ *   {@link addBills}.
  */
 export function priceUsage(card: RateCard, totals: UsageTotals): Bill {
   const lines = card.prices.map(({ name, meter, divisor, unit, usd }) => {

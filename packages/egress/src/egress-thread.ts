@@ -1,10 +1,10 @@
 /** The thread in which the connections of functions are made. */
 import { parentPort, workerData } from 'node:worker_threads'
 import { failure } from './failure.ts'
-import { createFetcher } from './fetcher.ts'
+import { Fetcher } from './fetcher.ts'
 import { Outbox, type EgressPolicy, type EgressRequest, type FromThread, type ToThread } from './messages.ts'
 
-const fetcher = createFetcher(workerData as EgressPolicy)
+const fetcher = new Fetcher(workerData as EgressPolicy)
 const running = new Map<number, AbortController>()
 const outbox = new Outbox<FromThread>((items, transfers) => parentPort?.postMessage(items, transfers), setImmediate)
 

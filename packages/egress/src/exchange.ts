@@ -26,14 +26,16 @@ export interface HopResponse {
   readonly isWhole: boolean
 }
 
+/** Whether the body of a response is wanted. */
+export type WantsBody = (status: number, headers: HeaderList) => boolean
+
 export interface ExchangeParts {
   readonly limits: EgressLimits
   readonly lease: MemoryLease
   readonly tally: ByteTally
   /** Its reason is what the exchange fails with. */
   readonly signal: AbortSignal
-  /** Whether the body of a response is wanted. */
-  readonly wantsBody: (status: number, headers: HeaderList) => boolean
+  readonly wantsBody: WantsBody
 }
 
 /**
@@ -41,35 +43,21 @@ export interface ExchangeParts {
  * @throws failure, or an error of Node or undici
  */
 export function exchange(connection: Connection, hop: Hop, parts: ExchangeParts): Promise<HopResponse> {
-  return new Promise((resolve, reject) => {
-    const { signal } = parts
-    const abort = (): void => running.fail(signal.reason as Error)
-    const leave = (): void => signal.removeEventListener('abort', abort)
-    const running = new Exchange(connection, parts, {
-      onDone: (response) => {
-        leave()
-        resolve(response)
-      },
-      onFailed: (cause) => {
-        leave()
-        reject(cause)
-      },
-    })
-    signal.addEventListener('abort', abort, { once: true })
-    if (signal.aborted) abort()
-    else running.begin(hop)
-  })
-}
-
-interface ExchangeEvents {
-  readonly onDone: (response: HopResponse) => void
-  readonly onFailed: (cause: Error) => void
+  const { signal } = parts
+  const { promise, resolve, reject } = Promise.withResolvers<HopResponse>()
+  const running = new Exchange(connection, parts, resolve, reject)
+  const abort = (): void => running.fail(signal.reason as Error)
+  signal.addEventListener('abort', abort, { once: true })
+  if (signal.aborted) abort()
+  else running.begin(hop)
+  return promise.finally(() => signal.removeEventListener('abort', abort))
 }
 
 class Exchange implements Dispatcher.DispatchHandler {
   readonly #connection: Connection
   readonly #parts: ExchangeParts
-  readonly #events: ExchangeEvents
+  readonly #resolve: (response: HopResponse) => void
+  readonly #reject: (cause: Error) => void
   #controller: Dispatcher.DispatchController | undefined
   #head: Omit<HopResponse, 'body' | 'isWhole'> | undefined
   #sink: BodySink | undefined
@@ -80,10 +68,16 @@ class Exchange implements Dispatcher.DispatchHandler {
   #isAtEnd = false
   #isOver = false
 
-  constructor(connection: Connection, parts: ExchangeParts, events: ExchangeEvents) {
+  constructor(
+    connection: Connection,
+    parts: ExchangeParts,
+    resolve: (response: HopResponse) => void,
+    reject: (cause: Error) => void,
+  ) {
     this.#connection = connection
     this.#parts = parts
-    this.#events = events
+    this.#resolve = resolve
+    this.#reject = reject
   }
 
   begin({ url, method, headers, body }: Hop): void {
@@ -96,7 +90,7 @@ class Exchange implements Dispatcher.DispatchHandler {
     if (!this.#finish()) return
     this.#sink?.destroy()
     this.#controller?.abort(cause)
-    this.#events.onFailed(cause)
+    this.#reject(cause)
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
@@ -174,7 +168,7 @@ class Exchange implements Dispatcher.DispatchHandler {
     if (head === undefined || !this.#finish()) return
     const isDecoded = this.#bodyBytes > 0 && contentCodings(head.headers, this.#parts.limits.maxCodings).length > 0
     const headers = isDecoded ? decodedHeaders(head.headers) : head.headers
-    this.#events.onDone({ ...head, headers, body, isWhole: this.#isAtEnd })
+    this.#resolve({ ...head, headers, body, isWhole: this.#isAtEnd })
   }
 
   #checkFraming(): void {

@@ -3,74 +3,55 @@ import type { EgressLimits } from './limits.ts'
 /** How a fetch ended, for counting. `refused`: policy forbids it, or a share is used up. */
 export type FetchEnd = 'ok' | 'refused' | 'failed' | 'aborted'
 
-interface FailureEntry {
-  readonly end: Exclude<FetchEnd, 'ok'>
-  /** The message for the function. It names the limit that was passed, and holds nothing of this machine. */
-  readonly sentence: (host: string, limits: EgressLimits) => string
-}
+/** The message for the function. It names the limit that was passed, and holds nothing of this machine. */
+type Sentence = (host: string, limits: EgressLimits) => string
 
-/** Failures with a code of our own. */
-const OWN_FAILURES = {
-  'address-refused': refused((host) => `The address of ${host} is not open to functions.`),
-  'port-refused': refused((host) => `The port of ${host} is not open to functions.`),
-  'host-not-listed': refused(
-    (host) => `${host} is not among the hosts that this function may fetch from ("egress" in its config).`,
-  ),
-  'redirect-refused': refused((host) => `${host} answered with a redirect, and the fetch does not allow one.`),
-  'waiting-full': refused(
-    (_host, { maxWaitingPerFunction }) => `Too many fetches of this function wait; the limit is ${maxWaitingPerFunction}.`,
-  ),
-  'invocation-full': refused(
-    (_host, { maxFetchesPerInvocation }) =>
-      `Too many fetches of this invocation are open; the limit is ${maxFetchesPerInvocation} at once.`,
-  ),
-  'memory-full': refused(
-    (_host, { maxMemoryBytes }) =>
-      `The open fetches of this function take more memory than its share of the ${maxMemoryBytes} bytes for all functions.`,
-  ),
-  'aborted': { end: 'aborted', sentence: () => 'The fetch was aborted.' },
-  'closed': failed(() => 'The server is shutting down.'),
-  'interrupted': failed(() => 'The server lost the fetch by a fault of its own; the request may have been sent.'),
-  'unavailable': failed(() => 'The server can make no connections to the outside at the moment.'),
-  'timed-out': failed((host, { totalTimeoutMs }) => `${host} did not answer within the ${totalTimeoutMs} ms that the fetch had.`),
-  'wait-timed-out': failed(
-    (host, { totalTimeoutMs }) =>
-      `The fetch of ${host} had to wait for other fetches of this function until its ${totalTimeoutMs} ms were over.`,
-  ),
-  'connect-timed-out': failed(
-    (host, { connectTimeoutMs }) => `${host} did not accept the connection within ${connectTimeoutMs} ms.`,
-  ),
-  'head-timed-out': failed(
-    (host, { headTimeoutMs }) => `${host} took longer than ${headTimeoutMs} ms to send the headers of its response.`,
-  ),
-  'too-many-redirects': failed((_host, { maxRedirects }) => `There were too many redirects; the limit is ${maxRedirects}.`),
-  'too-many-headers': failed(
-    (host, { maxHeaders }) => `The response of ${host} has too many headers; the limit is ${maxHeaders}.`,
-  ),
-  'too-many-interim': failed(
-    (host, { maxInterimResponses }) => `${host} sent too many interim responses; the limit is ${maxInterimResponses}.`,
-  ),
-  'too-many-codings': failed(
-    (host, { maxCodings }) => `The response of ${host} is compressed too many times over; the limit is ${maxCodings}.`,
-  ),
-  'too-much-framing': failed(
-    (host, { maxFramingBytes }) => `The response of ${host} has more than ${maxFramingBytes} bytes besides its body.`,
-  ),
-  'response-too-large': failed(
-    (host, { maxResponseBytes }) => `The response of ${host} is larger than the limit of ${maxResponseBytes} bytes.`,
-  ),
-  'decompressed-too-large': failed(
-    (host, { maxResponseBytes }) =>
-      `The response of ${host}, decompressed, is larger than the limit of ${maxResponseBytes} bytes.`,
-  ),
-  'broken-off': failed(closedBy),
-  'undecodable': failed((host) => `The response of ${host} cannot be decompressed.`),
-} as const satisfies Record<string, FailureEntry>
+const REFUSED = {
+  'address-refused': (host) => `The address of ${host} is not open to functions.`,
+  'port-refused': (host) => `The port of ${host} is not open to functions.`,
+  'host-not-listed': (host) => `${host} is not among the hosts that this function may fetch from ("egress" in its config).`,
+  'redirect-refused': (host) => `${host} answered with a redirect, and the fetch does not allow one.`,
+  'waiting-full': (_host, { maxWaitingPerFunction }) =>
+    `Too many fetches of this function wait; the limit is ${maxWaitingPerFunction}.`,
+  'invocation-full': (_host, { maxFetchesPerInvocation }) =>
+    `Too many fetches of this invocation are open; the limit is ${maxFetchesPerInvocation} at once.`,
+  'memory-full': (_host, { maxMemoryBytes }) =>
+    `The open fetches of this function take more memory than its share of the ${maxMemoryBytes} bytes for all functions.`,
+} as const satisfies Record<string, Sentence>
 
-export type FailureCode = keyof typeof OWN_FAILURES
+const FAILED = {
+  'aborted': () => 'The fetch was aborted.',
+  'closed': () => 'The server is shutting down.',
+  'interrupted': () => 'The server lost the fetch by a fault of its own; the request may have been sent.',
+  'unavailable': () => 'The server can make no connections to the outside at the moment.',
+  'timed-out': (host, { totalTimeoutMs }) => `${host} did not answer within the ${totalTimeoutMs} ms that the fetch had.`,
+  'wait-timed-out': (host, { totalTimeoutMs }) =>
+    `The fetch of ${host} had to wait for other fetches of this function until its ${totalTimeoutMs} ms were over.`,
+  'connect-timed-out': (host, { connectTimeoutMs }) => `${host} did not accept the connection within ${connectTimeoutMs} ms.`,
+  'head-timed-out': (host, { headTimeoutMs }) =>
+    `${host} took longer than ${headTimeoutMs} ms to send the headers of its response.`,
+  'too-many-redirects': (_host, { maxRedirects }) => `There were too many redirects; the limit is ${maxRedirects}.`,
+  'too-many-headers': (host, { maxHeaders }) => `The response of ${host} has too many headers; the limit is ${maxHeaders}.`,
+  'too-many-interim': (host, { maxInterimResponses }) =>
+    `${host} sent too many interim responses; the limit is ${maxInterimResponses}.`,
+  'too-many-codings': (host, { maxCodings }) =>
+    `The response of ${host} is compressed too many times over; the limit is ${maxCodings}.`,
+  'too-much-framing': (host, { maxFramingBytes }) =>
+    `The response of ${host} has more than ${maxFramingBytes} bytes besides its body.`,
+  'response-too-large': (host, { maxResponseBytes }) =>
+    `The response of ${host} is larger than the limit of ${maxResponseBytes} bytes.`,
+  'decompressed-too-large': (host, { maxResponseBytes }) =>
+    `The response of ${host}, decompressed, is larger than the limit of ${maxResponseBytes} bytes.`,
+  'broken-off': closedBy,
+  'undecodable': (host) => `The response of ${host} cannot be decompressed.`,
+} as const satisfies Record<string, Sentence>
 
-/** Failures with a code of Node, undici or the resolver. */
-const FOREIGN_SENTENCES: Readonly<Record<string, FailureEntry['sentence']>> = {
+export type FailureCode = keyof typeof REFUSED | keyof typeof FAILED
+
+const OWN_SENTENCES: Readonly<Record<string, Sentence>> = { ...REFUSED, ...FAILED }
+
+/** By codes of Node, undici or the resolver. */
+const FOREIGN_SENTENCES: Readonly<Record<string, Sentence>> = {
   ENOTFOUND: (host) => `The host name of ${host} is not known.`,
   EAI_AGAIN: (host) => `The host name of ${host} could not be resolved.`,
   ECONNREFUSED: (host) => `${host} refused the connection.`,
@@ -96,19 +77,14 @@ export function failure(code: FailureCode, cause?: unknown): Error {
 }
 
 export function isFailure(cause: unknown): boolean {
-  return isOwn(codeOf(cause))
-}
-
-/** An error for a request that is not carried out, with the message for the function. */
-export function refusal(message: string): Error {
-  return Object.assign(new Error(message), { code: REFUSAL })
+  return Object.hasOwn(OWN_SENTENCES, codeOf(cause))
 }
 
 const REFUSAL = 'refusal'
 
-export interface FailureDescription {
-  readonly end: Exclude<FetchEnd, 'ok'>
-  readonly message: string
+/** An error for a request that is not carried out, with the message for the function. */
+export function refusal(message: string): Error {
+  return Object.assign(new Error(message), { code: REFUSAL })
 }
 
 /**
@@ -117,33 +93,27 @@ export interface FailureDescription {
  * @param host of the URL that was fetched last
  * @param limits those of this fetch
  */
-export function describeFailure(cause: unknown, host: string, limits: EgressLimits): FailureDescription {
+export function describeFailure(cause: unknown, host: string, limits: EgressLimits): { end: FetchEnd; message: string } {
   const code = codeOf(cause)
-  if (code === REFUSAL && cause instanceof Error) return { end: 'refused', message: cause.message }
-  if (isOwn(code)) {
-    const { end, sentence }: FailureEntry = OWN_FAILURES[code]
-    return { end, message: sentence(host, limits) }
-  }
-  // Its code depends on the fault that the parser found.
-  if (cause instanceof Error && cause.name === 'HTTPParserError')
-    return { end: 'failed', message: `${host} gave no valid HTTP response.` }
-  return { end: 'failed', message: foreignSentence(code, host, limits) }
+  if (code === REFUSAL) return { end: 'refused', message: (cause as Error).message }
+  const end = Object.hasOwn(REFUSED, code) ? 'refused' : code === 'aborted' ? 'aborted' : 'failed'
+  return { end, message: sentenceOf(cause, code)(host, limits) }
 }
 
 /** The message for the function of a failure that is not about a host. */
-export function failureSentence(code: 'closed' | 'interrupted' | 'unavailable' | 'aborted'): string {
-  return OWN_FAILURES[code].sentence()
+export function failureSentence(code: 'closed' | 'interrupted' | 'unavailable'): string {
+  return FAILED[code]()
 }
 
-function foreignSentence(code: string, host: string, limits: EgressLimits): string {
-  const sentence = Object.hasOwn(FOREIGN_SENTENCES, code) ? FOREIGN_SENTENCES[code] : undefined
-  if (sentence !== undefined) return sentence(host, limits)
-  if (TLS_CODE.test(code)) return `The TLS connection to ${host} failed (${code}).`
-  return `The fetch of ${host} failed.`
-}
-
-function isOwn(code: string): code is FailureCode {
-  return Object.hasOwn(OWN_FAILURES, code)
+function sentenceOf(cause: unknown, code: string): Sentence {
+  for (const sentences of [OWN_SENTENCES, FOREIGN_SENTENCES]) {
+    const sentence = Object.hasOwn(sentences, code) ? sentences[code] : undefined
+    if (sentence !== undefined) return sentence
+  }
+  // Its code depends on the fault that the parser found.
+  if (cause instanceof Error && cause.name === 'HTTPParserError') return (host) => `${host} gave no valid HTTP response.`
+  if (TLS_CODE.test(code)) return (host) => `The TLS connection to ${host} failed (${code}).`
+  return (host) => `The fetch of ${host} failed.`
 }
 
 function codeOf(cause: unknown): string {
@@ -156,12 +126,4 @@ function closedBy(host: string): string {
 
 function unreachable(host: string): string {
   return `${host} cannot be reached.`
-}
-
-function refused<S extends FailureEntry['sentence'] | (() => string)>(sentence: S): { end: 'refused'; sentence: S } {
-  return { end: 'refused', sentence }
-}
-
-function failed<S extends FailureEntry['sentence'] | (() => string)>(sentence: S): { end: 'failed'; sentence: S } {
-  return { end: 'failed', sentence }
 }

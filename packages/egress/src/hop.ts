@@ -51,7 +51,11 @@ const NORMALISED_METHODS: ReadonlySet<string> = new Set(['DELETE', 'GET', 'HEAD'
  * The request with which a fetch begins.
  * @throws refusal if it must not be made
  */
-export function firstHop({ method, url, headers }: FetchHead, body: Uint8Array, { maxRequestBytes }: EgressLimits): Hop {
+export function firstHop(
+  { method, url, headers }: Omit<FetchHead, 'redirect'>,
+  body: Uint8Array,
+  { maxRequestBytes }: EgressLimits,
+): Hop {
   if (body.length > maxRequestBytes) {
     throw refusal(`The request body has ${body.length} bytes; the limit is ${maxRequestBytes}.`)
   }
