@@ -138,7 +138,7 @@ t.test('CPU and memory are those of the host, not of what stands in front of it'
 })
 
 for (const signal of ['SIGKILL', 'SIGABRT', 'SIGSEGV'] as const) {
-  t.test(`a host that ends by ${signal} is said to have`, async (t) => {
+  t.test(`a host that ends by ${signal} is reported so`, async (t) => {
     const server = await startServer(t)
     const pid = await hostOf(server)
     process.kill(pid, signal)

@@ -18,7 +18,7 @@ const { stdout, stderr } = await runClean([join(import.meta.dirname, 'support/at
 t.equal(stderr, '')
 const { missing, attempts, done } = JSON.parse(stdout) as Attack
 const present = LAYER_NAMES.filter((name) => missing[name] === undefined)
-/** Who is not root has no capabilities to lose, so the layer that takes them shows nothing of it. */
+/** A user who is not root has no capabilities to lose, so the layer that takes them shows nothing of it. */
 const compared = present.filter((name) => process.getuid?.() === 0 || name !== 'no-new-privileges')
 const stoppedBy = attempts.map((attempt) => [attempt, compared.filter((name) => !done[name]!.includes(attempt))] as const)
 

@@ -89,7 +89,7 @@ t.test('a server says the same of its sandbox wherever it says it, and doctor fi
   for (const { name, why, remedy } of missing) for (const text of [name, why, remedy]) t.match(line, text)
 })
 
-t.test('a sandbox that is switched off is told as that', async (t) => {
+t.test('a sandbox that is switched off is reported as that', async (t) => {
   const { lines } = await startPlain(t, ['--sandbox', 'off'])
   t.match(lines, [
     /^Sandbox: 3 of 13 layers are on\. user, .*, cgroup-tasks are off: The sandbox is switched off\. Set sandbox to /,
@@ -137,18 +137,18 @@ const CASES: ReadonlyArray<readonly [name: string, lines: string, why: RegExp, r
   ],
 ]
 
-t.test('where bubblewrap is not what it should be, that is told, and the server is ready in bounded time', async (t) => {
+t.test('where bubblewrap is not what it should be, that is reported, and the server is ready in bounded time', async (t) => {
   const skip = await standInProblem(t)
   for (const [name, lines, why, remedy, mode] of CASES) {
     t.test(`one that ${name}`, { skip }, async (t) => {
-      const { lines: told, sandbox } = await startPlain(t, ['--host-uid', '60999'], withStandIn(t, lines, mode))
+      const { lines: printed, sandbox } = await startPlain(t, ['--host-uid', '60999'], withStandIn(t, lines, mode))
       const group = sandbox.off.find(({ layers }) => layers.includes('network-namespace'))
       t.match(group, { why, remedy })
       for (const layer of ['user-namespace', 'mount-namespace', 'pid-namespace', 'ipc-namespace', 'seccomp'])
         t.ok(group?.layers.includes(layer), layer)
-      t.equal(told.length, 1)
-      for (const text of [why, remedy]) t.match(told[0], text)
-      t.notMatch(told[0], 'not installed')
+      t.equal(printed.length, 1)
+      for (const text of [why, remedy]) t.match(printed[0], text)
+      t.notMatch(printed[0], 'not installed')
     })
   }
   t.test('and a server that insists on its layers does not start', { skip }, async (t) => {

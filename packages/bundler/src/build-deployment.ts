@@ -1,7 +1,7 @@
 import { checkFunctionName, type DeployRequest } from '@carpool/core'
 import { bundleFunction } from './bundle-function.ts'
 
-/** What whoever deploys says of a function; it wins over the function's own configuration. */
+/** What is given with a deploy; it wins over the function's own configuration. */
 export interface DeploymentOptions {
   /** Default: `name` of its configuration, else made from the name of its folder or file. */
   readonly name?: string

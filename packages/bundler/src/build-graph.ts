@@ -227,8 +227,8 @@ export function toCarpoolError(errors: readonly Message[], folder: string): Carp
 }
 
 function describe({ text, location }: Message, folder: string): string {
-  const said = (explainBuiltin(text) ?? text).replaceAll(folder + sep, '')
-  return location === null ? said : `${labelPath(location.file, folder)}:${location.line}:${location.column + 1}: ${said}`
+  const shown = (explainBuiltin(text) ?? text).replaceAll(folder + sep, '')
+  return location === null ? shown : `${labelPath(location.file, folder)}:${location.line}:${location.column + 1}: ${shown}`
 }
 
 function explainBuiltin(text: string): string | undefined {

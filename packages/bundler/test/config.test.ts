@@ -8,7 +8,7 @@ import { refusalOf } from './support/refusal.ts'
 
 const HANDLER = 'export const handler = 1'
 
-function complaintAbout(value: unknown): string {
+function problemWith(value: unknown): string {
   try {
     checkFunctionConfig(value, 'carpool.config.ts')
     return 'none'
@@ -36,34 +36,34 @@ t.test('a whole config passes, without what is undefined', (t) => {
 })
 
 t.test('an unknown setting is refused with the nearest known one', (t) => {
-  t.equal(complaintAbout({ memory: 64 }), 'carpool.config.ts: there is no setting "memory"; did you mean memoryMb?')
-  t.equal(complaintAbout({ timeoutMS: 64 }), 'carpool.config.ts: there is no setting "timeoutMS"; did you mean timeoutMs?')
-  t.match(complaintAbout({ zzzzzz: 1 }), 'there are name, entry, handler, memoryMb, cpuMs, timeoutMs, concurrency, env, egress')
-  t.match(complaintAbout({ ['__proto__']: 1, constructor: 1 }), 'there is no setting')
+  t.equal(problemWith({ memory: 64 }), 'carpool.config.ts: there is no setting "memory"; did you mean memoryMb?')
+  t.equal(problemWith({ timeoutMS: 64 }), 'carpool.config.ts: there is no setting "timeoutMS"; did you mean timeoutMs?')
+  t.match(problemWith({ zzzzzz: 1 }), 'there are name, entry, handler, memoryMb, cpuMs, timeoutMs, concurrency, env, egress')
+  t.match(problemWith({ ['__proto__']: 1, constructor: 1 }), 'there is no setting')
   t.end()
 })
 
 t.test('types and ranges are named', (t) => {
-  t.equal(complaintAbout({ memoryMb: 7 }), 'carpool.config.ts: memoryMb must be a whole number from 8 to 4096 MiB, not 7.')
+  t.equal(problemWith({ memoryMb: 7 }), 'carpool.config.ts: memoryMb must be a whole number from 8 to 4096 MiB, not 7.')
   t.equal(
-    complaintAbout({ timeoutMs: '10' }),
+    problemWith({ timeoutMs: '10' }),
     'carpool.config.ts: timeoutMs must be a whole number from 10 to 900000 ms, not a text.',
   )
   t.equal(
-    complaintAbout({ concurrency: 1.5 }),
+    problemWith({ concurrency: 1.5 }),
     'carpool.config.ts: concurrency must be a whole number from 1 to 100000 invocations, not 1.5.',
   )
-  t.equal(complaintAbout({ entry: '' }), 'carpool.config.ts: entry must be text that is not empty, not an empty text.')
-  t.match(complaintAbout({ name: 'No Name' }), 'carpool.config.ts: name is not valid: "No Name" is no function name')
-  t.match(complaintAbout({ name: 1 }), 'name must be text, not 1.')
-  t.match(complaintAbout({ env: { '1A': 'x' } }), 'env holds "1A"')
-  t.match(complaintAbout({ env: { A: 1 } }), 'env holds A, which must be text, not 1.')
-  t.match(complaintAbout({ env: ['A'] }), 'env must be an object of texts by name, not an array.')
-  t.match(complaintAbout({ egress: 'a.example' }), 'egress must be an array of texts, not a text.')
-  t.match(complaintAbout({ egress: ['a.example', 5] }), 'egress must hold texts that are not empty; entry 2 is 5.')
-  t.match(complaintAbout({ egress: [' '] }), 'egress must hold texts that are not empty; entry 1 is an empty text.')
-  t.equal(complaintAbout(null), 'carpool.config.ts: the config must be an object, not null.')
-  t.equal(complaintAbout([]), 'carpool.config.ts: the config must be an object, not an array.')
+  t.equal(problemWith({ entry: '' }), 'carpool.config.ts: entry must be text that is not empty, not an empty text.')
+  t.match(problemWith({ name: 'No Name' }), 'carpool.config.ts: name is not valid: "No Name" is no function name')
+  t.match(problemWith({ name: 1 }), 'name must be text, not 1.')
+  t.match(problemWith({ env: { '1A': 'x' } }), 'env holds "1A"')
+  t.match(problemWith({ env: { A: 1 } }), 'env holds A, which must be text, not 1.')
+  t.match(problemWith({ env: ['A'] }), 'env must be an object of texts by name, not an array.')
+  t.match(problemWith({ egress: 'a.example' }), 'egress must be an array of texts, not a text.')
+  t.match(problemWith({ egress: ['a.example', 5] }), 'egress must hold texts that are not empty; entry 2 is 5.')
+  t.match(problemWith({ egress: [' '] }), 'egress must hold texts that are not empty; entry 1 is an empty text.')
+  t.equal(problemWith(null), 'carpool.config.ts: the config must be an object, not null.')
+  t.equal(problemWith([]), 'carpool.config.ts: the config must be an object, not an array.')
   t.end()
 })
 

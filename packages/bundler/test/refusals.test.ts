@@ -38,7 +38,7 @@ t.test('at most ten errors are listed', async (t) => {
   t.match(message, /and 15 more$/)
 })
 
-t.test('an error beside a top-level await is the error that is told', async (t) => {
+t.test('an error beside a top-level await is the error that is reported', async (t) => {
   const folder = t.testdir({ 'index.ts': "await 0\nimport './gone.ts'\nexport const handler = 1\n" })
   t.same((await refusalOf(bundleFunction(folder))).message, 'index.ts:2:8: Could not resolve "./gone.ts"')
 })

@@ -216,7 +216,7 @@ function parse(text: string, url: URL): unknown {
   }
 }
 
-/** What another server might not have answered: whoever reads it has to know which one did. */
+/** What another server might not have answered: the message names the server. */
 const OF_THIS_SERVER: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   'unauthorized',
   'forbidden',

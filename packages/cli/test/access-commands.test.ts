@@ -117,7 +117,7 @@ t.test('functions are enabled and disabled', async (t) => {
   )
 })
 
-t.test('the audit log is a table; what was lost is said', async (t) => {
+t.test('the audit log is a table; what was lost is a warning', async (t) => {
   const entries = [
     { time: AT, action: 'deployFunction', subject: 'shop', result: 'ok', tokenId: ID, owner: 'acme', remoteAddress: '127.0.0.1' },
     { time: AT, action: 'readAudit', result: 'unauthorized', remoteAddress: '::1', note: 'a\u001b[2Jb' },

@@ -216,7 +216,7 @@ t.test('a remote server without a token is not even asked', async (t) => {
   t.match(JSON.parse(stdout), { error: { code: 'unauthorized' } })
 })
 
-t.test('something else that answers is told from a control plane', async (t) => {
+t.test('something else that answers is distinguished from a control plane', async (t) => {
   const other = createServer((_, response) => response.writeHead(404).end('<h1>Not here</h1>')).listen(0, '127.0.0.1')
   await once(other, 'listening')
   t.teardown(() => other.close())

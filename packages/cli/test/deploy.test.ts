@@ -81,7 +81,7 @@ t.test('a name with odd characters is refused', async (t) => {
   t.strictSame(plane.deploys, [])
 })
 
-t.test('what the server refuses is told with exit code 1', async (t) => {
+t.test('what the server refuses is reported with exit code 1', async (t) => {
   const { plane, deploy } = await start(t)
   const folder = join(t.testdir({ hello: { 'index.ts': HELLO } }), 'hello')
   plane.refusal = new CarpoolError('load-failed', 'index.ts:1:1: boom')

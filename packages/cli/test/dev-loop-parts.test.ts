@@ -33,7 +33,7 @@ t.test('what nobody edits is not watched', async (t) => {
     t.notOk(isUninteresting(folder, join(folder, path)), path)
 })
 
-t.test('inputs outside of the folder are told from those in it', async (t) => {
+t.test('inputs outside of the folder are distinguished from those in it', async (t) => {
   const inputs = ['/w/hello/index.ts', '/w/shared/a.ts', '/w/hello-2/b.ts']
   t.strictSame(inputsOutside('/w/hello', inputs), ['/w/shared/a.ts', '/w/hello-2/b.ts'])
 })

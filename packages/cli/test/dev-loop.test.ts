@@ -42,7 +42,7 @@ t.test('the function is deployed at the start and again when a file of it change
   t.match(plane.deploys.at(-1)?.code, '?!')
 })
 
-t.test('a change that does not build is told and leaves the live revision, until it is mended', async (t) => {
+t.test('a change that does not build is reported and leaves the live revision, until it is mended', async (t) => {
   const { plane, loop, nextDeploy, write, untilWritten } = await start(t, FILES)
   await loop.start()
   const mended = nextDeploy()

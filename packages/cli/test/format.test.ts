@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import t from 'tap'
 import { formatBytes, formatDuration, formatQuantity, formatShare } from '../src/format.ts'
 
-t.test('times are told in the unit that fits them', async (t) => {
+t.test('times are written in the unit that fits them', async (t) => {
   const cases: [us: number, text: string][] = [
     [0, '0 ms'],
     [1, '0.001 ms'],
@@ -19,7 +19,7 @@ t.test('times are told in the unit that fits them', async (t) => {
   for (const [us, text] of cases) t.equal(formatDuration(us), text)
 })
 
-t.test('sizes are told in the unit that fits them', async (t) => {
+t.test('sizes are written in the unit that fits them', async (t) => {
   const cases: [bytes: number, text: string][] = [
     [0, '0 B'],
     [1023, '1023 B'],
@@ -34,7 +34,7 @@ t.test('sizes are told in the unit that fits them', async (t) => {
   for (const [bytes, text] of cases) t.equal(formatBytes(bytes), text)
 })
 
-t.test('a time is told within half a percent, whatever its size', async (t) => {
+t.test('a time is written within half a percent, whatever its size', async (t) => {
   const unitsUs: Record<string, number> = { ms: 1000, s: 1e6, min: 60e6, h: 3600e6 }
   fc.assert(
     fc.property(fc.integer({ min: 1, max: Number.MAX_SAFE_INTEGER }), (us) => {

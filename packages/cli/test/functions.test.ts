@@ -56,7 +56,7 @@ t.test('delete takes a function down', async (t) => {
   t.equal(plane.functions.size, 0)
 })
 
-t.test('what the server refuses is told in its words, and which server it was, with exit code 1', async (t) => {
+t.test('what the server refuses is reported in its words, and which server it was, with exit code 1', async (t) => {
   const plane = await startControlPlane(t)
   const env = { CARPOOL_URL: plane.url, CARPOOL_TOKEN: TOKEN }
   const failed = await runCommand(['delete', 'none', '--json'], { env })

@@ -141,7 +141,7 @@ t.test('a command that does not stop in order ends at once when the launcher is 
   t.pass('both have let go of stdout')
 })
 
-t.test('what is said to a terminal that has closed does not end it before its time', { skip: skip || noTerminal }, async (t) => {
+t.test('output to a terminal that has closed does not end it before its time', { skip: skip || noTerminal }, async (t) => {
   const launcher = launcherOf(
     t,
     `import { writeFileSync } from 'node:fs'

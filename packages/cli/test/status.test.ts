@@ -86,7 +86,7 @@ t.test('why a server is not ready, and why hosts do not start', async (t) => {
   ])
 })
 
-t.test('which layers of the sandbox are off is told in one line, to all who may ask, and as JSON', async (t) => {
+t.test('which layers of the sandbox are off is one line, to all who may ask, and as JSON', async (t) => {
   const group = { layers: ['user', 'seccomp'], remedy: 'Install it.' }
   const sandbox = { on: 11, total: 13, off: [{ ...group, why: 'It is not there.' }] }
   const { stdout } = await statusOf(t, { sandbox })

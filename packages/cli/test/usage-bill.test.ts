@@ -24,12 +24,12 @@ function settled(total: UsageTotals): UsageTotals {
   return { ...total, backgroundCpuUs: 0 }
 }
 
-/** To the millisecond, for the start is told no finer. */
+/** To the millisecond, for the start is given no finer. */
 function endedAtMs({ startedAtMs, wallUs }: InvocationRecord): number {
   return startedAtMs + Math.floor(wallUs / 1000)
 }
 
-t.test('what was called is told by usage, invocations and bill alike', async (t) => {
+t.test('what was called is shown by usage, invocations and bill alike', async (t) => {
   const server = await startServer(t)
   await server.deploy('waiter', WAITER)
   await server.deploy('thrower', THROWER)

@@ -190,7 +190,7 @@ t.test('the total is that of the functions, also in rows of other kinds: waiting
   t.strictSame(await total('owner'), await total('function'))
 })
 
-t.test('a price that was not read in its source is told', async (t) => {
+t.test('a price that was not read in its source is reported', async (t) => {
   const { env } = await start(t)
   t.match(
     (await runCommand(['bill', '--card', 'cloud-run'], { env })).stdout,
@@ -199,7 +199,7 @@ t.test('a price that was not read in its source is told', async (t) => {
   t.notMatch((await runCommand(['bill', '--card', 'workers'], { env })).stdout, 'Not read in')
 })
 
-t.test('a card of a user is read from a file; what is wrong in it is told before the server is asked', async (t) => {
+t.test('a card of a user is read from a file; what is wrong in it is reported before the server is asked', async (t) => {
   const { plane, env } = await start(t)
   const card = { ...rateCard('workers'), name: 'ours' }
   const folder = t.testdir({ 'ours.json': JSON.stringify(card), 'wrong.json': JSON.stringify({ ...card, prices: [] }) })

@@ -1,10 +1,8 @@
 import { basename, isAbsolute } from 'node:path'
-import type { SandboxedProgram } from './command.ts'
+import { fallbackPlan, type SandboxedProgram, type SandboxPlan, usesBubblewrap, without } from './command.ts'
 import { prepareHostGroups, type Controller, type GroupLimits, type HostGroups } from './control-groups.ts'
-import { BUBBLEWRAP_LAYERS, LAYER_NAMES, LAYERS, type LayerName } from './layers.ts'
-import { fallbackPlan, usesBubblewrap, without, type SandboxPlan } from './plan.ts'
+import { BUBBLEWRAP_LAYERS, LAYER_NAMES, type LayerName, type LayerReport, LAYERS } from './layers.ts'
 import { namespaces, openFiles, systemReport } from './probe.js'
-import type { LayerReport } from './report.ts'
 import { openCanaries, runProbe, type Canaries, type ProbeResult } from './run-probe.ts'
 import { seccompFilter } from './seccomp.ts'
 import { processSandbox, type ProcessSandbox } from './spawn.ts'
@@ -143,7 +141,7 @@ async function tryPlan(
   ])
   if ('error' in system) return system
   const { results, facts } = system.answer
-  if (facts === undefined) return { error: 'It said nothing of itself.' }
+  if (facts === undefined) return { error: 'It reported nothing of itself.' }
   return {
     results,
     resultsWithPermission: 'answer' in permission ? permission.answer.results : permission.error,

@@ -12,7 +12,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { Worker } from 'node:worker_threads'
 
-/** Whoever gets it and does not wait for it ignores it. */
+/** A process without a handler for it ignores it. */
 export const CANARY_SIGNAL = 'SIGURG'
 
 /**

@@ -101,13 +101,10 @@ export async function runProbe(
   order: ProbeOrder,
   limitMs = PROBE_MS,
 ): Promise<ProbeResult> {
+  const input = `${readFileSync(PROBE_FILE, 'utf8')}\nawait answerOrders()`
   let probe: SandboxedProcess
   try {
-    probe = sandbox.spawn({
-      nodePath,
-      nodeArguments: [...nodeArguments, '--input-type=module', '-'],
-      input: `${readFileSync(PROBE_FILE, 'utf8')}\nawait answerOrders()`,
-    })
+    probe = sandbox.spawn({ nodePath, nodeArguments: [...nodeArguments, '--input-type=module', '-'], input })
   } catch (cause) {
     return { error: startError(cause) }
   }

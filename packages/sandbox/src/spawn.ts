@@ -2,9 +2,8 @@ import { spawn, type ChildProcess } from 'node:child_process'
 import { openSync } from 'node:fs'
 import { constants } from 'node:os'
 import type { Writable } from 'node:stream'
-import { sandboxCommand, type SandboxedProgram } from './command.ts'
+import { processesBefore, sandboxCommand, type SandboxedProgram, type SandboxPlan } from './command.ts'
 import type { HostGroup, HostGroups } from './control-groups.ts'
-import { processesBefore, type SandboxPlan } from './plan.ts'
 import { cover, descendant, inheritableDescriptors, killNow, startOf, type Stdio } from './processes.ts'
 
 /** A process in its sandbox. Others may stand between it and the server. */

@@ -11,7 +11,7 @@ export interface Tools {
   readonly bubblewrap?: string
 }
 
-/** Where the system's own programs are. Not the PATH of whoever starts the server: what stands there first would make the sandbox. */
+/** Where the system's own programs are. Not PATH: what stands there first would make the sandbox. */
 const FOLDERS = ['/usr/bin', '/bin', '/usr/sbin', '/sbin', '/usr/local/bin', '/run/current-system/sw/bin']
 
 /** A bubblewrap that may not be run is found too: that is not the same as none. */

@@ -48,7 +48,7 @@ t.test('one that is broken', async (t) => {
   t.match(await problemOf(t, ':', 0o755, '#!/nothing/here'), { why: 'bwrap is there, but it does not start (ENOENT).', ...anew })
 })
 
-t.test('what garbage it says is told in short, and harms no terminal', async (t) => {
+t.test('garbage that it prints is shown in short, and harms no terminal', async (t) => {
   const garbage = await problemOf(
     t,
     `printf '\\033[2J\\007\\377 a\\n\\n\\342\\200\\256b\\n'; head -c 100000 /dev/zero | tr '\\0' x`,
@@ -102,14 +102,14 @@ t.test('one that ends but leaves somebody behind who holds its output is given u
   t.match(await problemOf(t, 'echo bubblewrap 0.8.0; sleep 600 &'), { why: /it hangs/ })
 })
 
-t.test('every fault is told in a sentence with what helps, and what helps names no file', async (t) => {
-  const said = { stdout: '', stderr: '' }
+t.test('every fault is a sentence with what helps, and what helps names no file', async (t) => {
+  const output = { stdout: '', stderr: '' }
   const answers = [
-    { ...said, error: 'EACCES' },
-    { ...said, error: 'ENOENT' },
-    said,
-    { ...said, end: { exitCode: 1, signal: null } },
-    { ...said, end: { exitCode: null, signal: 'SIGSEGV' as const } },
+    { ...output, error: 'EACCES' },
+    { ...output, error: 'ENOENT' },
+    output,
+    { ...output, end: { exitCode: 1, signal: null } },
+    { ...output, end: { exitCode: null, signal: 'SIGSEGV' as const } },
     { stdout: 'x', stderr: '', end: { exitCode: 0, signal: null } },
     { stdout: 'bubblewrap 0.1.0', stderr: '', end: { exitCode: 0, signal: null } },
   ]

@@ -84,7 +84,7 @@ t.test('one that others are in is left alone', async (t) => {
   t.equal(readFileSync(join(folder, 'cgroup.subtree_control'), 'utf8'), '')
 })
 
-t.test('one that cannot be written is told of', async (t) => {
+t.test('one that cannot be written is a problem', async (t) => {
   t.match(delegate(join(tmpdir(), 'carpool-nothing'), ['memory']), { problem: /ENOENT/ })
 })
 
@@ -135,7 +135,7 @@ function parents(): readonly string[] {
   return [...folders]
 }
 
-t.test('a group has its limits, and goes when it is told to', { skip }, async (t) => {
+t.test('a group has its limits, and goes when it is removed', { skip }, async (t) => {
   const group = groups.open()
   const memory = group.folders.get('memory')!
   const limitFile = existsSync(join(memory, 'memory.max')) ? 'memory.max' : 'memory.limit_in_bytes'

@@ -28,7 +28,7 @@ t.test('one that hangs is given up, also if others hold what it had open', async
   t.equal(process.listenerCount(CANARY_SIGNAL), 0)
 })
 
-t.test('what one complains of is one line without what a terminal obeys', async (t) => {
+t.test('its error is one line without what a terminal obeys', async (t) => {
   const { error = '' } = (await probe('/bin/sh', ['-c', "printf 'a\\n\\033[2Jb\\n' >&2; exit 1"])) as { error?: string }
   t.equal(error, 'a b')
 })

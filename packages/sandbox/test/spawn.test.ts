@@ -39,7 +39,7 @@ for (const [name, layers] of SANDBOXES) {
   const sandbox = sandboxOf(layers)
   const works = (await endOf(run(sandbox, 'exit 0'))).exitCode === 0
   t.test(`a process ${name}`, { skip: !works && 'bubblewrap does not work on this machine' }, async (t) => {
-    t.test('tells how it ended', async (t) => {
+    t.test('reports how it ended', async (t) => {
       t.strictSame(await endOf(run(sandbox, 'exit 3')), { exitCode: 3, signal: null })
       for (const signal of ['SIGABRT', 'SIGSEGV', 'SIGKILL', 'SIGTERM'])
         t.strictSame(await endOf(run(sandbox, `kill -${signal.slice(3)} $$`)), { exitCode: null, signal }, signal)
@@ -63,12 +63,12 @@ for (const [name, layers] of SANDBOXES) {
       started.kill()
     })
 
-    t.test('is not said to have been killed when it had ended by itself', async (t) => {
+    t.test('is not reported as killed when it had ended by itself', async (t) => {
       for (let round = 0; round < 20; round++) {
         const started = run(sandbox, 'kill -ABRT $$')
         const end = endOf(started)
         const socket = started.child.stdio[3] as Duplex
-        // It breaks before whoever stands in front of the process tells of its end.
+        // It breaks before the process in front reports the end.
         await once(socket.resume(), 'end')
         started.kill()
         t.match(await end, { signal: 'SIGABRT' })

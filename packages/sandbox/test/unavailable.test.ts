@@ -51,7 +51,7 @@ t.test('without bubblewrap its layers are missing, and with setpriv no others', 
   })
 })
 
-t.test('a bubblewrap that is there and not sound is told as that', async (t) => {
+t.test('a bubblewrap that is there and not sound is the reason', async (t) => {
   const bubblewrapProblem = { why: '/usr/bin/bwrap is there, but it is broken.', remedy: 'Install it anew.' }
   const tools = { sh: '/bin/sh', setpriv: '/usr/bin/setpriv' }
   const obstacle = { state: 'unavailable', ...bubblewrapProblem } as const

@@ -68,7 +68,7 @@ export const tokenRevoke: CliCommand<ConnectionOptions> = {
   define: (command) => addConnectionOptions(command),
 
   async run({ args: [given = ''], options, io, output }) {
-    // Who has the token itself at hand need not look for its id, and it is not sent.
+    // The token itself may be given in place of its id; it is not sent.
     const id = /^cpt_([0-9a-f]+)_/.exec(given)?.[1] ?? given
     const client = connect(options, { io, output })
     await client.revokeToken(id)

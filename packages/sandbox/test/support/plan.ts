@@ -1,4 +1,4 @@
-import type { SandboxPlan } from '../../src/plan.ts'
+import type { SandboxPlan } from '../../src/command.ts'
 import type { LayerName } from '../../src/layers.ts'
 
 /** A plan for pure functions: nothing of it need be there. */

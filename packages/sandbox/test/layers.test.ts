@@ -1,7 +1,15 @@
 import { CarpoolError } from '@carpool/core'
 import t from 'tap'
-import { LAYER_NAMES, LAYERS, type LayerName } from '../src/layers.ts'
-import { publicSandboxInfo, requireLayers, sandboxInfo, sandboxSentences, type LayerReport } from '../src/report.ts'
+import {
+  LAYER_NAMES,
+  type LayerName,
+  type LayerReport,
+  LAYERS,
+  publicSandboxInfo,
+  requireLayers,
+  sandboxInfo,
+  sandboxSentences,
+} from '../src/layers.ts'
 
 function reports(on: readonly LayerName[]): readonly LayerReport[] {
   return LAYER_NAMES.map((name) => ({
@@ -78,7 +86,7 @@ t.test('what is off stands together with what is off for the same reason', async
   ])
 })
 
-t.test('others than admins are told what is off and what helps, but not why', async (t) => {
+t.test('others than admins see what is off and what helps, but not why', async (t) => {
   const info = publicSandboxInfo(sandboxInfo(layers({ user: { ...MISSING, why: '/root/bwrap is there.' } })))
   t.notMatch(JSON.stringify(info), '/root')
   t.strictSame(sandboxSentences(info), ['Sandbox: 12 of 13 layers are on.', 'user is off. Install it: apt install bubblewrap.'])
