@@ -3,16 +3,14 @@ import { buildDeployment, type DeploymentOptions } from '@carpool/bundler'
 import { CarpoolError, type Revision } from '@carpool/core'
 import type { GatewayOptions } from '@carpool/gateway'
 import {
-  closeControlPlane,
   listenForControl,
   openServer,
   resolveSettings,
   SETTINGS,
-  urlOf,
+  type ListeningControlPlane,
   type OpenServer,
   type ServerSettings,
 } from '@carpool/server'
-import { announceServer } from '@carpool/server/discovery'
 
 /**
  * Those of `carpool serve`, but for its data plane's address, which is the business of the app. Defaults and units:
@@ -36,21 +34,14 @@ export interface CarpoolOptions extends Partial<EmbeddedSettings> {
 
 const DEFAULT_URL = 'http://127.0.0.1'
 
-interface EmbeddedOptions {
-  readonly settings: ServerSettings
-  /** Undefined: there is to be no control plane. */
-  readonly adminPort: number | undefined
-  readonly url: string
-}
-
 /** Checks the options, and fills in the defaults. @throws CarpoolError `invalid-setting`, naming the option */
-function readOptions({ url = DEFAULT_URL, ...options }: CarpoolOptions): EmbeddedOptions {
+function readOptions({ url = DEFAULT_URL, ...options }: CarpoolOptions): { settings: ServerSettings; url: string } {
   const values = Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined))
   const unknown = Object.keys(values).find((name) => !isOption(name))
   if (unknown !== undefined) throw new CarpoolError('invalid-setting', `startCarpool has no option ${unknown}.`)
   if (!URL.canParse(url)) throw new CarpoolError('invalid-setting', `url must be an absolute URL, not ${JSON.stringify(url)}.`)
   const settings = resolveSettings({}, {}, { file: { path: 'the options of startCarpool', values } })
-  return { settings, adminPort: options.adminPort === undefined ? undefined : settings.adminPort, url: url.replace(/\/+$/, '') }
+  return { settings, url: url.replace(/\/+$/, '') }
 }
 
 function isOption(name: string): boolean {
@@ -90,9 +81,9 @@ const IDLE_LOOK_MS = 20
  * `sandbox-unavailable` of a layer that is required
  */
 export async function startCarpool(options: CarpoolOptions = {}): Promise<Carpool> {
-  const { settings, adminPort, url } = readOptions(options)
+  const { settings, url } = readOptions(options)
   const server = await openServer(settings)
-  let control: ControlPlane | undefined
+  let control: ListeningControlPlane | undefined
   const end = async (): Promise<void> => {
     server.end('closed')
     await untilIdle(server, settings.graceMs)
@@ -100,7 +91,8 @@ export async function startCarpool(options: CarpoolOptions = {}): Promise<Carpoo
     await server.close()
   }
   try {
-    if (adminPort !== undefined) control = await openControlPlane(server, adminPort, url)
+    if (options.adminPort !== undefined)
+      control = await listenForControl(server, { url, port: settings.adminPort, flag: 'adminPort' })
     await server.ready
   } catch (cause) {
     await end()
@@ -109,34 +101,13 @@ export async function startCarpool(options: CarpoolOptions = {}): Promise<Carpoo
   let ended: Promise<void> | undefined
   return {
     gateway: server.gateway,
-    adminUrl: control?.url,
+    adminUrl: control?.adminUrl,
     deploy: async (path, deployment) => {
       const { name, request } = await buildDeployment(path, deployment)
       return server.deploy(name, DEFAULT_OWNER, request)
     },
     remove: (name) => server.remove(name, DEFAULT_OWNER),
     close: () => (ended ??= end()),
-  }
-}
-
-interface ControlPlane {
-  readonly url: string
-  close(): Promise<void>
-}
-
-/** Listens, and is found by the `carpool` command from then on. */
-async function openControlPlane(server: OpenServer, port: number, url: string): Promise<ControlPlane> {
-  const app = server.createControlPlane({ url: () => url, adminUrl: () => urlOf(app) })
-  await listenForControl(app, port, 'adminPort')
-  const adminUrl = urlOf(app)
-  const { token, dataDir } = server
-  const announcement = announceServer({ url, adminUrl, token, pid: process.pid, dataDir })
-  return {
-    url: adminUrl,
-    close: async () => {
-      announcement.withdraw()
-      await closeControlPlane(app)
-    },
   }
 }
 

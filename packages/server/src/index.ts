@@ -1,6 +1,6 @@
 export { examine, type Check, type Examination } from './hosts/examine.ts'
 export { openServer, type OpenServer, type ServerAddresses } from './open-server.ts'
-export { closeControlPlane, listenForControl, startServer, urlOf, type RunningServer } from './start-server.ts'
+export { listenForControl, startServer, type ListeningControlPlane, type RunningServer } from './start-server.ts'
 export {
   configSchema,
   CONFIG_VARIABLE,

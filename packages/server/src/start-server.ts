@@ -3,8 +3,18 @@ import { CarpoolError, type SandboxInfo } from '@carpool/core'
 import { createGateway, drain } from '@carpool/gateway'
 import type { FastifyInstance } from 'fastify'
 import { announceServer } from './discovery/announcements.ts'
-import { openServer } from './open-server.ts'
+import { openServer, type OpenServer } from './open-server.ts'
 import type { ServerSettings } from './settings/table.ts'
+
+/** Connections that may wait to be accepted; the kernel may allow fewer. Those above it lose a second, until TCP tries again. */
+const BACKLOG = 4096
+
+const IDLE_SWEEP_MS = 50
+
+/** The control plane is for this machine alone. */
+const ADMIN_HOST = '127.0.0.1'
+/** Its requests are short. */
+const CONTROL_GRACE_MS = 5_000
 
 export interface RunningServer {
   /** Address of the data plane, without a slash at the end. */
@@ -28,49 +38,60 @@ export async function startServer(settings: ServerSettings): Promise<RunningServ
   const server = await openServer(settings)
   const { log, dataDir, token, sandbox, ready } = server
   const gateway = createGateway(server.gateway)
-  const controlPlane = server.createControlPlane({ url: () => urlOf(gateway), adminUrl: () => urlOf(controlPlane) })
+  let controlPlane: ListeningControlPlane | undefined
   const close = async (): Promise<void> => {
+    controlPlane?.withdraw()
     server.end('closing')
     await drain(gateway, { graceMs: settings.graceMs, onGraceOver: () => server.end('closed') })
-    await closeControlPlane(controlPlane)
+    await controlPlane?.close()
     await server.close()
   }
   try {
     await listen(gateway, settings.host, settings.port, '--port')
-    await listenForControl(controlPlane, settings.adminPort, '--admin-port')
+    const url = urlOf(gateway)
+    controlPlane = await listenForControl(server, { url, port: settings.adminPort, flag: '--admin-port' })
+    const { adminUrl } = controlPlane
+    log.info({ url, adminUrl, dataDir }, 'server listens')
+    return { url, adminUrl, token, sandbox, ready, close }
   } catch (cause) {
     await close()
     throw cause
   }
-  const url = urlOf(gateway)
-  const adminUrl = urlOf(controlPlane)
-  const announcement = announceServer({ url, adminUrl, token, pid: process.pid, dataDir })
-  log.info({ url, adminUrl, dataDir }, 'server listens')
-  return {
-    url,
-    adminUrl,
-    token,
-    sandbox,
-    ready,
-    close: async () => {
-      announcement.withdraw()
-      await close()
-    },
-  }
 }
 
-/** Connections that may wait to be accepted; the kernel may allow fewer. Those above it lose a second, until TCP tries again. */
-const BACKLOG = 4096
+export interface ListeningControlPlane {
+  /** Without a slash at the end. */
+  readonly adminUrl: string
+  /** The `carpool` command finds it no more. Doing so twice is harmless. */
+  withdraw(): void
+  /** Withdraws, stops listening, and waits for what is under way, but not for long; then connections are cut. */
+  close(): Promise<void>
+}
 
-const IDLE_SWEEP_MS = 50
-
-/** The control plane is for this machine alone. */
-const ADMIN_HOST = '127.0.0.1'
-/** Its requests are short. */
-const CONTROL_GRACE_MS = 5_000
+/**
+ * Listens for the control plane of a server, on loopback alone, and lets the `carpool` command find it.
+ * @param url where the data plane is reached, without a slash at the end
+ * @param flag the setting that the port comes from
+ * @throws CarpoolError `invalid-setting` if the port cannot be had
+ */
+export async function listenForControl(
+  server: OpenServer,
+  { url, port, flag }: { url: string; port: number; flag: string },
+): Promise<ListeningControlPlane> {
+  const app = server.createControlPlane({ url: () => url, adminUrl: () => urlOf(app) })
+  await listen(app, ADMIN_HOST, port, flag)
+  const adminUrl = urlOf(app)
+  const { token, dataDir } = server
+  const announcement = announceServer({ url, adminUrl, token, pid: process.pid, dataDir })
+  const close = async (): Promise<void> => {
+    announcement.withdraw()
+    await closeWithin(CONTROL_GRACE_MS, app)
+  }
+  return { adminUrl, withdraw: () => announcement.withdraw(), close }
+}
 
 /** @throws CarpoolError `invalid-setting` if the address cannot be had; `flag` is the setting it came from */
-export async function listen(app: FastifyInstance, host: string, port: number, flag: string): Promise<void> {
+async function listen(app: FastifyInstance, host: string, port: number, flag: string): Promise<void> {
   try {
     await app.listen({ host, port, backlog: BACKLOG })
   } catch (cause) {
@@ -80,22 +101,12 @@ export async function listen(app: FastifyInstance, host: string, port: number, f
   }
 }
 
-/** As {@link listen}, for a control plane. */
-export function listenForControl(app: FastifyInstance, port: number, flag: string): Promise<void> {
-  return listen(app, ADMIN_HOST, port, flag)
-}
-
 /** Where an application that listens is reached from this machine, without a slash at the end. */
-export function urlOf(app: FastifyInstance): string {
+function urlOf(app: FastifyInstance): string {
   const { address, family, port } = app.server.address() as AddressInfo
   const isWildcard = address === '0.0.0.0' || address === '::'
   const host = isWildcard ? '127.0.0.1' : family === 'IPv6' ? `[${address}]` : address
   return `http://${host}:${port}`
-}
-
-/** Stops listening, and waits for what is under way, but not for long; then connections are cut. */
-export function closeControlPlane(app: FastifyInstance): Promise<void> {
-  return closeWithin(CONTROL_GRACE_MS, app)
 }
 
 async function closeWithin(limitMs: number, app: FastifyInstance): Promise<void> {

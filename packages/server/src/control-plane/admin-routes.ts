@@ -2,10 +2,9 @@ import { isTokenId } from '@carpool/access'
 import { CarpoolError, type AuditPage, type TokenRequest } from '@carpool/core'
 import { AUDIT_PAGE, CREATED_TOKEN, TOKEN_REQUEST } from '@carpool/core/control-plane-schemas'
 import type { FastifyInstance } from 'fastify'
-import { Type } from '@carpool/core/schema'
 import type { ControlPlaneOptions } from './control-plane-options.ts'
 import { addOperation, type Operation } from './operation.ts'
-import { readQuery, wholeNumber } from './queries.ts'
+import { limitParameter, readQuery } from './parameters.ts'
 import { TOKEN_LIST } from './schemas.ts'
 
 const CREATE: Operation = {
@@ -58,8 +57,7 @@ export function tokenRoutes(app: FastifyInstance, { access: { tokens } }: Contro
   })
 }
 
-const MAX_LIMIT = 1_000
-const DEFAULT_LIMIT = 50
+const AUDIT_QUERY = { limit: limitParameter(1_000, 50) }
 
 const READ: Operation = {
   id: 'readAudit',
@@ -67,15 +65,15 @@ const READ: Operation = {
   url: '/v1/audit',
   summary: 'The newest entries of the audit log: each change, and each access that was refused.',
   scope: 'admin',
-  query: { limit: Type.Optional(Type.Integer({ minimum: 0, maximum: MAX_LIMIT, default: DEFAULT_LIMIT })) },
+  query: AUDIT_QUERY,
   response: { status: 200, description: 'The entries, the newest last.', schema: AUDIT_PAGE },
 }
 
 /** Read the audit log. */
 export function auditRoutes(app: FastifyInstance, { audit }: ControlPlaneOptions): void {
   addOperation(app, READ, async (request): Promise<AuditPage> => {
-    const { limit = String(DEFAULT_LIMIT) } = readQuery(request.query, ['limit'])
-    const entries = await audit.newest(wholeNumber('limit', limit, MAX_LIMIT))
+    const { limit } = readQuery(AUDIT_QUERY, request.query)
+    const entries = await audit.newest(limit)
     return { entries, lostEntries: audit.lostEntries }
   })
 }

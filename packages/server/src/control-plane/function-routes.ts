@@ -3,8 +3,9 @@ import { DEPLOY_REQUEST, DISABLE_REQUEST, FUNCTION_INFO } from '@carpool/core/co
 import type { FastifyInstance } from 'fastify'
 import type { ControlPlaneOptions } from './control-plane-options.ts'
 import { addOperation, type Operation } from './operation.ts'
-import { actingOwner, ownerFilter, readQuery, requireFunction } from './queries.ts'
-import { FUNCTION_LIST, OWNER_PARAMETER } from './schemas.ts'
+import { actingOwner, ownerFilter, requireFunction } from './ownership.ts'
+import { OWNER, readQuery } from './parameters.ts'
+import { FUNCTION_LIST } from './schemas.ts'
 
 const URL = '/v1/functions/:name'
 const INFO = { status: 200, description: 'The function with its live revision.', schema: FUNCTION_INFO } as const
@@ -17,7 +18,7 @@ const DEPLOY: Operation = {
   summary: 'Deploy new code: it is tried out, warmed up, and then it answers.',
   scope: 'deploy',
   isChange: true,
-  query: { owner: OWNER_PARAMETER },
+  query: { owner: OWNER },
   body: DEPLOY_REQUEST,
   response: { ...INFO, status: 201 },
   errors: [
@@ -31,7 +32,7 @@ const LIST: Operation = {
   url: '/v1/functions',
   summary: 'The functions of the owner, by name; for admins all.',
   scope: 'read',
-  query: { owner: OWNER_PARAMETER },
+  query: { owner: OWNER },
   response: { status: 200, description: 'The functions with their live revisions.', schema: FUNCTION_LIST },
   errors: ['invalid-name'],
 }
@@ -97,7 +98,7 @@ export function functionRoutes(app: FastifyInstance, parts: ControlPlaneOptions)
   })
 
   addOperation(app, LIST, (request) => {
-    const owner = ownerFilter(request, readQuery(request.query, ['owner']).owner)
+    const owner = ownerFilter(request, readQuery({ owner: OWNER }, request.query).owner)
     const revisions = registry.list().filter((revision) => owner === undefined || revision.owner === owner)
     return { functions: revisions.map((revision) => functionInfo(parts, revision)) }
   })

@@ -14,7 +14,7 @@ import { checkRequest, isReserved, namedByConnection } from '@carpool/gateway'
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import type { ControlPlaneOptions } from './control-plane-options.ts'
 import { addOperation, type Operation } from './operation.ts'
-import { requireFunction } from './queries.ts'
+import { requireFunction } from './ownership.ts'
 
 const INVOKE: Operation = {
   id: 'invokeFunction',

@@ -5,29 +5,27 @@ import type { FastifyInstance } from 'fastify'
 import { Type } from '@carpool/core/schema'
 import type { ControlPlaneOptions } from './control-plane-options.ts'
 import { addOperation, type Operation } from './operation.ts'
-import { oneOf, ownerFilter, readQuery, requireFunction, wholeNumber } from './queries.ts'
-import { OWNER_PARAMETER } from './schemas.ts'
+import { ownerFilter, requireFunction } from './ownership.ts'
+import { defined, flagParameter, limitParameter, OWNER, readQuery, textParameter } from './parameters.ts'
 
 /** How far a slow reader of `follow` may be behind, in bytes, before it misses lines. */
 const MAX_BEHIND_BYTES = 1024 * 1024
 /** How many lines may come while the past is read; later ones are missed. */
 const MAX_EARLY_LINES = 10_000
 
-const MAX_LOG_LIMIT = 10_000
-const DEFAULT_LOG_LIMIT = 100
-
+const QUERY = {
+  function: textParameter({ description: 'Default: all of the owner, for admins all.' }),
+  owner: OWNER,
+  limit: limitParameter(10_000, 100),
+  follow: flagParameter('Go on with what is logged from now on.'),
+}
 const READ: Operation = {
   id: 'readLogs',
   method: 'GET',
   url: '/v1/logs',
   summary: 'Read and follow the logs of functions: what they wrote, and the report of each invocation.',
   scope: 'read',
-  query: {
-    function: Type.Optional(Type.String({ description: 'Default: all of the owner, for admins all.' })),
-    owner: OWNER_PARAMETER,
-    limit: Type.Optional(Type.Integer({ minimum: 0, maximum: MAX_LOG_LIMIT, default: DEFAULT_LOG_LIMIT })),
-    follow: Type.Optional(Type.Boolean({ default: false, description: 'Go on with what is logged from now on.' })),
-  },
+  query: QUERY,
   response: {
     status: 200,
     description: 'One JSON document for each line.',
@@ -38,49 +36,34 @@ const READ: Operation = {
 }
 
 /** What a reader of logs may see. */
-type Selection = Pick<LogQuery, 'functionName' | 'owner' | 'limit'>
+interface Selection {
+  /** Absent: all functions. */
+  readonly functionName?: string
+  /** Absent: all owners. */
+  readonly owner?: string
+  /** Most lines of the past. */
+  readonly limit: number
+}
 
 /** Read and follow the logs of functions, as NDJSON: what they wrote, and the report of each invocation from the ledger. */
 export function logRoutes(app: FastifyInstance, parts: ControlPlaneOptions): void {
   addOperation(app, READ, async (request) => {
-    const { follow, owner: givenOwner, ...query } = parseLogQuery(request.query)
-    const owner = ownerFilter(request, givenOwner)
-    if (query.functionName !== undefined) requireFunction(request, parts.registry, query.functionName)
-    const selection = { ...query, ...(owner !== undefined && { owner }) }
+    const { function: functionName, owner, limit, follow } = readQuery(QUERY, request.query)
+    const selection = { limit, ...defined({ functionName, owner: ownerFilter(request, owner) }) }
+    if (functionName !== undefined) requireFunction(request, parts.registry, functionName)
     if (follow) return await followed(parts, selection, request.principal)
     return (await newest(parts, selection)).map(jsonLine).join('')
   })
 }
 
-interface LogQuery {
-  /** Absent: all functions. */
-  readonly functionName?: string
-  /** Of functions of this owner. Absent: as the token allows. */
-  readonly owner?: string
-  /** Most lines of the past. */
-  readonly limit: number
-  readonly follow: boolean
-}
-
-/** Reads the query string of `/v1/logs`. @throws CarpoolError `bad-request`, naming the parameter */
-function parseLogQuery(query: Readonly<Record<string, unknown>>): LogQuery {
-  const given = readQuery(query, ['function', 'owner', 'limit', 'follow'])
-  return {
-    limit: wholeNumber('limit', given.limit ?? String(DEFAULT_LOG_LIMIT), MAX_LOG_LIMIT),
-    follow: oneOf('follow', given.follow ?? 'false', ['true', 'false']) === 'true',
-    ...(given.function !== undefined && { functionName: given.function }),
-    ...(given.owner !== undefined && { owner: given.owner }),
-  }
-}
-
 /** The newest lines, by time. */
 async function newest({ registry, logs, ledger }: ControlPlaneOptions, selection: Selection): Promise<LogLine[]> {
   const { limit, functionName, owner } = selection
-  const query = { limit, ...(functionName !== undefined && { functionName }) }
+  const query = { limit, ...defined({ functionName }) }
   // Both begin in this turn.
   const [written, records] = await Promise.all([
     logs.tail({ ...query, ...ofOwner(registry, owner) }),
-    limit === 0 ? [] : ledger.invocations({ ...query, ...(owner !== undefined && { owner }) }),
+    limit === 0 ? [] : ledger.invocations({ ...query, ...defined({ owner }) }),
   ])
   const reports = records.filter((record) => isOfLiveFunction(registry, record)).map(reportLine)
   // A line comes before the report of the same millisecond, for the sort is stable.
@@ -101,7 +84,7 @@ async function followed(parts: ControlPlaneOptions, selection: Selection, princi
     if (early.length < MAX_EARLY_LINES) early.push(line)
   }
   const unfollowers = [
-    logs.follow({ ...(functionName !== undefined && { functionName }), ...ofOwner(registry, owner) }, (line) => listener(line)),
+    logs.follow({ ...defined({ functionName }), ...ofOwner(registry, owner) }, (line) => listener(line)),
     ledger.follow((record) => {
       if (functionName !== undefined && functionName !== record.functionName) return
       if (owner !== undefined && owner !== record.owner) return

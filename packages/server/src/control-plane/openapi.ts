@@ -57,7 +57,9 @@ function documented(operation: Operation): object {
     ...(names.length > 0 && {
       params: Type.Object(Object.fromEntries(names.map((name) => [name, PATH_PARAMETERS[name] ?? Type.String()]))),
     }),
-    ...(query !== undefined && { querystring: Type.Object({ ...query }) }),
+    ...(query !== undefined && {
+      querystring: Type.Object(Object.fromEntries(Object.entries(query).map(([name, { schema }]) => [name, schema]))),
+    }),
     ...(body !== undefined && { body: asJsonSchema2020(body) }),
     response: {
       [response.status]: answer(response),

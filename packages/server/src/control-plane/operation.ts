@@ -4,6 +4,7 @@ import { errorOfFastify } from '@carpool/gateway'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { TSchema } from 'typebox'
 import type { RequestAudit } from './audit.ts'
+import type { Parameter } from './parameters.ts'
 
 /** What is answered when all is well. */
 export interface OperationResponse {
@@ -27,8 +28,8 @@ export interface Operation {
   readonly scope?: TokenScope
   /** Whether something is changed: then each of them is in the audit log. */
   readonly isChange?: boolean
-  /** Parameters of the query string, by name; they are checked by what handles the request. */
-  readonly query?: Readonly<Record<string, TSchema>>
+  /** Parameters of the query string, by name; the handler reads them. */
+  readonly query?: Readonly<Record<string, Parameter<unknown>>>
   /** Checked before the request is handled. */
   readonly body?: TSchema
   /** Largest body, in bytes. Default: 64 KiB. */

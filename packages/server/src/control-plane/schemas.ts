@@ -15,18 +15,14 @@ import type { TObject, TSchema } from 'typebox'
 /** What the OpenAPI document has besides the schemas of core: parameters, lists, and what the ledger gives. */
 
 /** The rule of `checkFunctionName`, which has the last word. */
-const NAME = '^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$'
+export const NAME_PATTERN = '^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$'
 
 /** Parameters of addresses, by name: for the document alone, as what handles a request says more of what is wrong. */
 export const PATH_PARAMETERS: Readonly<Record<string, TSchema>> = {
-  name: Type.String({ pattern: NAME }),
+  name: Type.String({ pattern: NAME_PATTERN }),
   key: Type.String({ pattern: '^[A-Za-z_][A-Za-z0-9_]*$', maxLength: 256 }),
   id: Type.String({ pattern: '^[0-9a-f]{16}$' }),
 }
-
-export const OWNER_PARAMETER = Type.Optional(
-  Type.String({ pattern: NAME, description: 'For admins: whose. Others see, and act for, the owner of their token alone.' }),
-)
 
 const text = Type.String()
 const count = Type.Integer({ minimum: 0 })

@@ -5,8 +5,9 @@ import { functionNotFound } from '@carpool/registry'
 import type { FastifyInstance } from 'fastify'
 import type { ControlPlaneOptions } from './control-plane-options.ts'
 import { addOperation, type ControlRequest, type Operation } from './operation.ts'
-import { actingOwner } from './queries.ts'
-import { OWNER_PARAMETER, SECRET_LIST } from './schemas.ts'
+import { actingOwner } from './ownership.ts'
+import { OWNER } from './parameters.ts'
+import { SECRET_LIST } from './schemas.ts'
 
 const URL = '/v1/functions/:name/secrets'
 /** JSON may have six bytes for one, and there is something around the value. */
@@ -18,7 +19,7 @@ const LIST: Operation = {
   url: URL,
   summary: 'The keys of the secrets of a function. Values are never told.',
   scope: 'read',
-  query: { owner: OWNER_PARAMETER },
+  query: { owner: OWNER },
   response: { status: 200, description: 'Keys and times, by key.', schema: SECRET_LIST },
   errors: ['invalid-name', 'not-found', 'data-unusable'],
 }
@@ -29,7 +30,7 @@ const SET: Operation = {
   summary: 'Set a secret. If the function is deployed, a new revision of the same code takes its place.',
   scope: 'deploy',
   isChange: true,
-  query: { owner: OWNER_PARAMETER },
+  query: { owner: OWNER },
   body: SECRET_REQUEST,
   bodyLimitBytes: BODY_LIMIT_BYTES,
   response: { status: 200, description: 'It is set, and calls that come get it.', schema: SET_SECRET_INFO },
@@ -45,7 +46,7 @@ const DELETE: Operation = {
   summary: 'Delete a secret. If the function is deployed, a new revision of the same code takes its place.',
   scope: 'deploy',
   isChange: true,
-  query: { owner: OWNER_PARAMETER },
+  query: { owner: OWNER },
   response: { status: 204, description: 'It is deleted, and calls that come do not get it.' },
   errors: [
     'invalid-name',
