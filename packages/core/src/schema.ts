@@ -21,10 +21,11 @@ export const Type = {
     return { type: 'object', ...(required.length > 0 && { required }), properties, ...options }
   },
   Optional: (schema: TSchema) => optional(schema),
-  Partial: ({ properties, required: _, ...rest }: { properties: Properties; required?: readonly string[] }) => ({
-    ...rest,
-    properties: Object.fromEntries(Object.entries(properties).map(([name, schema]) => [name, optional(schema)])),
-  }),
+  Partial: (schema: { properties: Properties; required?: readonly string[] }) => {
+    const properties = Object.fromEntries(Object.entries(schema.properties).map(([name, one]) => [name, optional(one)]))
+    const { required: _required, ...rest } = { ...schema, properties }
+    return rest
+  },
   Record: ({ pattern = '^.*$' }: { pattern?: string }, value: TSchema, options?: Options) => ({
     type: 'object',
     patternProperties: { [pattern]: value },
