@@ -295,6 +295,12 @@ void Connect(const v8::FunctionCallbackInfo<v8::Value>& info) {
 // begin(), for the host alone: an entry begins that is not one of a batch.
 void Begin(const v8::FunctionCallbackInfo<v8::Value>& info) { BeginEntry(StateOf(info.Data())); }
 
+// trim(), for the host alone, before any user code: gives the garbage of booting back to the system.
+void Trim(const v8::FunctionCallbackInfo<v8::Value>& info) {
+	info.GetIsolate()->LowMemoryNotification();
+	StateOf(info.Data())->has_collected = false;
+}
+
 // end(), for the host alone: all entries have run.
 void End(const v8::FunctionCallbackInfo<v8::Value>& info) { EndEntries(StateOf(info.Data())); }
 
@@ -315,6 +321,7 @@ void AddMailboxOfGuest(
 	Set(isolate, context, guest, "begin", MakeFunction(context, Begin, index));
 	Set(isolate, context, guest, "end", MakeFunction(context, End, index));
 	Set(isolate, context, guest, "say", MakeFunction(context, Say, index));
+	Set(isolate, context, guest, "trim", MakeFunction(context, Trim, index));
 	Set(isolate, context, guest, "connect", MakeFunction(context, Connect, index));
 }
 

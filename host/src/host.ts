@@ -98,8 +98,8 @@ export class Host {
       logs: this.#logs,
       onCatastrophe,
     }
-    this.#prewarmer = new Prewarmer(async (memoryLimitMb) => {
-      const guest = await Guest.blank(bootstrap, memoryLimitMb, parts)
+    this.#prewarmer = new Prewarmer(async (memoryLimitMb, isForLater) => {
+      const guest = await Guest.blank({ bootstrap, memoryLimitMb, isTrimmed: isForLater }, parts)
       this.#usage.add(guest)
       return guest
     }, setup.prewarm)

@@ -50,7 +50,10 @@ async function made(t: Test): Promise<Rig> {
     endOverCpuLimit: none,
   }
   const onCatastrophe = (reason: string): void => void t.fail(reason)
-  const guest = await Guest.blank(BOOT, 32, { calls, watchdog, scheduler, logs: new LogThrottles(none), onCatastrophe })
+  const guest = await Guest.blank(
+    { bootstrap: BOOT, memoryLimitMb: 32 },
+    { calls, watchdog, scheduler, logs: new LogThrottles(none), onCatastrophe },
+  )
   t.teardown(() => guest.dispose())
   return { guest, watchdog, disposing, poisoned }
 }

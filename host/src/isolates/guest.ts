@@ -8,7 +8,7 @@ import { EntryQueue, type BatchListener } from '../scheduler/entry-queue.ts'
 import type { Runnable, RunScheduler } from '../scheduler/run-scheduler.ts'
 import { LoadFailure } from './code-store.ts'
 import { callbacksOf, messageHandler, type BridgedGuest, type GuestCalls, type Relay } from './guest-bridge.ts'
-import { GuestIsolate, type Bootstrap, type GuestCode, type Measured, type OnMessage } from './guest-isolate.ts'
+import { GuestIsolate, type GuestCode, type GuestIsolateOptions, type Measured, type OnMessage } from './guest-isolate.ts'
 import type { Poolable } from './isolate-pool.ts'
 import { TimerTable } from './timer-table.ts'
 
@@ -89,12 +89,14 @@ export class Guest implements Poolable, BatchListener, BridgedGuest, Runnable {
   }
 
   /** Makes an isolate with the runtime booted in it. */
-  static async blank(bootstrap: Bootstrap, memoryLimitMb: number, host: GuestHost): Promise<Guest> {
+  static async blank(
+    options: Pick<GuestIsolateOptions, 'bootstrap' | 'memoryLimitMb' | 'isTrimmed'>,
+    host: GuestHost,
+  ): Promise<Guest> {
     const relay: Relay<Guest> = { guest: undefined, onLoaded: undefined }
     const isolate = await GuestIsolate.create({
-      bootstrap,
+      ...options,
       callbacks: callbacksOf(relay),
-      memoryLimitMb,
       onCatastrophe: (reason) => (relay.guest === undefined ? host.onCatastrophe(reason) : host.watchdog.gaveUp(relay.guest)),
     })
     const guest = new Guest(isolate, relay, host)

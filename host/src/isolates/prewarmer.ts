@@ -1,5 +1,5 @@
-/** Makes a blank isolate with the given heap limit. */
-export type MakeBlank<Blank> = (memoryLimitMb: number) => Promise<Blank>
+/** Makes a blank isolate with the given heap limit. `isForLater`: nobody waits for it, so it may take longer and hold less. */
+export type MakeBlank<Blank> = (memoryLimitMb: number, isForLater: boolean) => Promise<Blank>
 
 /** Heap limits for which blanks are kept: those asked for last. */
 const MAX_SHELVES = 4
@@ -25,7 +25,7 @@ export class Prewarmer<Blank extends { dispose(): void }> {
     const blank = this.#shelf(memoryLimitMb).shift()
     // The refill waits for the event loop to turn: the caller's work comes first.
     setImmediate(() => void this.fill().catch(() => {}))
-    return blank ?? this.#make(memoryLimitMb)
+    return blank ?? this.#make(memoryLimitMb, false)
   }
 
   /** Opens a shelf for a heap limit, if there is none. */
@@ -46,7 +46,7 @@ export class Prewarmer<Blank extends { dispose(): void }> {
       const missing = [...this.#shelves].find(([, shelf]) => shelf.length < this.#shelfSize)
       if (missing === undefined) return
       const [memoryLimitMb, shelf] = missing
-      shelf.push(await this.#make(memoryLimitMb))
+      shelf.push(await this.#make(memoryLimitMb, true))
     }
   }
 
