@@ -49,9 +49,11 @@ export function readUsage(database: DatabaseSync, query: UsageQuery): UsageRow[]
   return rows.map((row) => usageRow(by, row)).filter(hasAnything)
 }
 
+const USAGE_FIELDS = Object.keys(NO_TOTALS).map((field) => [field, columnOf(field)] as const)
+
 function usageRow(by: UsageQuery['by'], row: Record<string, SQLOutputValue>): UsageRow {
-  const figure = (field: string): number => Math.min(Math.round(Number(row[columnOf(field)])), Number.MAX_SAFE_INTEGER)
-  const figures = Object.fromEntries(Object.keys(NO_TOTALS).map((field) => [field, figure(field)]))
+  const figure = (column: string): number => Math.min(Math.round(Number(row[column])), Number.MAX_SAFE_INTEGER)
+  const figures = Object.fromEntries(USAGE_FIELDS.map(([field, column]) => [field, figure(column)]))
   const key = by === 'hour' ? new Date(Number(row['key']) * HOUR_MS).toISOString() : String(row['key'])
   return { key, ...(figures as Omit<UsageRow, 'key'>) }
 }
@@ -112,10 +114,12 @@ const RECORD_FIGURES = [
   'attempts',
 ] as const
 
+const RECORD_COLUMNS = RECORD_FIGURES.map((field) => [field, columnOf(field)] as const)
+
 /** Enums stay as they are: a newer Carpool may have written some that this one does not know. */
 function recordOf(row: Record<string, SQLOutputValue>): InvocationRecord {
   const text = (column: string): string => (typeof row[column] === 'string' ? row[column] : '')
-  const figures = Object.fromEntries(RECORD_FIGURES.map((field) => [field, Number(row[columnOf(field)])]))
+  const figures = Object.fromEntries(RECORD_COLUMNS.map(([field, column]) => [field, Number(row[column])]))
   return {
     id: row['id'] instanceof Uint8Array ? readUuid(row['id']) : text('id'),
     functionName: text('function_name'),
