@@ -126,7 +126,7 @@ export async function until<T>(ask: () => Promise<T | undefined | false>): Promi
   for (;;) {
     const answer = await ask()
     if (answer !== undefined && answer !== false) return answer
-    await new Promise((resolve) => setTimeout(resolve, 10))
+    await new Promise((resolve) => setTimeout(resolve, 25))
   }
 }
 

@@ -1,4 +1,4 @@
-const PAUSE_MS = 10
+const PAUSE_MS = 25
 
 /** Asks again and again until the answer is yes, but not for ever. @returns whether it was yes in time */
 export async function within(patienceMs: number, ask: () => boolean | Promise<boolean>): Promise<boolean> {
