@@ -42,25 +42,17 @@ export const STAGES: Readonly<Record<ProcessName, StageTable>> = {
   server: {
     own: [
       {
-        file: /^packages\/gateway\/src\/(?:response-encoder|server-timing|reserved-headers|unread-answers)\.ts$/,
+        file: /^packages\/gateway\/src\/(?:response|response-encoder|server-timing|reserved-headers|unread-answers|slow-clients)\.ts$/,
         stage: 'answer',
       },
       { file: /^packages\/(?:gateway|registry)\//, stage: 'gateway' },
       { file: /^packages\/server\/src\/hops\.ts$/, stage: 'gateway' },
       { file: /^packages\/wire\//, stage: 'wire' },
-<<<<<<< ours
       { file: /^packages\/fleet\/src\/(?:pool\/)?(?:host-connection|host-process|pending-replies|response-head)/, stage: 'wire' },
-      { file: /^packages\/(?:admission|fleet)\//, stage: 'placement' },
-      { file: /^packages\/server\/src\/(?:invoke|fleet-policy)\.ts$/, stage: 'placement' },
-      { file: /^packages\/(?:metering|ledger|metrics|billing|sqlite)\//, stage: 'record' },
-      { file: /^packages\/server\/src\/(?:usage-journal|function-journal|known-revisions)\.ts$/, stage: 'record' },
-=======
-      { file: /^packages\/fleet\/src\/(?:host-connection|host-process|pending-replies|response-head)\.ts$/, stage: 'wire' },
       { file: /^packages\/(?:admission|fleet|containment)\//, stage: 'placement' },
-      { file: /^packages\/server\/src\/invoke\.ts$/, stage: 'placement' },
-      { file: /^packages\/(?:ledger|telemetry|billing|storage)\//, stage: 'record' },
-      { file: /^packages\/server\/src\/host-reports\//, stage: 'record' },
->>>>>>> theirs
+      { file: /^packages\/server\/src\/(?:invoke|fleet-policy)\.ts$/, stage: 'placement' },
+      { file: /^packages\/(?:metering|ledger|metrics|telemetry|billing|sqlite|storage)\//, stage: 'record' },
+      { file: /^packages\/server\/src\/(?:host-reports\/|usage-journal|function-journal|known-revisions)/, stage: 'record' },
     ],
     foreign: [
       { file: /^node:_http_outgoing$/, stage: 'answer' },
