@@ -2,6 +2,7 @@ import type { AddressInfo } from 'node:net'
 import { CarpoolError, type SandboxInfo } from '@carpool/core'
 import { createGateway, drain } from '@carpool/gateway'
 import type { FastifyInstance } from 'fastify'
+import { collectGarbage } from './collect-garbage.ts'
 import { announceServer } from './discovery/announcements.ts'
 import { openServer, type OpenServer } from './open-server.ts'
 import type { ServerSettings } from './settings/table.ts'
@@ -52,6 +53,7 @@ export async function startServer(settings: ServerSettings): Promise<RunningServ
     controlPlane = await listenForControl(server, { url, port: settings.adminPort, flag: '--admin-port' })
     const { adminUrl } = controlPlane
     log.info({ url, adminUrl, dataDir }, 'server listens')
+    ready.then(collectGarbage, () => {})
     return { url, adminUrl, token, sandbox, ready, close }
   } catch (cause) {
     await close()
