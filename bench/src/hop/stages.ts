@@ -42,7 +42,7 @@ export const STAGES: Readonly<Record<ProcessName, StageTable>> = {
   server: {
     own: [
       {
-        file: /^packages\/gateway\/src\/(?:response-encoder|server-timing|reserved-headers|unread-answers)\.ts$/,
+        file: /^packages\/gateway\/src\/(?:response-encoder|hardening\/slow-clients)\.ts$/,
         stage: 'answer',
       },
       { file: /^packages\/(?:gateway|registry)\//, stage: 'gateway' },
