@@ -22,9 +22,7 @@ export interface InvocationUsage {
    * bytes.
    */
   readonly egressBytesIn: number
-  /**
-   * Isolates in which it was begun: more than 1 if one was ended by another invocation before this one had any effect outside.
-   */
+  /** Isolates in which it was begun: more than 1 if another invocation ended one before this one had any effect outside. */
   readonly attempts: number
 }
 
@@ -80,9 +78,7 @@ export interface UsageTotals {
   /** Each invocation's init time rounded up to 1 ms, and times its memory limit in MiB. */
   readonly init1Ms: number
   readonly init1MbMs: number
-  /**
-   * Time in which an instance of the function was in use: one for every {@link INSTANCE_CONCURRENCY} invocations or part of it.
-   */
+  /** Time in which instances of the function were in use: one for each {@link INSTANCE_CONCURRENCY} invocations or part of it. */
   readonly instanceUs: number
   readonly instanceMbMs: number
   readonly bytesIn: number

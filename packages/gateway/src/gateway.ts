@@ -5,7 +5,6 @@ import { CarpoolError, monotonicClock } from '@carpool/core'
 import Fastify, { type FastifyInstance } from 'fastify'
 import { connectionLimit, type GatewayLimits } from './gateway-limits.ts'
 import { Connections } from './hardening/connections.ts'
-import { probeHalfOpen } from './hardening/half-open-probe.ts'
 import { ReadBackpressure } from './hardening/read-backpressure.ts'
 import { carpoolGateway, createCalls, type GatewayOptions } from './plugin.ts'
 import { errorOfClient, refusalText } from './problems.ts'
@@ -41,8 +40,7 @@ export function createGateway(options: ServerGatewayOptions): FastifyInstance {
   })
   const onConnection = (socket: Socket): void => {
     reading.add(socket)
-    const connection = connections.accept(socket)
-    if (connection !== undefined) socket.once('end', () => probeHalfOpen(connection))
+    connections.accept(socket)
   }
   /** Checks a request before Fastify sees it: its router knows fewer methods than the parser. */
   const checked =

@@ -2,9 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import { CarpoolError, type HeaderList, type RequestHead } from '@carpool/core'
 import type { GatewayLimits } from './gateway-limits.ts'
 
-/**
- * Those that the Fetch standard knows and allows. What another method means is decided by whoever serves it, and we serve none.
- */
+/** Those that the Fetch standard knows and allows. */
 const METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])
 /** What a request target may hold (RFC 9112, section 3.2): visible ASCII, and no fragment. */
 const TARGET = /^[!"$-~]+$/

@@ -46,9 +46,7 @@ export class Connection<In, Out extends { readonly type: string }> {
     return this.#writer.bytes + this.#stream.writableLength
   }
 
-  /**
-   * Sends a message by the end of the turn; does nothing if the connection is closed. Text and body must not change until then.
-   */
+  /** Sends a message by the end of the turn, or nothing if the connection is closed. Text and body must not change until then. */
   send(message: Out, text = '', body: Uint8Array = NO_BODY): void {
     if (!this.#open) return
     this.#writer.append(message, text, body)

@@ -23,9 +23,7 @@ export interface Setup {
   readonly webAssembly: boolean
 }
 
-/**
- * Gives a revision's code to the host, once, before any other message names the revision. text: source; body: code cache, if any.
- */
+/** Gives a revision's code to the host, once, before any other message names it. text: source; body: code cache, if any. */
 export interface Load {
   readonly type: 'load'
   readonly revision: string
@@ -220,9 +218,7 @@ export interface Signals {
   readonly memoryBytes: number
 }
 
-/**
- * A revision has harmed the process for good: its entry goes on although its isolate was disposed, or V8 gave up on the isolate.
- */
+/** A revision harms the process for good: its entry goes on although its isolate was disposed, or V8 gave up on the isolate. */
 export interface Poisoned {
   readonly type: 'poisoned'
   readonly revision: string

@@ -4,6 +4,10 @@ import { CarpoolError, type Clock } from '@carpool/core'
 import type { GatewayLimits } from '../gateway-limits.ts'
 import { isFlushed } from './slow-clients.ts'
 
+/** How long the first two probes of a half-open connection wait, in ms: most answers are there by then. */
+const PROBE_MS = 10
+const PROBE_AGAIN_MS = 1000
+
 /** A call whose answer is still to come. */
 interface PendingCall {
   readonly response: ServerResponse
@@ -50,11 +54,6 @@ export class ClientConnection {
     return this.#newest === response
   }
 
-  /** The first response that has not begun; those of pipelined requests come behind it. */
-  get nextResponse(): ServerResponse | undefined {
-    return this.#pending[0]?.response
-  }
-
   /** Takes no further request. */
   refuseFurther(): void {
     this.#isOver = true
@@ -96,6 +95,27 @@ export class ClientConnection {
     if (index >= 0) this.#pending.splice(index, 1)
   }
 
+  /**
+   * The client has closed its side: it may have left, or only have nothing more to send (RFC 9112, section 9.6; `nc` does so). TCP
+   * tells the two apart only when something is sent: a client that left answers with a reset, which the next write runs into. So
+   * the connection is probed with `100 Continue`, which a client must read past at any time (RFC 9110, section 15.2), until all
+   * its calls are answered or it is found closed. HTTP/1.0 has no `100 Continue`: such a client counts as waiting.
+   */
+  probeHalfOpen(): void {
+    let probes = 0
+    const probe = (): void => {
+      if (this.socket.destroyed || this.isIdle) return
+      const response = this.#pending[0]?.response
+      if (response !== undefined && !response.headersSent) {
+        if (response.req.httpVersionMinor === 0) return
+        response.writeContinue()
+      }
+      // The second probe comes soon: it is the one that fails if the first was answered with a reset.
+      setTimeout(probe, ++probes === 1 ? PROBE_MS : PROBE_AGAIN_MS)
+    }
+    setTimeout(probe, PROBE_MS)
+  }
+
   /** Called when the socket has closed. */
   closed(): void {
     this.#isOver = true
@@ -114,9 +134,7 @@ export interface ConnectionsOptions {
 const SPARED_MS = 1000
 /** Share of all connections that is closed at a time: to find the idle ones takes longer than to close them. */
 const CLOSED_SHARE = 0.01
-/**
- * How long no idle ones are searched for after fewer were found, in ms: else each refused client would cost a search through all.
- */
+/** Pause in the search after fewer idle ones were found, in ms: else each refused client would cost a search through all. */
 const SEARCH_AGAIN_MS = 100
 
 /**
@@ -153,8 +171,9 @@ export class Connections {
     const connection = new ClientConnection(socket, nowMs)
     this.#all.set(socket, connection)
     this.#byAddress.set(address, (this.#byAddress.get(address) ?? 0) + 1)
+    socket.once('end', () => connection.probeHalfOpen())
     socket.once('close', () => {
-      this.#closed(socket, address)
+      this.#remove(socket, address)
       connection.closed()
     })
     return connection
@@ -181,7 +200,7 @@ export class Connections {
     }
   }
 
-  #closed(socket: Socket, address: string): void {
+  #remove(socket: Socket, address: string): void {
     this.#all.delete(socket)
     const left = (this.#byAddress.get(address) ?? 1) - 1
     if (left === 0) this.#byAddress.delete(address)
