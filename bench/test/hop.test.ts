@@ -49,7 +49,7 @@ t.test('time belongs to the nearest file of ours on the stack', async (t) => {
   const encoder = [ROOT, TICKS, INVOKE, 'writeFinished packages/gateway/src/response-encoder.ts']
   t.strictSame(
     stagesOf([
-      [[...incoming, 'listener packages/gateway/src/gateway-server.ts', 'emit node:events'], 10],
+      [[...incoming, 'listener packages/gateway/src/gateway.ts', 'emit node:events'], 10],
       [[ROOT, TICKS, INVOKE], 20],
       [[ROOT, TICKS, INVOKE, 'write packages/ledger/src/ledger-writer.ts', 'monotonicClock packages/core/src/clock.ts'], 30],
       [[...encoder, 'end node:_http_outgoing', 'writeLatin1String '], 40],

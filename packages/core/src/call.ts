@@ -1,8 +1,7 @@
 import type { CarpoolError } from './errors.ts'
 import type { Revision } from './function.ts'
 import type { RequestHead } from './http.ts'
-import type { InvocationResult, Trigger } from './invocation.ts'
-import type { InvocationRecord } from './invocation-record.ts'
+import type { InvocationRecord, InvocationResult, Trigger } from './invocation.ts'
 import { NO_USAGE, type InvocationUsage } from './usage.ts'
 
 const NO_BYTES = new Uint8Array(0)
@@ -15,7 +14,7 @@ export interface Slot {
   end(): void
 }
 
-/** Where a call is, while somebody could take it out again. */
+/** The stage that holds a call and can take it out again. */
 export interface CallHolder {
   /** The client has left. */
   cancel(call: Call): void
@@ -37,8 +36,8 @@ export interface CallInit {
 }
 
 /**
- * One invocation, from its first byte to its record: made once, with all fields, and handed from stage to stage. Each stage writes what it
- * finds out, and reads what those before it wrote. The stages are those of the table in ARCHITECTURE.md.
+ * One invocation, from its first byte to its record. It is made once, with all fields, and handed from stage to stage. Each stage
+ * reads what the stages before it wrote. The stages are those of the table in ARCHITECTURE.md.
  */
 export abstract class Call {
   // Receive.
@@ -51,9 +50,9 @@ export abstract class Call {
   readonly cameMs: number
   /** Body of the request, whole. */
   body: Uint8Array = NO_BYTES
-  /** The client has left: nobody waits for the answer. */
+  /** The client has left. */
   isCanceled = false
-  /** Told when the client leaves; undefined: nobody could do anything. */
+  /** Notified when the client leaves; undefined if no stage could do anything. */
   holder: CallHolder | undefined = undefined
 
   // Route.
@@ -61,7 +60,7 @@ export abstract class Call {
   revision: Revision | undefined = undefined
 
   // Admit.
-  /** It counts as in flight, and has to be given back. */
+  /** It has a permit, which must be released. */
   isAdmitted = false
 
   // Place and send.
@@ -72,7 +71,7 @@ export abstract class Call {
   placedMs = -1
   /** Its number on the connection with its host. */
   number = 0
-  /** When a host that keeps its limits has answered, on the monotonic clock, in ms. */
+  /** When its host must have answered if it keeps its limits, on the monotonic clock, in ms. */
   overdueAtMs = 0
   /** It is the first of its revision that its host gets. */
   isFirstInHost = false
@@ -80,14 +79,14 @@ export abstract class Call {
   isOfStaleRevision = false
 
   // Run.
-  /** What it has used in the present host, as last told. */
+  /** What it has used in its present host, as last reported. */
   usage: InvocationUsage = NO_USAGE
-  /** What came of it in a host that was lost or could not begin it, before it was tried once more. */
+  /** Its result in a host that was lost or could not begin it, before it was tried once more. */
   firstResult: InvocationResult | undefined = undefined
   result: InvocationResult | undefined = undefined
 
   // Record.
-  /** It counts as under way until it has a record, or is known to have none. */
+  /** It counts as under way until it has a record, or will get none. */
   isUnderWay = false
   record: InvocationRecord | undefined = undefined
 
@@ -109,23 +108,23 @@ export abstract class Call {
   }
 
   /**
-   * Called exactly once, at the end: with nothing if there are {@link result} and {@link record}; else with why it was refused,
-   * or which fault of ours ended it.
+   * Called exactly once, at the end: without an error if {@link result} and {@link record} are set; else with the refusal, or the
+   * fault of ours, that ended it.
    */
   abstract end(error: CarpoolError | undefined): void
 }
 
-/** Runs one invocation from routing to its record; its end is told to {@link Call.end}, now or later. Never throws. */
+/** Runs one invocation from routing to its record, and calls {@link Call.end}, now or later. Never throws. */
 export type Invoke = (call: Call) => void
 
-/** What came of an invocation that had an outcome. */
+/** An invocation that had an outcome. */
 export interface FinishedInvocation {
   readonly result: InvocationResult
   /** As it stands in the ledger. */
   readonly record: InvocationRecord
 }
 
-/** A call whose end is waited for with a promise. */
+/** A call whose end is a promise. */
 export class AwaitedCall extends Call {
   readonly #ended = Promise.withResolvers<FinishedInvocation>()
 

@@ -36,9 +36,12 @@ export interface RevisionConfig {
   readonly limits: FunctionLimits
   /** Given to the handler as `env`, and readable as `process.env`. */
   readonly env: Readonly<Record<string, string>>
-  /** Version of the secrets that it is given with `env`, which changes whenever one of them does. Absent or 0: it never had any. */
+  /** Version of the secrets that it gets with `env`, which changes when one of them does. Absent or 0: it never had any. */
   readonly secretsVersion?: number
-  /** Hosts that it may fetch from, as `checkHostList` of packages/egress writes them. Absent: all that the server permits; empty: none. */
+  /**
+   * Hosts that it may fetch from, as `checkHostList` of packages/egress writes them. Absent: all that the server permits; empty:
+   * none.
+   */
   readonly egress?: readonly string[]
 }
 

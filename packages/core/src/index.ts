@@ -39,29 +39,36 @@ export type {
 } from './control-plane-schemas.ts'
 export { CarpoolError, ERRORS, isErrorCode, type ErrorCode, type Fault } from './errors.ts'
 export { checkEnv, checkFunctionName, type HandlerForm, type Revision, type RevisionConfig } from './function.ts'
-export type { HeaderList, HttpResponse, RequestHead, ResponseHead } from './http.ts'
-export { START_KINDS, type InvocationResult, type StartKind, type Trigger } from './invocation.ts'
-export { execUs, type InvocationRecord } from './invocation-record.ts'
-export { jsonLine } from './json-line.ts'
+export type {
+  FailedFetch,
+  FetchedHead,
+  FetchHead,
+  FetchResult,
+  HeaderList,
+  HttpResponse,
+  RequestHead,
+  ResponseHead,
+} from './http.ts'
+export { execUs, START_KINDS, type InvocationRecord, type InvocationResult, type StartKind, type Trigger } from './invocation.ts'
 export { LIMIT_RANGES, RESPONSE_HEADER_LIMITS, resolveLimits, type FunctionLimits } from './limits.ts'
-export type { LogLevel, LogLine } from './log-line.ts'
-export type { FailedFetch, FetchedHead, FetchHead, FetchResult } from './outbound-fetch.ts'
+export { jsonLine, type LogLevel, type LogLine } from './log-line.ts'
 export { nearestName } from './nearest-name.ts'
 export { NumberedTable } from './numbered-table.ts'
 export { OUTCOMES, type FailedOutcome, type Outcome } from './outcome.ts'
-export { PROBLEM_CONTENT_TYPE, problemOfError, problemOfOutcome, type Problem } from './problem.ts'
-export { retryAfterSeconds } from './retry-after.ts'
-export { NO_USAGE, type BackgroundUsage, type InvocationUsage } from './usage.ts'
+export { PROBLEM_CONTENT_TYPE, problemOfError, problemOfOutcome, retryAfterSeconds, type Problem } from './problem.ts'
 export {
   INSTANCE_CONCURRENCY,
   NO_TOTALS,
+  NO_USAGE,
   USAGE_GROUPS,
+  type BackgroundUsage,
   type InvocationQuery,
+  type InvocationUsage,
   type UsageGroup,
   type UsageQuery,
   type UsageRow,
   type UsageTotals,
-} from './usage-totals.ts'
+} from './usage.ts'
 export {
   climb,
   KILL_POLICY,

@@ -1,12 +1,12 @@
 /**
- * The kill ladder: what happens to what does harm, one rung after the other, each when the one before has not helped. Nobody climbs down; an entry that
- * comes to its end leaves the ladder.
+ * The kill ladder: measures against an isolate or a host that does harm, each taken when the one before has not helped. There is
+ * no way down; an entry that ends leaves the ladder.
  *
  * ```
  *          soft limit          hard limit           still entered, or V8 gave up      nothing left to save, or out of time
  * running ────────────▶ retiring ───────────▶ ended ───────────────────────▶ poisoned ─────────────────────────────▶ killed
  *                       no new calls for      isolate disposed, its          no new calls for the process,           SIGKILL
- *                       the isolate           calls told the reason          another takes its place
+ *                       the isolate           calls end with the reason      another takes its place
  * ```
  *
  * Two watchdogs climb it. The one in the host looks at every isolate that is entered, every 10 ms
@@ -82,7 +82,10 @@ export interface KillPolicy {
   readonly cpuSlackMs: number
   /** An entry may go on for this long past the wall limit, in ms: most come to an end by themselves. */
   readonly wallGraceMs: number
-  /** A thread has this much CPU time to leave an isolate that was disposed, in ms: all but what nothing can interrupt took less than 5. */
+  /**
+   * A thread has this much CPU time to leave an isolate that was disposed, in ms: all but what nothing can interrupt took less
+   * than 5.
+   */
   readonly disposeGraceMs: number
   /** and this long if it does not get any, in ms. */
   readonly disposeWaitMs: number

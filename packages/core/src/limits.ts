@@ -13,8 +13,8 @@ export interface FunctionLimits {
 }
 
 /**
- * Most headers of a response, and most bytes of their names and values together: what most clients and proxies take at most. Checked in the isolate,
- * and again by the server, which takes nothing on trust that comes from where user code ran.
+ * Most headers of a response, and most bytes of their names and values together: what most clients and proxies take at most.
+ * Checked in the isolate, and again by the server, which takes nothing on trust that comes from where user code ran.
  */
 export const RESPONSE_HEADER_LIMITS = { count: 100, bytes: 64 * 1024 } as const
 

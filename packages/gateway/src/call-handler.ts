@@ -1,18 +1,20 @@
 import { randomUUIDv7 } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { CarpoolError, monotonicClock, type ErrorCode, type Invoke } from '@carpool/core'
 import type { Socket } from 'node:net'
-import type { BodyReader } from './body-reader.ts'
-import { checkRequest, endsReading, expectsContinue } from './check-request.ts'
-import type { ClientConnection } from './client-connection.ts'
-import type { GatewayPhase } from './drain.ts'
+import { Call, CarpoolError, monotonicClock, type CallInit, type ErrorCode, type Invoke } from '@carpool/core'
+import type { Reservation } from './byte-budget.ts'
 import type { GatewayLimits } from './gateway-limits.ts'
-import { HttpCall } from './http-call.ts'
-import type { Lingering } from './lingering.ts'
-import { hasBody } from './request-body.ts'
-import { decodeRequest } from './request-decoder.ts'
+import type { ClientConnection } from './hardening/connections.ts'
+import type { LingeringClose, WriteStallTimeout } from './hardening/slow-clients.ts'
+import { hasBody, type BodyReader } from './request-body.ts'
+import { checkRequest, decodeRequest, endsReading, expectsContinue } from './request.ts'
 import { writeError, writeResult, type Refusal } from './response-encoder.ts'
-import type { UnreadAnswers } from './unread-answers.ts'
+
+/**
+ * What a gateway does with requests: it serves them; or it serves them and closes their connections, because it shuts down; or it
+ * refuses them with `draining`, because its time is over.
+ */
+export type GatewayPhase = 'open' | 'closing' | 'closed'
 
 export interface CallHandlerOptions {
   readonly invoke: Invoke
@@ -25,15 +27,46 @@ export interface CallHandlerOptions {
   /** What is known of a client's connection; undefined if it is closed or was refused. */
   readonly connectionOf: (socket: Socket) => ClientConnection | undefined
   readonly bodies: BodyReader
-  readonly unread: UnreadAnswers
-  readonly lingering: Lingering
+  readonly writeStall: WriteStallTimeout
+  readonly lingering: LingeringClose
 }
 
-/** Requests of one connection that may wait at the same time: their answers are held in memory until the client has read them. */
+/**
+ * Requests of one connection that may be pending at the same time: their answers are held in memory until the client has read
+ * them.
+ */
 const MAX_PIPELINED = 32
 const HOPS_HEADER = 'x-carpool-hops'
 
-/** Answers requests: each with what came of its invocation, or with why there was none. */
+/** A call that came as an HTTP request. */
+class HttpCall extends Call {
+  readonly connection: ClientConnection
+  readonly incoming: IncomingMessage
+  readonly response: ServerResponse
+  /** What its body takes of the memory for clients. */
+  reservation: Reservation | undefined = undefined
+  /** It was given to `invoke`: a refusal from here on is on record, or is not the gateway's to count. */
+  isInvoked = false
+  readonly #handler: CallHandler
+
+  constructor(
+    init: CallInit,
+    { connection, incoming, response }: Pick<HttpCall, 'connection' | 'incoming' | 'response'>,
+    handler: CallHandler,
+  ) {
+    super(init)
+    this.connection = connection
+    this.incoming = incoming
+    this.response = response
+    this.#handler = handler
+  }
+
+  override end(error: CarpoolError | undefined): void {
+    this.#handler.answer(this, error)
+  }
+}
+
+/** Makes calls of requests, and answers them with the results or with why there was none. */
 export class CallHandler {
   readonly #options: CallHandlerOptions
 
@@ -42,13 +75,13 @@ export class CallHandler {
   }
 
   /**
-   * Looks at a request as soon as it is there, before any that comes behind it: if it is refused, its connection ends, and nothing behind it
-   * may be taken for a request.
+   * Checks a request as soon as it is there, before any that comes behind it: if it is refused, its connection ends, and nothing
+   * behind it may be taken for a request.
    * @returns whether it is to be handled
    */
-  arrived(incoming: IncomingMessage, response: ServerResponse, nowMs: number): boolean {
+  receive(incoming: IncomingMessage, response: ServerResponse, nowMs: number): boolean {
     const connection = this.#options.connectionOf(incoming.socket)
-    if (connection === undefined || !connection.arrived(response, nowMs)) return false
+    if (connection === undefined || !connection.receive(response, nowMs)) return false
     try {
       checkRequest(incoming, this.#options.limits)
       return true
@@ -61,7 +94,7 @@ export class CallHandler {
   }
 
   /**
-   * Makes a call of a request (1 in the table of ARCHITECTURE.md) and hands it on once its body is whole.
+   * Makes a call of a request (1 in the table of ARCHITECTURE.md) and invokes it once its body is whole.
    * @param target the request target as it came
    * @param prefix what stands before the function's name in it
    */
@@ -83,9 +116,9 @@ export class CallHandler {
       { connection, incoming, response },
       this,
     )
-    const waiting = connection.waits(call)
+    const pending = connection.add(call)
     try {
-      this.#checkPlace(functionName, waiting)
+      this.#checkCallable(functionName, pending)
       if (hasBody(incoming)) return void this.#readBody(call)
       if (expectsContinue(incoming)) response.writeContinue()
     } catch (cause) {
@@ -98,11 +131,11 @@ export class CallHandler {
     const { bodies } = this.#options
     const { connection, incoming, response, functionName, head } = call
     try {
-      const holding = (call.holding = bodies.reserve(connection, incoming))
-      // Before this the client is not told to go on with a body that is refused.
+      const reservation = (call.reservation = bodies.reserve(connection, incoming))
+      // Only now: a client must not send a body that is refused.
       if (expectsContinue(incoming)) response.writeContinue()
-      const body = await bodies.read(connection, incoming, holding, functionName)
-      if (hasNoUse(head.method)) holding.release()
+      const body = await bodies.read(connection, incoming, reservation, functionName)
+      if (ignoresBody(head.method)) reservation.release()
       else call.body = body
     } catch (cause) {
       return this.answer(call, CarpoolError.from(cause))
@@ -115,11 +148,11 @@ export class CallHandler {
     this.#options.invoke(call)
   }
 
-  /** A call has ended: its client is told (8). Called once for each call; never throws, for it is called among those of others. */
+  /** A call has ended: answers it (8). Called once for each call; never throws, for it is called among those of others. */
   answer(call: HttpCall, error: CarpoolError | undefined): void {
     const { connection } = call
-    connection.answered(call)
-    call.holding?.release()
+    connection.remove(call)
+    call.reservation?.release()
     try {
       if (error === undefined) this.#write(call)
       else this.#writeRefusal(call, error)
@@ -134,8 +167,8 @@ export class CallHandler {
     if (socket.destroyed || result === undefined || record === undefined) return
     const isLast = this.#isLast(connection, response)
     writeResult(response, result, record, isLast)
-    if (isLast) connection.end()
-    this.#options.unread.watch(socket, response, result.outcome === 'ok' ? result.response.body.length : 0)
+    if (isLast) connection.refuseFurther()
+    this.#options.writeStall.watch(socket, response, result.outcome === 'ok' ? result.response.body.length : 0)
   }
 
   #writeRefusal({ id, connection, response, isInvoked, cameMs }: HttpCall, error: CarpoolError): void {
@@ -144,9 +177,9 @@ export class CallHandler {
     this.#refuse(connection, response, error, { id, queueMs: monotonicClock() - cameMs, isLast })
   }
 
-  /** @throws CarpoolError if the call has no place here, whatever its body is */
-  #checkPlace(functionName: string, waiting: number): void {
-    if (waiting > MAX_PIPELINED) {
+  /** @throws CarpoolError if the call is refused, whatever its body is */
+  #checkCallable(functionName: string, pending: number): void {
+    if (pending > MAX_PIPELINED) {
       throw new CarpoolError('too-many-requests', `A connection may have ${MAX_PIPELINED} requests waiting, not more.`)
     }
     if (this.#options.phase() === 'closed') {
@@ -166,14 +199,14 @@ export class CallHandler {
     if (error.code === 'internal') onFault(error)
     if (response.headersSent) return void response.destroy()
     if (socket.destroyed) return
-    const isCut = !response.req.complete && hasBody(response.req)
-    if (refusal.isLast || isCut) connection.end()
-    const cut = isCut ? () => lingering.close(socket) : undefined
-    writeError(response, error, { ...refusal, random, cut })
+    const hasUnread = !response.req.complete && hasBody(response.req)
+    if (refusal.isLast || hasUnread) connection.refuseFurther()
+    const onFlushed = hasUnread ? () => lingering.close(socket) : undefined
+    writeError(response, error, { ...refusal, random, onFlushed })
   }
 }
 
-/** Whether what comes as a body with the method has no meaning (RFC 9110, sections 9.3.1 and 9.3.2): it is read, and goes no further. */
-function hasNoUse(method: string): boolean {
+/** Whether a body has no meaning with the method (RFC 9110, sections 9.3.1 and 9.3.2): it is read, and goes no further. */
+function ignoresBody(method: string): boolean {
   return method === 'GET' || method === 'HEAD'
 }

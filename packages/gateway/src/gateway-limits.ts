@@ -1,3 +1,5 @@
+import { openFileLimit } from '@carpool/core/open-file-limit'
+
 /** What a client may ask of the gateway. Each is a setting of the server, with the same name. */
 export interface GatewayLimits {
   /** Largest request body, in bytes. */
@@ -22,4 +24,18 @@ export interface GatewayLimits {
   readonly addressConnections: number
   /** Most bytes of request bodies, and of answers that clients have not taken, in memory at the same time. */
   readonly maxBufferedBytes: number
+}
+
+/**
+ * Share of the process's open files that connections of clients may take; functions' fetches have 0.25, hosts and the ledger the
+ * rest.
+ */
+const CONNECTION_SHARE = 0.65
+
+/**
+ * How many connections there may be: no more than the open-file limit of this process allows. A server that can open no file any
+ * more can start no host and write no record.
+ */
+export function connectionLimit(maxConnections: number, maxOpenFiles: number = openFileLimit()): number {
+  return Math.max(1, Math.min(maxConnections, Math.floor(maxOpenFiles * CONNECTION_SHARE)))
 }

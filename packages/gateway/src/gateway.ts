@@ -1,63 +1,157 @@
-import type { Socket } from 'node:net'
+import { once } from 'node:events'
+import { createServer, type RequestListener, type Server } from 'node:http'
+import { Server as NetServer, type Socket } from 'node:net'
 import { CarpoolError, monotonicClock } from '@carpool/core'
 import Fastify, { type FastifyInstance } from 'fastify'
-import { errorOfClient, refusalText } from './client-error.ts'
-import { Connections } from './connections.ts'
-import { connectionLimit } from './descriptor-limit.ts'
-import { GatewayServer } from './gateway-server.ts'
-import { askWhoIsThere } from './half-closed.ts'
+import { connectionLimit, type GatewayLimits } from './gateway-limits.ts'
+import { Connections } from './hardening/connections.ts'
+import { ReadBackpressure } from './hardening/read-backpressure.ts'
 import { carpoolGateway, createCalls, type GatewayOptions } from './plugin.ts'
+import { errorOfClient, refusalText } from './problems.ts'
+import { functionNameIn } from './request.ts'
 
 export interface ServerGatewayOptions extends GatewayOptions {
-  /** Whether there is a function of this name: those that call none wait in one line. Default: there is. */
+  /** Whether there is a function of this name: calls of no function are read as if they called one. Default: there is. */
   readonly isFunction?: (name: string) => boolean
 }
+
+/** The name under which calls of no function are read. */
+const NO_FUNCTION = ''
 
 /** The data plane on an HTTP server of its own, hardened against slow, half-open and lying clients. */
 export function createGateway(options: ServerGatewayOptions): FastifyInstance {
   const { onRefused = () => {}, isFunction = () => true, random = Math.random } = options
   const limits = { ...options.limits, maxConnections: connectionLimit(options.limits.maxConnections) }
-  const clock = monotonicClock
-  const calls = createCalls({ ...options, limits }, (socket) => connections.of(socket))
-  const { handler, lingering, sweep } = calls
+  const { handler, lingering } = createCalls({ ...options, limits }, (socket) => connections.find(socket))
 
   /** Answers on the connection itself, where there is no request to answer. */
-  const refuseConnection = (socket: Socket, error: CarpoolError): void => {
+  const refuse = (socket: Socket, error: CarpoolError): void => {
     onRefused(error.code)
     if (socket.writable) socket.write(refusalText(error, random))
     lingering.close(socket)
   }
-  const connections = new Connections({ limits, clock, refuse: refuseConnection })
   const fail = (socket: Socket, error: CarpoolError): void => {
-    connections.of(socket)?.fail(error, () => refuseConnection(socket, error))
+    connections.find(socket)?.fail(error, () => refuse(socket, error))
   }
-  const server = new GatewayServer({
-    limits,
-    isFunction,
-    opened: (socket) => {
-      const connection = connections.opened(socket)
-      if (connection !== undefined) socket.once('end', () => askWhoIsThere(connection, sweep, clock))
-    },
-    arrived: (request, response, nowMs) => handler.arrived(request, response, nowMs),
-    connecting: (socket) => {
-      // From here on the HTTP server looks after nothing on it.
-      socket.on('error', () => socket.destroy())
-      fail(socket, new CarpoolError('bad-request', 'The method CONNECT is not supported.'))
-    },
+  const connections = new Connections({ limits, clock: monotonicClock, refuse })
+  const reading = new ReadBackpressure((target) => {
+    const name = functionNameIn(target)
+    return isFunction(name) ? name : NO_FUNCTION
   })
+  const onConnection = (socket: Socket): void => {
+    reading.add(socket)
+    connections.accept(socket)
+  }
+  /** Checks a request before Fastify sees it: its router knows fewer methods than the parser. */
+  const checked =
+    (route: RequestListener): RequestListener =>
+    (request, response) => {
+      if (!handler.receive(request, response, monotonicClock())) return
+      const { socket, url = '' } = request
+      reading.requestRead(socket, url)
+      if (reading.isBusy) response.once('finish', () => reading.pause(socket))
+      route(request, response)
+    }
+  const onConnect = (socket: Socket): void => {
+    // From here on the HTTP server handles no events of the socket.
+    socket.on('error', () => socket.destroy())
+    fail(socket, new CarpoolError('bad-request', 'The method CONNECT is not supported.'))
+  }
   const gateway = Fastify({
-    serverFactory: (listener) => server.create(listener),
+    serverFactory: (route) => {
+      const onRequest = checked(route)
+      return (
+        createHttpServer(limits)
+          .on('connection', onConnection)
+          .on('request', onRequest)
+          // By default Node.js would ask for a body before its announced length is checked.
+          .on('checkContinue', onRequest)
+          .on('checkExpectation', onRequest)
+          .on('connect', (_request, socket) => onConnect(socket as Socket))
+      )
+    },
     forceCloseConnections: 'idle',
-    // Refused below, in our own form.
+    // The call handler refuses by the phase, with a problem document.
     return503OnClosing: false,
     clientErrorHandler: (cause, socket) => {
       const error = errorOfClient(cause, limits)
       if (error === undefined) socket.destroy()
       else fail(socket, error)
     },
-    // The path belongs to the function from its name on, so the router has nothing to find in it, nor to refuse.
+    // The path belongs to the function from its name on: the router must neither match nor refuse anything in it.
     rewriteUrl: () => '/',
   })
-  gateway.register(carpoolGateway, { ...options, limits, calls })
+  gateway.register(carpoolGateway, { ...options, limits, handler })
   return gateway
+}
+
+/**
+ * How long a connection without a request stays open, in ms: longer than the 60 s of most load balancers, or they would send into
+ * its end.
+ */
+const KEEP_ALIVE_MS = 72_000
+/** How often connections are checked for headers that took too long, in ms. */
+const HEADER_SWEEP_MS = 500
+
+function createHttpServer({ headerTimeoutMs, maxHeaderBytes }: GatewayLimits): Server {
+  const server = createServer({
+    keepAliveTimeout: KEEP_ALIVE_MS,
+    // Node.js counts from the first byte of a request, on a new connection from its start. Bodies have a time of their own.
+    headersTimeout: headerTimeoutMs,
+    requestTimeout: 0,
+    connectionsCheckingInterval: Math.min(HEADER_SWEEP_MS, headerTimeoutMs),
+    maxHeaderSize: maxHeaderBytes,
+    insecureHTTPParser: false,
+    // checkRequest refuses it; Node.js would go on with what comes behind the request.
+    requireHostHeader: false,
+  })
+  // None is dropped silently: checkRequest refuses a request with too many.
+  server.maxHeadersCount = 0
+  // Undocumented, but older than the documentation: a client that closes only its own side is still answered.
+  return Object.assign(server, { httpAllowHalfOpen: true })
+}
+
+export interface DrainOptions {
+  /** Longest time from now until every connection is cut, in ms. */
+  readonly graceMs: number
+  /**
+   * Called when `graceMs` are over and requests are still under way, a moment before they are cut: the phase must be `closed`
+   * from here on.
+   */
+  readonly onGraceOver?: () => void
+}
+
+/**
+ * How long a connection without a request stays open while the gateway drains, in ms. To close it at once would lose requests
+ * that are already on their way; after this time the client has had an answer that said `connection: close`, or has none to send.
+ */
+const IDLE_MS = 500
+const IDLE_SWEEP_MS = 50
+/** How long the refusals after the grace get to leave, in ms. */
+const REFUSE_MS = 100
+
+/**
+ * Ends a gateway whose phase is `closing`: takes no new connections, serves what comes on those that are open, and resolves once
+ * they are all gone. What is under way when the grace is over is cut.
+ */
+export async function drain(app: FastifyInstance, { graceMs, onGraceOver }: DrainOptions): Promise<void> {
+  const { server } = app
+  if (!server.listening) return app.close()
+  const closed = once(server, 'close')
+  // The HTTP server's own close, which Fastify calls, would close idle connections at once.
+  NetServer.prototype.close.call(server)
+  const idleEndsMs = performance.now() + IDLE_MS
+  const sweep = setInterval(() => {
+    if (performance.now() >= idleEndsMs) server.closeIdleConnections()
+  }, IDLE_SWEEP_MS)
+  let cut: NodeJS.Timeout | undefined
+  const graceOver = setTimeout(() => {
+    onGraceOver?.()
+    cut = setTimeout(() => server.closeAllConnections(), REFUSE_MS)
+  }, graceMs)
+  await closed
+  clearInterval(sweep)
+  clearTimeout(graceOver)
+  clearTimeout(cut)
+  await app.close()
 }

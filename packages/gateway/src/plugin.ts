@@ -1,37 +1,32 @@
-import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { monotonicClock, type CarpoolError, type ErrorCode, type Invoke } from '@carpool/core'
-import type { FastifyInstance, FastifyPluginCallback, onRequestHookHandler } from 'fastify'
-import { BodyReader } from './body-reader.ts'
+import type { FastifyPluginCallback, onRequestHookHandler } from 'fastify'
 import { ByteBudget } from './byte-budget.ts'
-import { CallHandler } from './call-handler.ts'
-import { ClientConnection } from './client-connection.ts'
-import type { GatewayPhase } from './drain.ts'
+import { CallHandler, type GatewayPhase } from './call-handler.ts'
 import type { GatewayLimits } from './gateway-limits.ts'
-import { Lingering } from './lingering.ts'
-import { Sweep } from './sweep.ts'
-import { UnreadAnswers } from './unread-answers.ts'
+import { ClientConnection } from './hardening/connections.ts'
+import { LingeringClose, Sweep, WriteStallTimeout } from './hardening/slow-clients.ts'
+import { BodyReader } from './request-body.ts'
 
 export interface GatewayOptions {
   readonly invoke: Invoke
   readonly limits: GatewayLimits
   /** Default: open. */
   readonly phase?: () => GatewayPhase
-  /** Told of faults of ours: never of what a caller or a function did. */
+  /** Called for faults of ours: never for what a caller or a function did. */
   readonly onFault: (error: CarpoolError) => void
-  /** Told of what is refused before it is known which function it calls: there is no record of it. */
+  /** Called for what is refused before it is known which function it calls: there is no record of it. */
   readonly onRefused?: (code: ErrorCode) => void
   /** How many functions called each other before a request came, by its header `x-carpool-hops`. Default: none did. */
   readonly hopsOf?: (header: string | string[] | undefined) => number
-  /** Spreads what callers are told of when to come back; default: `Math.random`. */
+  /** Spreads the times after which callers are asked to retry; default: `Math.random`. */
   readonly random?: () => number
 }
 
-/** What answers calls, and what looks after slow clients with it. */
+/** What answers calls, and what it shares with the hardening of connections. */
 export interface Calls {
   readonly handler: CallHandler
-  readonly lingering: Lingering
-  readonly sweep: Sweep
+  readonly lingering: LingeringClose
 }
 
 /** @param connectionOf what is known of a client's connection; undefined if it is closed or was refused */
@@ -40,55 +35,48 @@ export function createCalls(options: GatewayOptions, connectionOf: (socket: Sock
   const clock = monotonicClock
   const sweep = new Sweep(clock)
   const budget = new ByteBudget(limits.maxBufferedBytes)
-  const lingering = new Lingering(sweep, clock)
+  const lingering = new LingeringClose(sweep, clock)
   const bodies = new BodyReader({ limits, sweep, budget, clock })
-  const unread = new UnreadAnswers({ sweep, budget, clock, timeoutMs: limits.answerTimeoutMs })
+  const writeStall = new WriteStallTimeout({ sweep, budget, clock, timeoutMs: limits.answerTimeoutMs })
   const { invoke, onFault } = options
-  const parts = { invoke, limits, phase, onFault, onRefused, hopsOf, random, connectionOf, bodies, unread, lingering }
-  return { handler: new CallHandler(parts), lingering, sweep }
+  const parts = { invoke, limits, phase, onFault, onRefused, hopsOf, random, connectionOf, bodies, writeStall, lingering }
+  return { handler: new CallHandler(parts), lingering }
 }
 
 export interface PluginOptions extends GatewayOptions {
-  /** Calls on connections that somebody else looks after, who has checked each request as it came. Absent: the plugin does both. */
-  readonly calls?: Calls
+  /** Handles calls whose requests were checked already, on connections that createGateway keeps. Absent: the plugin does both. */
+  readonly handler?: CallHandler
 }
 
 /**
  * The data plane as a Fastify plugin: `app.register(carpoolGateway, { prefix: '/functions', … })` has functions answer at
- * `/functions/<name>/` and below, in an app with other routes. It limits and answers calls; what hardens raw connections against hostile
- * clients is createGateway's, which owns its HTTP server.
+ * `/functions/<name>/` and below, in an app with other routes. It limits and answers calls; what hardens raw connections against
+ * hostile clients is createGateway's, which owns its HTTP server.
  */
 export const carpoolGateway: FastifyPluginCallback<PluginOptions> = (app, options, done) => {
   const { prefix } = app
-  const handler = options.calls?.handler
-  addRoute(app, handler === undefined ? unguarded(options, prefix) : (...request) => handler.handle(...request, prefix))
+  const checked = options.handler
+  const handler = checked ?? createCalls(options, trackConnections()).handler
+  // Hijacked before Fastify reads a body: what a body is, the function decides.
+  const onRequest: onRequestHookHandler = ({ raw, originalUrl }, reply, _done) => {
+    reply.hijack()
+    if (checked !== undefined || handler.receive(raw, reply.raw, monotonicClock())) {
+      handler.handle(raw, reply.raw, originalUrl, prefix)
+    }
+  }
+  app.all('/*', { onRequest }, () => {})
   done()
 }
 
-type Begin = (incoming: IncomingMessage, response: ServerResponse, target: string) => void
-
-/** A call is taken out of the framework's hands before that has looked at anything: what a body is, is the function's to say. */
-function addRoute(app: FastifyInstance, begin: Begin): void {
-  const onRequest: onRequestHookHandler = (request, reply, _done) => {
-    reply.hijack()
-    begin(request.raw, reply.raw, request.originalUrl)
-  }
-  app.all('/*', { onRequest }, () => {})
-}
-
-/** Begins calls on connections of which nothing is known yet. */
-function unguarded(options: GatewayOptions, prefix: string): Begin {
+/** Keeps what the plugin has to know of the connections of an app. */
+function trackConnections(): (socket: Socket) => ClientConnection {
   const connections = new WeakMap<Socket, ClientConnection>()
-  const connectionOf = (socket: Socket): ClientConnection => {
+  return (socket) => {
     const known = connections.get(socket)
     if (known !== undefined) return known
     const connection = new ClientConnection(socket, monotonicClock())
     connections.set(socket, connection)
     socket.once('close', () => connection.closed())
     return connection
-  }
-  const { handler } = createCalls(options, connectionOf)
-  return (incoming, response, target) => {
-    if (handler.arrived(incoming, response, monotonicClock())) handler.handle(incoming, response, target, prefix)
   }
 }

@@ -1,47 +1,115 @@
 import type { IncomingMessage } from 'node:http'
-import { CarpoolError } from '@carpool/core'
+import { CarpoolError, type Clock } from '@carpool/core'
+import type { ByteBudget, Reservation } from './byte-budget.ts'
+import type { GatewayLimits } from './gateway-limits.ts'
+import type { ClientConnection } from './hardening/connections.ts'
+import type { Sweep } from './hardening/slow-clients.ts'
+
+type BodyLimits = Pick<GatewayLimits, 'maxBodyBytes' | 'bodyTimeoutMs' | 'bodyBytesPerSecond' | 'maxBufferedBytes'>
 
 const NO_BYTES = new Uint8Array(0)
 /** First size of a buffer that chunks are copied into. */
 const MIN_CAPACITY_BYTES = 4096
 
-/** Whether a request has a body, as far as its headers say. */
+/** Whether a request has a body, by its headers. */
 export function hasBody({ headers }: IncomingMessage): boolean {
   if (headers['transfer-encoding'] !== undefined) return true
   const length = headers['content-length']
   return length !== undefined && Number(length) > 0
 }
 
-/** @throws CarpoolError `body-too-large` if the request says beforehand that its body is */
-export function checkBodyLength({ headers }: IncomingMessage, limitBytes: number): void {
-  const length = Number(headers['content-length'] ?? 0)
-  if (length > limitBytes) throw bodyTooLarge(`has ${length} bytes`, limitBytes)
+export interface BodyReaderOptions {
+  readonly limits: BodyLimits
+  readonly sweep: Sweep
+  readonly budget: ByteBudget
+  readonly clock: Clock
 }
 
-export function bodyTooLarge(what: string, limitBytes: number): CarpoolError {
-  return new CarpoolError('body-too-large', `The request body ${what}; the limit is ${limitBytes} bytes.`)
-}
+/** Reads request bodies within the limits on size, time and memory. */
+export class BodyReader {
+  readonly #options: BodyReaderOptions
 
-export interface RequestBodyOptions {
-  readonly limitBytes: number
-  /** So many bytes more are in memory. */
-  readonly onBytes: (bytes: number) => void
+  constructor(options: BodyReaderOptions) {
+    this.#options = options
+  }
+
+  /**
+   * Makes room for the body of a request: it counts until the reservation is released.
+   * @throws CarpoolError `body-too-large` if the request announces that its body is
+   */
+  reserve(connection: ClientConnection, incoming: IncomingMessage): Reservation {
+    const { limits, budget } = this.#options
+    const length = Number(incoming.headers['content-length'] ?? 0)
+    if (length > limits.maxBodyBytes) throw bodyTooLarge(`has ${length} bytes`, limits.maxBodyBytes)
+    return budget.open(() => connection.body?.fail(tooManyBuffered(limits.maxBufferedBytes)))
+  }
+
+  /**
+   * @param functionName the function that the body is for: it gets a share of what the server holds
+   * @throws CarpoolError `body-too-large`, `request-timeout`, `saturated`, `bad-request`
+   */
+  async read(
+    connection: ClientConnection,
+    incoming: IncomingMessage,
+    reservation: Reservation,
+    functionName: string,
+  ): Promise<Uint8Array> {
+    const { maxBufferedBytes } = this.#options.limits
+    // A body that came in one piece with the headers is parsed by the end of this turn.
+    await Promise.resolve()
+    if (connection.broken !== undefined) throw connection.broken
+    if (!reservation.isOpen) throw tooManyBuffered(maxBufferedBytes)
+    const bytes = incoming.complete ? this.#take(incoming, reservation) : await this.#collect(connection, incoming, reservation)
+    if (!reservation.settle(functionName)) throw tooManyBufferedFor(maxBufferedBytes)
+    return bytes
+  }
+
+  #take(incoming: IncomingMessage, reservation: Reservation): Uint8Array {
+    const { maxBodyBytes, maxBufferedBytes } = this.#options.limits
+    const { readableLength } = incoming
+    if (readableLength > maxBodyBytes) throw bodyTooLarge(`has ${readableLength} bytes`, maxBodyBytes)
+    reservation.add(readableLength)
+    if (!reservation.isOpen) throw tooManyBuffered(maxBufferedBytes)
+    return (incoming.read() as Buffer | null) ?? NO_BYTES
+  }
+
+  async #collect(connection: ClientConnection, incoming: IncomingMessage, reservation: Reservation): Promise<Uint8Array> {
+    const { limits, sweep, clock } = this.#options
+    const body = new RequestBody(incoming, limits.maxBodyBytes, (bytes) => reservation.add(bytes))
+    connection.body = body
+    const beganMs = clock()
+    const check = (nowMs: number): boolean => {
+      if (nowMs < beganMs + bodyTimeMs(body.receivedBytes, limits)) return false
+      body.fail(tooSlow(body.receivedBytes, limits))
+      return true
+    }
+    sweep.add(check)
+    try {
+      return await body.read()
+    } finally {
+      sweep.remove(check)
+      connection.body = undefined
+    }
+  }
 }
 
 /**
- * Reads the body of a request up to a limit. Bytes that come in a thousand chunks are copied together as they come: kept as they are, each
- * would take a hundred times its size.
+ * Reads the body of a request up to a limit. Chunks are copied together as they arrive: kept as they are, a thousand small ones
+ * would each take a hundred times their size.
  */
 export class RequestBody {
   readonly #incoming: IncomingMessage
-  readonly #options: RequestBodyOptions
+  readonly #limitBytes: number
+  readonly #onBytes: (bytes: number) => void
   #bytes: Uint8Array = NO_BYTES
   #receivedBytes = 0
   #reject: ((error: CarpoolError) => void) | undefined
 
-  constructor(incoming: IncomingMessage, options: RequestBodyOptions) {
+  /** @param onBytes so many bytes more are in memory */
+  constructor(incoming: IncomingMessage, limitBytes: number, onBytes: (bytes: number) => void) {
     this.#incoming = incoming
-    this.#options = options
+    this.#limitBytes = limitBytes
+    this.#onBytes = onBytes
   }
 
   get receivedBytes(): number {
@@ -52,7 +120,7 @@ export class RequestBody {
   read(): Promise<Uint8Array> {
     return new Promise((resolve, reject) => {
       this.#reject = reject
-      const left = (): void => {
+      const onLeft = (): void => {
         if (this.#reject === undefined) return
         this.fail(new CarpoolError('bad-request', 'The connection ended before the request body did.'))
       }
@@ -62,8 +130,8 @@ export class RequestBody {
           this.#reject = undefined
           resolve(this.#bytes.length === this.#receivedBytes ? this.#bytes : this.#bytes.subarray(0, this.#receivedBytes))
         })
-        .on('error', left)
-        .on('close', left)
+        .on('error', onLeft)
+        .on('close', onLeft)
     })
   }
 
@@ -78,22 +146,48 @@ export class RequestBody {
   }
 
   #take(chunk: Buffer): void {
-    const { limitBytes, onBytes } = this.#options
     const needed = this.#receivedBytes + chunk.length
-    if (needed > limitBytes) return this.fail(bodyTooLarge(`has ${needed} bytes or more`, limitBytes))
+    if (needed > this.#limitBytes) return this.fail(bodyTooLarge(`has ${needed} bytes or more`, this.#limitBytes))
     if (this.#receivedBytes === 0) this.#bytes = chunk
     else {
       if (needed > this.#bytes.length) this.#grow(needed)
       this.#bytes.set(chunk, this.#receivedBytes)
     }
     this.#receivedBytes = needed
-    onBytes(chunk.length)
+    this.#onBytes(chunk.length)
   }
 
   #grow(neededBytes: number): void {
-    const capacity = Math.min(this.#options.limitBytes, Math.max(neededBytes * 2, MIN_CAPACITY_BYTES))
+    const capacity = Math.min(this.#limitBytes, Math.max(neededBytes * 2, MIN_CAPACITY_BYTES))
     const larger = Buffer.allocUnsafeSlow(capacity)
     larger.set(this.#bytes.subarray(0, this.#receivedBytes))
     this.#bytes = larger
   }
+}
+
+/** How long a body of which so much has come may have taken, in ms: the rule of Apache's mod_reqtimeout with a `MinRate`. */
+function bodyTimeMs(receivedBytes: number, { bodyTimeoutMs, bodyBytesPerSecond }: BodyLimits): number {
+  return bodyTimeoutMs + (receivedBytes / bodyBytesPerSecond) * 1000
+}
+
+function bodyTooLarge(what: string, limitBytes: number): CarpoolError {
+  return new CarpoolError('body-too-large', `The request body ${what}; the limit is ${limitBytes} bytes.`)
+}
+
+function tooSlow(receivedBytes: number, { bodyTimeoutMs, bodyBytesPerSecond }: BodyLimits): CarpoolError {
+  return new CarpoolError(
+    'request-timeout',
+    `Of the request body ${receivedBytes} bytes arrived; the limit is ${bodyTimeoutMs} ms, and a second for each ${bodyBytesPerSecond} bytes.`,
+  )
+}
+
+function tooManyBuffered(limitBytes: number): CarpoolError {
+  return new CarpoolError('saturated', `The limit for what the server holds for its clients is ${limitBytes} bytes.`)
+}
+
+function tooManyBufferedFor(limitBytes: number): CarpoolError {
+  return new CarpoolError(
+    'saturated',
+    `The bodies of a function's calls under way may take half of what is free of the ${limitBytes} bytes that the server holds for its clients.`,
+  )
 }

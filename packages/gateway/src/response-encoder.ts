@@ -1,5 +1,6 @@
 import type { OutgoingHttpHeaders, ServerResponse } from 'node:http'
 import {
+  execUs,
   PROBLEM_CONTENT_TYPE,
   problemOfError,
   problemOfOutcome,
@@ -10,11 +11,12 @@ import {
   type InvocationRecord,
   type Problem,
 } from '@carpool/core'
-import { isReservedInResponse } from './reserved-headers.ts'
-import { serverTiming } from './server-timing.ts'
+import { isReserved } from './request.ts'
 
 export const INVOCATION_HEADER = 'x-carpool-invocation'
 const TIMING_HEADER = 'server-timing'
+/** The length follows from the body; the other two are for the server to set. */
+const SERVER_HEADERS: ReadonlySet<string> = new Set(['content-length', 'date', 'server'])
 /** Up to this size, copying a body into one buffer with the head costs less than a second buffer to write. */
 const MAX_JOINED_BYTES = 16 * 1024
 /** A larger body is written in pieces of this size, so that it shows whether its client takes any of it. */
@@ -22,7 +24,7 @@ const PIECE_BYTES = 64 * 1024
 const CLOSE = { connection: 'close' }
 const NO_BYTES = new Uint8Array(0)
 
-/** Answers with what came of an invocation. @param isLast closes the connection behind the answer */
+/** Answers with the result of an invocation. @param isLast closes the connection behind the answer */
 export function writeResult(raw: ServerResponse, result: InvocationResult, record: InvocationRecord, isLast: boolean): void {
   if (result.outcome === 'ok') return writeResponse(raw, result.response, record, isLast)
   writeProblem(raw, problemOfOutcome(result.outcome, result.detail, record.id), {
@@ -32,15 +34,15 @@ export function writeResult(raw: ServerResponse, result: InvocationResult, recor
   })
 }
 
-/** What the function says is checked, its head when it comes from the host; nothing in it can move the end of the response. */
+/** The head was checked when it came from the host, so nothing in it can move the end of the response. */
 function writeResponse(raw: ServerResponse, response: HttpResponse, record: InvocationRecord, isLast: boolean): void {
   const { status, headers } = response
-  // Resets the client's form, and so may hold nothing (RFC 9110, section 15.3.6).
+  // 205 resets the client's form, and may have no content (RFC 9110, section 15.3.6).
   const body = status === 205 ? NO_BYTES : response.body
-  // What the function says of its own time stands beside what we say.
+  // A Server-Timing header of the function's own stands beside ours.
   const flat = [INVOCATION_HEADER, record.id, TIMING_HEADER, serverTiming(record)]
   for (const [name, value] of headers) {
-    if (!isReservedInResponse(name)) flat.push(name, value)
+    if (!SERVER_HEADERS.has(name) && !isReserved(name)) flat.push(name, value)
   }
   if (status !== 204 && status !== 304) flat.push('content-length', String(body.length))
   if (isLast) flat.push('connection', 'close')
@@ -65,6 +67,16 @@ function writeInPieces(raw: ServerResponse, body: Uint8Array): void {
   writeOn()
 }
 
+/**
+ * Where the time of an invocation went, as the value of a `Server-Timing` header: `queue` until a host took it, `init` while an
+ * isolate was made, `exec` in which the function ran or waited, and of that `cpu` in which it ran; in ms.
+ * @see https://www.w3.org/TR/server-timing/
+ */
+function serverTiming(record: InvocationRecord): string {
+  const { queueUs, initUs, cpuUs } = record
+  return `queue;dur=${queueUs / 1000}, init;dur=${initUs / 1000}, cpu;dur=${cpuUs / 1000}, exec;dur=${execUs(record) / 1000}`
+}
+
 export interface Refusal {
   /** Under which the caller may ask about it. */
   readonly id: string
@@ -76,24 +88,24 @@ export interface Refusal {
 
 interface RefusalOptions extends Refusal {
   readonly random: () => number
-  /** Of the request, something is still to come that is not read: called when the answer has left, and has to close the connection. */
-  readonly cut?: (() => void) | undefined
+  /** Given if the rest of the request is not read: called when the answer has left, and has to close the connection. */
+  readonly onFlushed?: (() => void) | undefined
 }
 
 /** Answers with a refusal or a fault of ours. */
 export function writeError(raw: ServerResponse, error: CarpoolError, options: RefusalOptions): void {
-  const { id, queueMs, isLast, random, cut } = options
+  const { id, queueMs, isLast, random, onFlushed } = options
   const retryAfter = retryAfterSeconds(error.code, random)
   const headers = {
     [INVOCATION_HEADER]: id,
     [TIMING_HEADER]: `queue;dur=${queueMs.toFixed(3)}`,
     ...(retryAfter !== undefined && { 'retry-after': String(retryAfter) }),
-    ...((isLast || cut !== undefined) && CLOSE),
+    ...((isLast || onFlushed !== undefined) && CLOSE),
   }
-  writeProblem(raw, problemOfError(error), headers, cut)
+  writeProblem(raw, problemOfError(error), headers, onFlushed)
 }
 
-function writeProblem(raw: ServerResponse, problem: Problem, headers: OutgoingHttpHeaders, cut?: () => void): void {
+function writeProblem(raw: ServerResponse, problem: Problem, headers: OutgoingHttpHeaders, onFlushed?: () => void): void {
   const body = Buffer.from(JSON.stringify(problem))
   raw.writeHead(problem.status, {
     'content-type': PROBLEM_CONTENT_TYPE,
@@ -101,7 +113,7 @@ function writeProblem(raw: ServerResponse, problem: Problem, headers: OutgoingHt
     'x-carpool-error': problem.code,
     ...headers,
   })
-  // A response that is ended closes its connection at once, with what is unread. There is nothing to write in answer to HEAD but the head.
-  if (cut === undefined || raw.req.method === 'HEAD') raw.end(body)
-  else raw.write(body, cut)
+  // A response that is ended closes its connection at once, with what is unread. An answer to HEAD has no body to wait for.
+  if (onFlushed === undefined || raw.req.method === 'HEAD') raw.end(body)
+  else raw.write(body, onFlushed)
 }

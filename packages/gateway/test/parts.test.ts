@@ -4,10 +4,9 @@ import type { IncomingMessage } from 'node:http'
 import { Socket } from 'node:net'
 import fc from 'fast-check'
 import t from 'tap'
-import { ByteBudget, type Holding } from '../src/byte-budget.ts'
-import { FunctionShares } from '../src/function-shares.ts'
-import { Connections, groupOf } from '../src/connections.ts'
-import { connectionLimit } from '../src/descriptor-limit.ts'
+import { ByteBudget, FunctionShares, type Reservation } from '../src/byte-budget.ts'
+import { connectionLimit } from '../src/gateway-limits.ts'
+import { Connections, groupOf } from '../src/hardening/connections.ts'
 import { RequestBody } from '../src/request-body.ts'
 
 const onBytes = (): void => {}
@@ -17,10 +16,8 @@ t.test('a body is what came, however it was cut', async () => {
   await fc.assert(
     fc.asyncProperty(chunks, async (parts) => {
       const whole = Buffer.concat(parts)
-      const body = new RequestBody(Readable.from(parts.map((part) => Buffer.from(part))) as IncomingMessage, {
-        limitBytes: whole.length,
-        onBytes,
-      })
+      const incoming = Readable.from(parts.map((part) => Buffer.from(part))) as IncomingMessage
+      const body = new RequestBody(incoming, whole.length, onBytes)
       return whole.equals(await body.read())
     }),
   )
@@ -33,7 +30,7 @@ t.test('a body above the limit is not kept', async () => {
       const length = Buffer.concat(parts).length
       const limitBytes = less % length
       const incoming = Readable.from(parts.map((part) => Buffer.from(part))) as IncomingMessage
-      const body = new RequestBody(incoming, { limitBytes, onBytes })
+      const body = new RequestBody(incoming, limitBytes, onBytes)
       const code = await body.read().catch((error: { code: string }) => error.code)
       return code === 'body-too-large' && body.receivedBytes <= limitBytes
     }),
@@ -48,28 +45,28 @@ t.test('never more is held than the limit, unless nobody can be cut; what is cut
     fc.property(fc.array(step, { maxLength: 100 }), (steps) => {
       const limitBytes = 250
       const budget = new ByteBudget(limitBytes)
-      const opened: Array<{ holding: Holding; held: number; isSettled: boolean }> = []
+      const opened: Array<{ reservation: Reservation; held: number; isSettled: boolean }> = []
       const wrong: string[] = []
       for (const { act, which, bytes } of steps) {
         if (act === 'open') {
-          const holding = budget.open(() => {
+          const reservation = budget.open(() => {
             const first = opened.find(({ isSettled }) => !isSettled)
-            if (first?.holding !== holding) wrong.push('another one began before')
+            if (first?.reservation !== reservation) wrong.push('another one began before')
             opened.splice(opened.indexOf(first!), 1)
           })
-          opened.push({ holding, held: 0, isSettled: false })
+          opened.push({ reservation, held: 0, isSettled: false })
           continue
         }
         const one = opened[which % Math.max(1, opened.length)]
         if (one === undefined) continue
         if (act === 'add') {
           one.held += bytes
-          one.holding.add(bytes)
+          one.reservation.add(bytes)
         } else if (act === 'settle') {
-          one.isSettled = one.holding.settle(`f-${which % 3}`)
+          one.isSettled = one.reservation.settle(`f-${which % 3}`)
         } else {
-          one.holding.release()
-          one.holding.release()
+          one.reservation.release()
+          one.reservation.release()
           opened.splice(opened.indexOf(one), 1)
         }
         if (budget.heldBytes !== opened.reduce((sum, { held }) => sum + held, 0)) wrong.push('the sum is wrong')
@@ -113,7 +110,7 @@ t.test('who is refused does not cost a look at all connections each time', async
   const connections = new Connections({ limits, clock: () => state.nowMs, refuse: (socket) => socket.destroy() })
   const isTakenAt = (nowMs: number): boolean => {
     state.nowMs = nowMs
-    return connections.opened(new Socket()) !== undefined
+    return connections.accept(new Socket()) !== undefined
   }
   for (let opened = 0; opened < 4; opened++) t.ok(isTakenAt(0))
   t.notOk(isTakenAt(990), 'all have been used within a second')

@@ -1,4 +1,6 @@
-/** Clients that send or read slowly, or end their side of the connection: what is held for them is bounded, and nobody else pays. */
+/**
+ * Clients that send or read slowly, or end their side of the connection: what is held for them is bounded, and nobody else pays.
+ */
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import type { FinishedInvocation } from '@carpool/core'

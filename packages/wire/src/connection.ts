@@ -7,7 +7,7 @@ export interface ConnectionHandlers<In> {
   onClose(reason: Error | undefined): void
 }
 
-/** What waits to leave is written before the end of the turn from so many bytes on: it need not all be in memory twice. */
+/** From so many bytes on, messages are written before the end of the turn: they need not all be in memory twice. */
 const MAX_WAITING_BYTES = 1024 * 1024
 
 /** Typed messages over a duplex stream. Those sent in one turn of the event loop leave in one frame, with one write. */
@@ -46,7 +46,7 @@ export class Connection<In, Out extends { readonly type: string }> {
     return this.#writer.bytes + this.#stream.writableLength
   }
 
-  /** Sends a message by the end of the turn; nothing happens if the connection is closed. Text and body must stay as they are until then. */
+  /** Sends a message by the end of the turn, or nothing if the connection is closed. Text and body must not change until then. */
   send(message: Out, text = '', body: Uint8Array = NO_BODY): void {
     if (!this.#open) return
     this.#writer.append(message, text, body)

@@ -3,8 +3,8 @@
  *
  *     u32 bytes of the list | u32 bytes of the texts | u32 bytes of the bodies | list (JSON) | texts (UTF-8) | bodies
  *
- * The list has three entries for each message: the message, the length of its text in UTF-16 units, and that of its body in bytes. Texts and
- * bodies stand behind each other in the order of the list.
+ * The list has three entries for each message: the message, the length of its text in UTF-16 units, and that of its body in
+ * bytes. Texts and bodies stand behind each other in the order of the list.
  */
 export interface Message<M> {
   readonly message: M
@@ -34,7 +34,7 @@ export class FrameWriter {
   #bodies: Uint8Array[] = []
   #bodyBytes = 0
 
-  /** About what was appended and not taken yet, in bytes: all of it but the messages themselves. */
+  /** Texts and bodies that were appended and not taken yet, about in bytes. */
   get bytes(): number {
     return this.#texts.length + this.#bodyBytes
   }
@@ -43,7 +43,7 @@ export class FrameWriter {
     return this.#list.length === 0
   }
 
-  /** Text and body must stay as they are until {@link take}. */
+  /** Text and body must not change until {@link take}. */
   append(message: object, text: string, body: Uint8Array): void {
     this.#list.push(message, text.length, body.length)
     if (text.length > 0) this.#texts += text
@@ -52,7 +52,7 @@ export class FrameWriter {
     this.#bodyBytes += body.length
   }
 
-  /** Takes out what was collected, as one frame. */
+  /** @returns what was collected, as one frame */
   take(): Buffer {
     const list = JSON.stringify(this.#list)
     const texts = this.#texts

@@ -1,6 +1,6 @@
 /**
- * Every message between the server and a host process. A message travels in a frame (frame.ts) with two attachments, `text` and `body`,
- * which pass through untouched; the comment on a message says what they hold. An attachment that is not named is empty.
+ * Every message between the server and a host process. A message travels in a frame (frame.ts) with two attachments, `text` and
+ * `body`, which pass through untouched; the comment on a message says what they hold. An attachment that is not named is empty.
  */
 import type { FailedOutcome, FunctionLimits, HandlerForm, LogLevel } from '@carpool/core'
 import type { PackedUsage } from './usage.ts'
@@ -11,10 +11,10 @@ export interface Setup {
   readonly prewarm: number
   readonly maxIsolates: number
   readonly maxBodyBytes: number
-  /** Isolates that may be entered at the same time; one that has been for `entrySliceMs` does not count any more. */
+  /** Isolates that may be entered at the same time; one that has been entered for `entrySliceMs` does not count any more. */
   readonly enteredIsolates: number
   readonly entrySliceMs: number
-  /** Entries that take long and may run at the same time; others of their kind sleep until it is their turn. */
+  /** Long entries that may run at the same time; other long entries sleep until their time slice. */
   readonly longEntries: number
   /** What the process should stay below, by giving up idle isolates. */
   readonly memoryBudgetBytes: number
@@ -23,7 +23,7 @@ export interface Setup {
   readonly webAssembly: boolean
 }
 
-/** Gives a revision's code to the host, once, before any other message names the revision. text: source; body: code cache, if any. */
+/** Gives a revision's code to the host, once, before any other message names it. text: source; body: code cache, if any. */
 export interface Load {
   readonly type: 'load'
   readonly revision: string
@@ -92,7 +92,7 @@ export interface Compiled {
   readonly revision: string
 }
 
-/** What became of a revision's module scope. */
+/** Result of running a revision's module scope. */
 export interface Started {
   readonly type: 'started'
   readonly revision: string
@@ -149,7 +149,7 @@ export interface FetchStop {
   readonly fetch: number
 }
 
-/** What a revision used while nobody waited for it, since this was last told. */
+/** What a revision used in the background, since the last such message. */
 export interface Background {
   readonly type: 'background'
   readonly revision: string
@@ -172,7 +172,7 @@ export interface HostCpu {
   readonly memoryWatchUs: number
 }
 
-/** Now and then while there is work: what invocations under way have used so far, for the case that the host is lost. */
+/** Periodically while there is work: what invocations under way have used so far, in case the host is lost. */
 export interface Pulse {
   readonly type: 'pulse'
   readonly cpu: HostCpu
@@ -180,22 +180,25 @@ export interface Pulse {
   readonly underWay: ReadonlyArray<readonly [invocation: number, usage: PackedUsage]>
 }
 
-/** Invocations that have entered and have not answered: they wait for a timer or a fetch, and leave their slot to others. */
+/** Invocations that have entered and have not answered: they wait for a timer or a fetch, and give back their slots. */
 export interface Waiting {
   readonly type: 'waiting'
   readonly invocations: readonly number[]
 }
 
-/** How the host fares, ten times a second while it has work and once a second while it has none. */
+/** Load of the host: ten times a second while it has work, once a second while it has none. */
 export interface Signals {
   readonly type: 'signals'
-  /** What the figures are of, in ms. */
+  /** Period that the figures cover, in ms. */
   readonly windowMs: number
   /** Of entries, from when they were ready to run until they ran, and their threads' waits for a core. */
   readonly runDelay: { readonly count: number; readonly p50Us: number; readonly p90Us: number; readonly p99Us: number }
-  /** Of that, the median of what was not the wait for earlier entries of the same function, in µs: what any other function would find. */
+  /**
+   * Of that, the median of what was not the wait for earlier entries of the same function, in µs: what any other function would
+   * find.
+   */
   readonly sharedDelayUs: number
-  /** How long the entry that waits longest has waited, in µs; 0 if none does. */
+  /** The longest wait of the entries that wait now, in µs; 0 if none does. */
   readonly oldestWaitUs: number
   /** Invocations that have given their slots back and want to go on. */
   readonly resumed: number
@@ -203,7 +206,7 @@ export interface Signals {
   readonly entered: number
   /** Isolates with a function loaded. */
   readonly isolates: number
-  /** Of these, those with work that nobody waits for. */
+  /** Of these, those with background work. */
   readonly lingering: number
   /** Share of the time in which the event loop was busy, 0 to 1. */
   readonly loopUtilization: number
@@ -215,14 +218,14 @@ export interface Signals {
   readonly memoryBytes: number
 }
 
-/** What a revision did harms the process for good: its entry goes on although its isolate was disposed, or V8 gave up on the isolate. */
+/** A revision harms the process for good: its entry goes on although its isolate was disposed, or V8 gave up on the isolate. */
 export interface Poisoned {
   readonly type: 'poisoned'
   readonly revision: string
   readonly why: 'stuck' | 'gave-up'
 }
 
-/** An entry of a revision has run for a while, or one that had has ended: what the process may die of. */
+/** An entry of a revision has run for long, or one that had has ended: if the process dies, it may be the cause. */
 export interface LongEntry {
   readonly type: 'long-entry'
   readonly revision: string

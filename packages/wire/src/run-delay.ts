@@ -1,6 +1,9 @@
 /** Delays longer than this count as this long, in µs. */
 const MAX_US = 60_000_000
-/** Each doubling of the delay falls into eight buckets of the same width, so a bucket is at most an eighth as wide as its values are large. */
+/**
+ * Each doubling of the delay falls into eight buckets of the same width, so a bucket is at most an eighth as wide as its values
+ * are large.
+ */
 const BUCKETS_PER_DOUBLING_LOG2 = 3
 const BUCKETS = bucketOf(MAX_US) + 1
 

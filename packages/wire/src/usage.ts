@@ -12,7 +12,10 @@ export function packUsage(usage: InvocationUsage): PackedUsage {
   return [cpuUs, memoryPeakKb, initUs, initCpuUs, egressBytesOut, egressBytesIn, attempts]
 }
 
-/** Reads what a host sent, on which nothing depends but the bill of its own functions: what is no whole number from 0 on counts as 0. */
+/**
+ * Reads what a host sent, on which nothing depends but the bill of its own functions: what is no whole number from 0 on counts as
+ * 0.
+ */
 export function unpackUsage(packed: unknown): InvocationUsage {
   if (!Array.isArray(packed)) return NO_USAGE
   const [cpuUs, memoryPeakKb, initUs, initCpuUs, egressBytesOut, egressBytesIn, attempts] = packed as readonly unknown[]

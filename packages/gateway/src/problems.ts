@@ -1,22 +1,22 @@
+/** What Node.js or Fastify refuse before a route is reached, as errors of ours. */
 import { randomUUIDv7 } from 'node:crypto'
 import { STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
 import { CarpoolError, PROBLEM_CONTENT_TYPE, problemOfError, retryAfterSeconds } from '@carpool/core'
+import type { GatewayLimits } from './gateway-limits.ts'
 import { INVOCATION_HEADER } from './response-encoder.ts'
 
-/** What Node.js takes by default. */
+/** The default of Node.js. */
 const MAX_HEADER_BYTES = 16 * 1024
-
-export interface ReadLimits {
-  readonly maxHeaderBytes: number
-  readonly headerTimeoutMs: number
-}
 
 /**
  * What is wrong with a request that the parser could not read.
- * @returns undefined if the connection itself broke, so that nobody is there to be told
+ * @returns undefined if the connection itself broke, so that there is nobody to answer
  */
-export function errorOfClient({ code }: { readonly code?: string }, limits: Partial<ReadLimits> = {}): CarpoolError | undefined {
+export function errorOfClient(
+  { code }: { readonly code?: string },
+  limits: Partial<Pick<GatewayLimits, 'maxHeaderBytes' | 'headerTimeoutMs'>> = {},
+): CarpoolError | undefined {
   const { maxHeaderBytes = MAX_HEADER_BYTES, headerTimeoutMs } = limits
   switch (code) {
     case 'HPE_HEADER_OVERFLOW':
@@ -47,11 +47,34 @@ export function refusalText(error: CarpoolError, random: () => number = Math.ran
   return `${head.join('\r\n')}\r\n\r\n${body}`
 }
 
-/** Answers what is no HTTP, or too much of it, and closes the connection: the parser cannot go on. */
+/** Answers a request that the parser could not read, and closes the connection: the parser cannot go on. */
 export function answerClientError(cause: Error & { code?: string }, socket: Socket): void {
   const error = errorOfClient(cause)
   if (error === undefined || !socket.writable) return void socket.destroy()
   socket.write(refusalText(error))
   // Else it would stay open for as long as its client likes.
   socket.destroySoon()
+}
+
+/**
+ * Turns what Fastify or Node.js refuses before a route is reached into an error of ours.
+ * @param limitBytes the body limit in force, for the message
+ */
+export function errorOfFastify(cause: unknown, limitBytes: number): CarpoolError {
+  if (cause instanceof CarpoolError) return cause
+  const { code, statusCode, validation, message } = cause as {
+    code?: string
+    statusCode?: number
+    validation?: unknown
+    message?: string
+  }
+  if (code === 'FST_ERR_CTP_BODY_TOO_LARGE') {
+    return new CarpoolError('body-too-large', `The limit for a request body is ${limitBytes} bytes.`, { cause })
+  }
+  // A message of the schema validator speaks of the request alone; other messages may name what is inside.
+  if (validation !== undefined) return new CarpoolError('bad-request', message ?? 'The request is not valid.', { cause })
+  if (statusCode !== undefined && statusCode >= 400 && statusCode < 500) {
+    return new CarpoolError('bad-request', 'The request could not be read.', { cause })
+  }
+  return CarpoolError.from(cause)
 }

@@ -1,0 +1,159 @@
+/** Floods of one function's calls: those of another are read between them. */
+import { once } from 'node:events'
+import { connect, type Socket } from 'node:net'
+import fc from 'fast-check'
+import t, { type Test } from 'tap'
+import { RoundRobin } from '../src/hardening/read-backpressure.ts'
+import { gatewayWith, ok } from './support/gateway.ts'
+
+const CONNECTIONS = 300
+const GET = 'GET /flood/ HTTP/1.1\r\nhost: x\r\n\r\n'
+const QUIET = 'GET /quiet/ HTTP/1.1\r\nhost: x\r\n\r\n'
+const POST = 'POST /flood/ HTTP/1.1\r\nhost: x\r\ncontent-length: 5\r\n\r\nhello'
+
+/** A gateway that answers each request with its body, and counts its connections. */
+async function listen(t: Test): Promise<{ port: number; order: string[]; untilNoneIsOpen(): Promise<void> }> {
+  const order: string[] = []
+  const { app, port } = await gatewayWith(t, ({ functionName, request }) => {
+    order.push(functionName)
+    return ok(`answer ${Buffer.from(request.body).toString()}|`)
+  })
+  const open = (): Promise<number> => new Promise((resolve) => app.server.getConnections((_, count) => resolve(count)))
+  const untilNoneIsOpen = async (): Promise<void> => {
+    while ((await open()) > 0) await new Promise((resolve) => setTimeout(resolve, 5))
+  }
+  return { port, order, untilNoneIsOpen }
+}
+
+async function open(t: Test, port: number): Promise<{ socket: Socket; untilAnswers(count: number): Promise<string> }> {
+  const socket = connect(port, '127.0.0.1')
+  t.teardown(() => socket.destroy())
+  await once(socket, 'connect')
+  let received = ''
+  let check = (): void => {}
+  socket.setEncoding('latin1').on('data', (text: string) => {
+    received += text
+    check()
+  })
+  const untilAnswers = (count: number): Promise<string> =>
+    new Promise((resolve) => {
+      check = () => received.split('|').length > count && resolve(received)
+      check()
+    })
+  return { socket, untilAnswers }
+}
+
+/** A client of another function: without one, no connection is paused. */
+async function openQuiet(t: Test, port: number): Promise<Awaited<ReturnType<typeof open>>> {
+  const quiet = await open(t, port)
+  quiet.socket.write(QUIET)
+  await quiet.untilAnswers(1)
+  return quiet
+}
+
+t.test('paused connections are all answered, again and again', async (t) => {
+  const { port } = await listen(t)
+  await openQuiet(t, port)
+  const clients = await Promise.all(Array.from({ length: CONNECTIONS }, () => open(t, port)))
+  for (let round = 1; round <= 4; round++) {
+    for (const { socket } of clients) socket.write(round % 2 === 0 ? POST : GET)
+    const answers = await Promise.all(clients.map(({ untilAnswers }) => untilAnswers(round)))
+    t.ok(answers.every((text) => text.includes(round % 2 === 0 ? 'answer hello|' : 'answer |')))
+  }
+  for (const { socket } of clients) socket.write(GET + POST + GET)
+  await Promise.all(clients.map(({ untilAnswers }) => untilAnswers(7)))
+})
+
+t.test('a call of another function does not come last', async (t) => {
+  const { port, order } = await listen(t)
+  const clients = await Promise.all(Array.from({ length: CONNECTIONS }, () => open(t, port)))
+  const quiet = await openQuiet(t, port)
+  order.length = 0
+  for (const { socket } of clients) socket.write(GET)
+  quiet.socket.write(QUIET)
+  await Promise.all([quiet.untilAnswers(2), ...clients.map(({ untilAnswers }) => untilAnswers(1))])
+  t.equal(order.length, CONNECTIONS + 1)
+  t.ok(order.indexOf('quiet') < CONNECTIONS)
+})
+
+t.test('clients that leave while they are paused are gone', async (t) => {
+  const { port, untilNoneIsOpen } = await listen(t)
+  const quiet = await openQuiet(t, port)
+  const clients = await Promise.all(Array.from({ length: CONNECTIONS }, () => open(t, port)))
+  for (const { socket } of clients) socket.write(GET)
+  for (const { socket } of [...clients, quiet]) socket.destroy()
+  await untilNoneIsOpen()
+  t.pass()
+})
+
+/** A round robin on a clock and an event loop that the test turns; each request takes `costMs`. */
+function roundRobinOf(costMs: number) {
+  const state = { nowMs: 0, turns: [] as Array<() => void>, begun: [] as string[] }
+  const roundRobin = new RoundRobin({
+    turnMs: 2,
+    clock: () => state.nowMs,
+    nextTurn: (callback) => void state.turns.push(callback),
+  })
+  const enter = (name: string): void =>
+    roundRobin.enter(name, () => {
+      state.nowMs += costMs
+      state.begun.push(name)
+    })
+  const turn = (): void => {
+    for (const callback of state.turns.splice(0)) callback()
+  }
+  return { state, enter, turn }
+}
+
+t.test('what fits into a turn is begun at once', async (t) => {
+  const { state, enter } = roundRobinOf(0.5)
+  for (let count = 0; count < 4; count++) enter('a')
+  t.equal(state.begun.length, 4)
+  enter('a')
+  t.equal(state.begun.length, 4, 'the fifth waits')
+})
+
+t.test('a call behind many of another function comes in the next turn', async (t) => {
+  const { state, enter, turn } = roundRobinOf(0.5)
+  for (let count = 0; count < 1_000; count++) enter('flood')
+  enter('quiet')
+  t.notOk(state.begun.includes('quiet'))
+  turn()
+  t.ok(state.begun.includes('quiet'))
+  t.ok(state.begun.length < 20)
+})
+
+t.test('everything is begun once, in order within its function', async () => {
+  const name = fc.constantFrom('a', 'b', 'c')
+  fc.assert(
+    fc.property(fc.array(fc.oneof(name, fc.constant('turn')), { size: 'max', maxLength: 300 }), (steps) => {
+      const state = { nowMs: 0, turns: [] as Array<() => void>, begun: [] as Array<readonly [string, number]> }
+      const roundRobin = new RoundRobin({
+        turnMs: 2,
+        clock: () => state.nowMs,
+        nextTurn: (callback) => void state.turns.push(callback),
+      })
+      let entered = 0
+      const turn = (): void => {
+        for (const callback of state.turns.splice(0)) callback()
+      }
+      for (const step of steps) {
+        if (step === 'turn') {
+          turn()
+          continue
+        }
+        const number = entered++
+        roundRobin.enter(step, () => {
+          state.nowMs++
+          state.begun.push([step, number])
+        })
+      }
+      while (state.turns.length > 0) turn()
+      const isInOrder = ['a', 'b', 'c'].every((one) => {
+        const numbers = state.begun.filter(([name]) => name === one).map(([, number]) => number)
+        return numbers.every((number, index) => index === 0 || numbers[index - 1]! < number)
+      })
+      return state.begun.length === entered && isInOrder
+    }),
+  )
+})
