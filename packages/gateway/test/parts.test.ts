@@ -119,6 +119,21 @@ t.test('who is refused does not cost a look at all connections each time', async
   t.notOk(isTakenAt(1090))
 })
 
+t.test('at the limit, a hundredth of the connections makes room: those that have been idle for longest', async (t) => {
+  const state = { nowMs: 0 }
+  const limits = { maxConnections: 300, addressConnections: 0 }
+  const connections = new Connections({ limits, clock: () => state.nowMs, refuse: (socket) => socket.destroy() })
+  const sockets = Array.from({ length: 300 }, () => new Socket())
+  for (const socket of sockets) {
+    state.nowMs++
+    connections.accept(socket)
+  }
+  state.nowMs = 10_000
+  t.ok(connections.accept(new Socket()))
+  const closed = sockets.flatMap(({ destroyed }, index) => (destroyed ? [index] : []))
+  t.strictSame(closed, [0, 1, 2], 'to look for them costs more than to close them')
+})
+
 t.test('whose an address is', async (t) => {
   const groups = {
     '192.0.2.7': '192.0.2.7',

@@ -96,10 +96,10 @@ export class ClientConnection {
   }
 
   /**
-   * The client has closed its side: it may have left, or only have nothing more to send (RFC 9112, section 9.6; `nc` does so). TCP
-   * tells the two apart only when something is sent: a client that left answers with a reset, which the next write runs into. So
-   * the connection is probed with `100 Continue`, which a client must read past at any time (RFC 9110, section 15.2), until all
-   * its calls are answered or it is found closed. HTTP/1.0 has no `100 Continue`: such a client counts as waiting.
+   * The client has closed its side: it may have left, or only have nothing more to send (RFC 9112, section 9.6; `nc` does so).
+   * TCP tells the two apart only when something is sent: a client that left answers with a reset, which the next write runs into.
+   * So the connection is probed with `100 Continue`, which a client must read past at any time (RFC 9110, section 15.2), until
+   * all its calls are answered or it is found closed. HTTP/1.0 has no `100 Continue`: such a client counts as waiting.
    */
   probeHalfOpen(): void {
     let probes = 0
