@@ -142,7 +142,7 @@ const ELSEWHERE = [
     skip: 'All times are of monotonic clocks, and a test cannot set those of the machine.',
   }),
   lifecycle('L17', 'load of others, throttling, and machines of one core', {
-    skip: 'packages/admission/test/simulation runs the policies through these, in simulated time.',
+    skip: 'packages/fleet/test/simulation runs the policies through these, in simulated time.',
   }),
   lifecycle('L18', 'a host that is not needed any more while calls are under way', {
     skip: 'test/flow/scaling.test.ts does it, under load.',

@@ -241,7 +241,9 @@ const SOAK = [
   platform('X03', 'the time that dispose takes', {
     skip: 'Durations belong in bench; the neighbour is watched in every case that ends an isolate.',
   }),
-  platform('X09', 'threads of guests at a lower priority', { skip: 'Not done: entries are ordered by the gate of the host.' }),
+  platform('X09', 'threads of guests at a lower priority', {
+    skip: 'Not done: entries are ordered by the scheduler of the host.',
+  }),
   platform('X10', 'builds with address and thread sanitizers', { skip: 'They need a build of Node.js of their own.' }),
   platform('X11', 'musl', { skip: 'The images and the addons are for glibc.' }),
 ]
