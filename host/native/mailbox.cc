@@ -297,7 +297,10 @@ void Begin(const v8::FunctionCallbackInfo<v8::Value>& info) { BeginEntry(StateOf
 
 // trim(), for the host alone, before any user code: gives the garbage of booting back to the system.
 void Trim(const v8::FunctionCallbackInfo<v8::Value>& info) {
-	info.GetIsolate()->LowMemoryNotification();
+	v8::Isolate* isolate = info.GetIsolate();
+	// One collection, at once; what is for low memory makes up to seven.
+	isolate->MemoryPressureNotification(v8::MemoryPressureLevel::kCritical);
+	isolate->MemoryPressureNotification(v8::MemoryPressureLevel::kNone);
 	StateOf(info.Data())->has_collected = false;
 }
 

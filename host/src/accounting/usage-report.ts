@@ -17,11 +17,11 @@ export class UsageReport {
   readonly #parts: UsageReportParts
   readonly #guests = new Set<Guest>()
   readonly #reportedNs = new WeakMap<ActiveInvocation, number>()
-  /** CPU time of guests that are gone, */
+  /** CPU time of guests that are gone, in ns. */
   #goneNs = 0
-  /** that of measuring their memory, */
+  /** CPU time of measuring their memory, in ns. */
   #goneMemoryWatchNs = 0
-  /** and that of making blank guests, in ns. */
+  /** CPU time of making blank guests, in ns. */
   #blanksNs = 0
   #lastProcessUs = 0
 

@@ -3,7 +3,7 @@ export interface Poolable {
   readonly disposed: boolean
   /** Such as timers after an answer. */
   readonly hasBackgroundWork: boolean
-  /** What it was last seen to hold, in bytes. Absent or small: {@link MIN_ISOLATE_BYTES}. */
+  /** Most that it was seen to hold, in bytes. Absent or small: {@link MIN_ISOLATE_BYTES}. */
   readonly heapBytes?: number
   dispose(): void
 }

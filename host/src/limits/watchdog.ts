@@ -20,9 +20,8 @@ const AFFINITY_FROM_MS = 10
 const START_CPU_MS = 10_000
 /** It gets no more than this, whatever the limit of invocations: a deploy waits for it, and others behind that. */
 const START_CPU_MAX_MS = 30_000
-/** The next isolate of a revision may be retired after so long, in ms, */
+/** The next isolate of a revision may be retired after so long, in ms, or after so many calls. */
 const RETIRE_AGAIN_MS = 10_000
-/** or after so many invocations. */
 const RETIRE_AGAIN_INVOCATIONS = 20
 
 export const BACKGROUND_ENDED = 'What the function did after its answers took too much CPU time, so its isolate was ended.'

@@ -106,9 +106,9 @@ const UNSTOPPABLE_NS = 20e6
  * the cores.
  */
 export class RunScheduler<G extends Runnable> {
-  /** How long entries waited until they ran, */
+  /** How long entries waited until they ran. */
   readonly runDelay = new RunDelayHistogram()
-  /** and batches for a permit and for a core. */
+  /** How long batches waited for a permit and for a core. */
   readonly sharedDelay = new RunDelayHistogram()
   readonly #options: RunSchedulerOptions<G>
   #waiting: Waiting[] = []

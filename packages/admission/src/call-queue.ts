@@ -128,7 +128,7 @@ export class CallQueue implements CallHolder {
   }
 
   #refuseAll(isRefused: (entry: Queued<Call>) => boolean, error: CarpoolError): void {
-    for (const { item: call } of this.#queue.takeExpired(isRefused)) {
+    for (const { item: call } of this.#queue.removeWhere(isRefused)) {
       this.#left(call)
       this.#options.onRefused(call, error)
     }
@@ -154,12 +154,12 @@ export class CallQueue implements CallHolder {
     const { policy } = this.#options
     const deadlineMs = ({ item: { revision } }: Queued<Call>): number =>
       Math.min(policy.maxQueueMs, Math.max(revision?.limits.wallMs ?? 0, LEAST_DEADLINE_MS))
-    const late = this.#queue.takeExpired((entry) => nowMs - entry.atMs >= deadlineMs(entry), MAX_REFUSALS)
+    const late = this.#queue.removeWhere((entry) => nowMs - entry.atMs >= deadlineMs(entry), MAX_REFUSALS)
     const timeoutMs = queueTimeoutMs(this.#state, policy)
     const most = Math.min(MAX_REFUSALS, this.#refusable)
     const spareMs = Math.max(timeoutMs, policy.intervalMs)
     const isShed = ({ atMs, key }: Queued<Call>): boolean => nowMs - atMs >= (this.#isDelayedByOthers(key) ? spareMs : timeoutMs)
-    const shed = most === 0 ? [] : this.#queue.takeExpired(isShed, most)
+    const shed = most === 0 ? [] : this.#queue.removeWhere(isShed, most)
     this.#refusable -= shed.length
     for (const entry of [...late, ...shed]) {
       this.#standing.lost(nowMs)

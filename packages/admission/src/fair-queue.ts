@@ -136,7 +136,7 @@ export class FairQueue<T> {
    * more, so `isExpired` must not be true of an entry if it is false of an older one of the same flow.
    * @param max most entries to take
    */
-  takeExpired(isExpired: (entry: Queued<T>) => boolean, max = Number.POSITIVE_INFINITY): Array<Queued<T>> {
+  removeWhere(isExpired: (entry: Queued<T>) => boolean, max = Number.POSITIVE_INFINITY): Array<Queued<T>> {
     const expired: Array<Node<T>> = []
     for (const { oldest } of this.#active) {
       let count = 0

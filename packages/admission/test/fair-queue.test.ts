@@ -91,10 +91,10 @@ t.test('those whose wait is over leave, oldest first', async (t) => {
   queue.push('a', 'a3', at(3))
   queue.push('b', 'b9', at(9))
   t.strictSame(
-    queue.takeExpired(({ atMs }) => atMs < 1),
+    queue.removeWhere(({ atMs }) => atMs < 1),
     [],
   )
-  t.strictSame(itemsOf(queue.takeExpired(({ atMs }) => atMs <= 3)), ['a1', 'b2', 'a3'])
+  t.strictSame(itemsOf(queue.removeWhere(({ atMs }) => atMs <= 3)), ['a1', 'b2', 'a3'])
   t.same([queue.sizeOf('a'), queue.sizeOf('b')], [0, 1])
   t.equal(queue.oldestAtMs, 9)
 })
@@ -152,7 +152,7 @@ t.test('nothing is lost or comes twice, and the counts are right', async () => {
           if (entry !== undefined) isSound = queue.remove(entry) === waiting.delete(entry.item)
         } else {
           const isOver = (entry: Queued<number>): boolean => entry.atMs < atMs - step.age
-          isSound = queue.takeExpired(isOver).every(leave) && ![...waiting.values()].some(isOver)
+          isSound = queue.removeWhere(isOver).every(leave) && ![...waiting.values()].some(isOver)
         }
         const left = [...waiting.values()]
         const sizes = ['a', 'b', 'c', 'd'].every((key) => queue.sizeOf(key) === left.filter((entry) => entry.key === key).length)

@@ -58,9 +58,9 @@ export interface HostEvidence {
   readonly poisonedMs: number | undefined
   /** How long nothing has been in flight there, in ms; 0 if something is. */
   readonly idleMs: number
-  /** Resident memory of the process, */
+  /** Resident memory of the process. */
   readonly memoryBytes: number
-  /** and what it should stay below by giving up idle isolates; 0: no limit. */
+  /** What it should stay below by giving up idle isolates; 0: no limit. */
   readonly memoryBudgetBytes: number
 }
 

@@ -5,14 +5,14 @@ interface OutcomeEntry {
 }
 
 /**
- * What happened to the user code of one invocation. Every admitted invocation has exactly one, and it is always metered.
+ * How a call ended. Each that a host took has exactly one outcome, and is metered; so has one whose client left before.
  *
  * - `ok`: the handler returned a response.
  * - `exception`: the handler threw or rejected.
  * - `load-failed`: the module scope threw, so the handler never ran.
  * - `invalid-response`: the handler returned something that is no response.
  * - `timeout`: the wall limit passed before an answer.
- * - `cpu-exceeded`: the invocation passed its CPU limit, and its isolate was disposed.
+ * - `cpu-exceeded`: the call passed its CPU limit. If its entry was running, its isolate was disposed.
  * - `memory-exceeded`: the isolate passed its memory limit and was disposed.
  * - `isolate-lost`: the isolate was disposed for what another invocation of the same function did.
  * - `canceled`: the client left before the answer.

@@ -204,7 +204,7 @@ export class Importer {
   }
 
   /** Gives false if it is no record, or one whose names are lost. */
-  #importRecord({ slots, quads }: JournalBytes, at: number): boolean {
+  #importRecord({ slots, u32s }: JournalBytes, at: number): boolean {
     const base = at / 8
     const figure = (place: number): number => slots[base + place] ?? 0
     const sequence = figure(SLOT.sequence)
@@ -225,7 +225,7 @@ export class Importer {
       return true
     }
     const idBase = (base + SLOT.id) * 2
-    for (let quad = 0; quad < 4; quad += 1) this.#idQuads[quad] = quads[idBase + quad] ?? 0
+    for (let quad = 0; quad < 4; quad += 1) this.#idQuads[quad] = u32s[idBase + quad] ?? 0
     for (let place = 0; place < FIGURES; place += 1) this.#figures[place] = figure(SLOT.startedAtMs + place)
     known.add.run(sequence, this.#id, revision, ...this.#figures)
     return true

@@ -38,7 +38,7 @@ export interface JournalPosition {
 /** The same bytes by 8, 32 and 64 bits. */
 export interface JournalBytes {
   readonly bytes: Buffer
-  readonly quads: Uint32Array
+  readonly u32s: Uint32Array
   readonly slots: Float64Array
 }
 
@@ -52,7 +52,7 @@ export interface Name {
 
 export function journalBytes(length: number): JournalBytes {
   const memory = new ArrayBuffer(filledUp(length))
-  return { bytes: Buffer.from(memory), quads: new Uint32Array(memory), slots: new Float64Array(memory) }
+  return { bytes: Buffer.from(memory), u32s: new Uint32Array(memory), slots: new Float64Array(memory) }
 }
 
 export function journalFileName(number: number): string {
@@ -70,22 +70,22 @@ export function header(): Uint8Array {
 }
 
 /** The version in the header of a file; undefined if there is no header. */
-export function versionOf({ quads }: JournalBytes, end: number): number | undefined {
-  return end >= HEADER_BYTES && quads[0] === MAGIC ? quads[1] : undefined
+export function versionOf({ u32s }: JournalBytes, end: number): number | undefined {
+  return end >= HEADER_BYTES && u32s[0] === MAGIC ? u32s[1] : undefined
 }
 
 /** Puts the head in front of a payload that ends there. */
-export function sealBlock({ bytes, quads }: JournalBytes, end: number): void {
-  quads[0] = end - BLOCK_HEAD_BYTES
-  quads[1] = crc32(bytes.subarray(BLOCK_HEAD_BYTES, end))
+export function sealBlock({ bytes, u32s }: JournalBytes, end: number): void {
+  u32s[0] = end - BLOCK_HEAD_BYTES
+  u32s[1] = crc32(bytes.subarray(BLOCK_HEAD_BYTES, end))
 }
 
 /** How long the block is that begins there, in bytes; 0 if there is no whole one. */
-function blockBytesAt({ bytes, quads }: JournalBytes, at: number, end: number): number {
-  const length = at + BLOCK_HEAD_BYTES <= end ? (quads[at / 4] ?? 0) : 0
+function blockBytesAt({ bytes, u32s }: JournalBytes, at: number, end: number): number {
+  const length = at + BLOCK_HEAD_BYTES <= end ? (u32s[at / 4] ?? 0) : 0
   const from = at + BLOCK_HEAD_BYTES
   if (length === 0 || length % 8 !== 0 || from + length > end) return 0
-  return crc32(bytes.subarray(from, from + length)) === quads[at / 4 + 1] ? BLOCK_HEAD_BYTES + length : 0
+  return crc32(bytes.subarray(from, from + length)) === u32s[at / 4 + 1] ? BLOCK_HEAD_BYTES + length : 0
 }
 
 /** A part of what was read: a block with its head, or bytes in which no whole block begins. */
@@ -111,20 +111,20 @@ export function nameBytes(text: string): number {
 }
 
 /** There must be {@link nameBytes} of room. */
-export function putName({ bytes, quads, slots }: JournalBytes, at: number, table: number, key: number, text: string): void {
+export function putName({ bytes, u32s, slots }: JournalBytes, at: number, table: number, key: number, text: string): void {
   slots[at / 8] = -nameBytes(text)
   const quad = at / 4 + 2
-  quads[quad] = table
-  quads[quad + 1] = key
-  quads[quad + 2] = bytes.write(text, at + NAME_HEAD_BYTES)
-  quads[quad + 3] = 0
+  u32s[quad] = table
+  u32s[quad + 1] = key
+  u32s[quad + 2] = bytes.write(text, at + NAME_HEAD_BYTES)
+  u32s[quad + 3] = 0
 }
 
 /** The name that begins there; undefined if there is none. */
-export function nameAt({ bytes, quads, slots }: JournalBytes, at: number, end: number): Name | undefined {
+export function nameAt({ bytes, u32s, slots }: JournalBytes, at: number, end: number): Name | undefined {
   const itemBytes = -(slots[at / 8] ?? 0)
   if (!(itemBytes >= NAME_HEAD_BYTES && itemBytes % 8 === 0 && at + itemBytes <= end)) return undefined
-  const [table = 0, key = 0, textBytes = 0] = quads.subarray(at / 4 + 2)
+  const [table = 0, key = 0, textBytes = 0] = u32s.subarray(at / 4 + 2)
   const from = at + NAME_HEAD_BYTES
   return textBytes > itemBytes - NAME_HEAD_BYTES
     ? undefined

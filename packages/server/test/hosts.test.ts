@@ -1,8 +1,9 @@
+import { spawnSync } from 'node:child_process'
 import { existsSync, writeFileSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
 import fc from 'fast-check'
 import t from 'tap'
-import { HOST_FILES, hostFolders, hostPrograms } from '../src/hosts/host-files.ts'
+import { HOST_FILES, hostFolders, hostPrograms, packageFolders } from '../src/hosts/host-files.ts'
 import { groupLimits, requiredLayers } from '../src/hosts/host-sandbox.ts'
 import { resolveSettings } from '../src/settings/index.ts'
 
@@ -62,6 +63,24 @@ t.test('a host reads addons, and nothing else of the program or of what is insta
     '.git/config',
   ])
     t.notOk(reads(root, path), path)
+})
+
+t.test('a package is loaded whose dependency is not in the first folder that is looked in', async (t) => {
+  const root = t.testdir({
+    node_modules: {
+      addon: {
+        'package.json': '{"dependencies":{"loader":"1"}}',
+        'index.js': 'console.log(require("loader"))',
+        node_modules: {},
+      },
+      loader: { 'package.json': '{}', 'index.js': 'module.exports = "loaded"' },
+    },
+  })
+  const addon = join(root, 'node_modules/addon')
+  const { folders, lookups } = packageFolders(addon)
+  const run = (paths: readonly string[]) =>
+    spawnSync(process.execPath, ['--permission', ...paths.map((path) => `--allow-fs-read=${path}/*`), join(addon, 'index.js')])
+  t.equal(run([...folders, ...lookups]).stdout.toString(), 'loaded\n')
 })
 
 t.test('which layers are required', async (t) => {

@@ -96,7 +96,7 @@ export class HostProcess {
     const { memoryBudgetBytes } = program.setup
     this.slots = new HostSlots(limit, () => listener.hasRoom(this))
     this.signals = new HostSignals({ targetMs: limit.targetMs, saturationPercent, keptMs, nowMs: this.#bornAtMs })
-    this.#process = spawnHost(program, program.cage)
+    this.#process = spawnHost(program, program.launcher)
     this.#child = this.#process.child
     this.connection = new HostConnection(this.#process.socket, program, this.#bornAtMs + startTimeoutMs, {
       ready: () => {

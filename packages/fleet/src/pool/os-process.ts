@@ -13,7 +13,7 @@ export interface HostProgram {
   /** The program itself, which the process reads on its standard input. */
   readonly input?: string
   /** What starts it with less than the server may do; absent: it is started as it is. */
-  readonly cage?: HostCage
+  readonly launcher?: HostLauncher
   readonly setup: Setup
   /** The guest runtime's script. */
   readonly runtime: string
@@ -32,7 +32,7 @@ export interface HostHandle {
 }
 
 /** What starts host processes with less than the server may do. */
-export interface HostCage {
+export interface HostLauncher {
   /** The child has the socket as descriptor 3. @throws Error of the system if the process cannot be started */
   spawn(program: HostCommand): HostHandle
 }
@@ -51,10 +51,10 @@ export interface SpawnedHost extends HostHandle {
 }
 
 /** @throws CarpoolError `no-host` if the process cannot be started, as when the system has no descriptors or memory left */
-export function spawnHost(command: HostCommand, cage: HostCage = NO_CAGE): SpawnedHost {
+export function spawnHost(command: HostCommand, launcher: HostLauncher = DIRECT_LAUNCHER): SpawnedHost {
   let handle: HostHandle
   try {
-    handle = cage.spawn(command)
+    handle = launcher.spawn(command)
   } catch (cause) {
     throw new CarpoolError('no-host', 'A host process could not be started.', { cause })
   }
@@ -66,7 +66,7 @@ export function spawnHost(command: HostCommand, cage: HostCage = NO_CAGE): Spawn
 }
 
 /** Starts the program as it is. */
-const NO_CAGE: HostCage = {
+const DIRECT_LAUNCHER: HostLauncher = {
   spawn: ({ nodePath, nodeArguments, input }) => {
     const child = spawn(nodePath, nodeArguments, { stdio: ['pipe', 'ignore', 'pipe', 'pipe'], env: {} })
     // A process that has ended by now has not read it.

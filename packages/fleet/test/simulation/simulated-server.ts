@@ -110,7 +110,7 @@ export class SimulatedServer {
     const timeoutMs = queueTimeoutMs(this.#queueState(), this.#settings)
     const { maxQueueMs } = this.#settings
     const most = timeoutMs < maxQueueMs ? this.#refusable : Infinity
-    const expired = this.#queue.takeExpired(({ atMs }) => this.#clock.nowMs - atMs >= timeoutMs, most)
+    const expired = this.#queue.removeWhere(({ atMs }) => this.#clock.nowMs - atMs >= timeoutMs, most)
     this.#refusable -= Math.min(this.#refusable, expired.length)
     for (const entry of expired) this.#refuse(entry)
   }

@@ -37,7 +37,7 @@ export async function examine(settings: ServerSettings): Promise<Examination> {
 
 async function checkHost(settings: ServerSettings, sandbox: Sandbox): Promise<Check> {
   const program = hostProgram(settings, await hostPrograms(), sandbox)
-  const problem = await tryHost({ ...program, cage: sandbox })
+  const problem = await tryHost({ ...program, launcher: sandbox })
   return problem === undefined
     ? { name: 'host process', state: 'ok', detail: 'One was started in the sandbox, and made an isolate.' }
     : { name: 'host process', state: 'failed', detail: `One did not start: ${problem}` }
@@ -127,8 +127,8 @@ const MAX_STDERR_LENGTH = 4_096
  * Starts one host process as a server does, and waits until it has made an isolate.
  * @returns why it could not; undefined if all is well
  */
-async function tryHost(program: HostProgram & { cage: NonNullable<HostProgram['cage']> }): Promise<string | undefined> {
-  const host = program.cage.spawn(program)
+async function tryHost(program: HostProgram & { launcher: NonNullable<HostProgram['launcher']> }): Promise<string | undefined> {
+  const host = program.launcher.spawn(program)
   const { child } = host
   let stderr = ''
   child.stderr?.setEncoding('utf8').on('data', (chunk: string) => {

@@ -41,7 +41,13 @@ const PREBUILT_CLOCKS = join(HOST_FILES.isolateFolder, '../native/prebuilt')
 
 /** All that a host process reads: its program comes to it through a pipe. */
 export function hostFolders(): readonly string[] {
-  return [PREBUILT_CLOCKS, ...packageFolders(dirname(HOST_FILES.isolatedVm))]
+  return [PREBUILT_CLOCKS, ...packageFolders(dirname(HOST_FILES.isolatedVm)).folders]
+}
+
+/** The same as paths for Node's permission model, with those at which nothing is that is asked for on the way. */
+export function hostReadPaths(): readonly string[] {
+  const { folders, lookups } = packageFolders(dirname(HOST_FILES.isolatedVm))
+  return [PREBUILT_CLOCKS, ...folders, ...lookups].map((folder) => join(folder, '*'))
 }
 
 /** What a host process runs. */
@@ -79,12 +85,13 @@ function placed(host: string): string {
 
 /**
  * What has to be read to load a package: its folder and those of all that it depends on, wherever they really are, and where
- * links lead to them.
+ * links lead to them; and the folders at which Node.js looks for a dependency before the one that has it.
  * @param folder of the package, where it really is
  */
-function packageFolders(folder: string): readonly string[] {
+export function packageFolders(folder: string): { readonly folders: readonly string[]; readonly lookups: readonly string[] } {
   const packages = [realpathSync(folder)]
   const folders = new Set(packages)
+  const lookups: string[] = []
   for (const folder of packages) {
     const { dependencies = {} } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as {
       dependencies?: Record<string, string>
@@ -93,6 +100,7 @@ function packageFolders(folder: string): readonly string[] {
     for (const name of Object.keys(dependencies)) {
       const modules = searched.find((candidate) => existsSync(join(candidate, name)))
       if (modules === undefined) continue
+      lookups.push(...searched.slice(0, searched.indexOf(modules)).map((candidate) => join(candidate, name)))
       const path = join(modules, name)
       const found = realpathSync(path)
       // The folder of the link, for of two links of which one's name begins with the other's, Node.js' permission model lets only
@@ -103,7 +111,7 @@ function packageFolders(folder: string): readonly string[] {
       packages.push(found)
     }
   }
-  return [...folders]
+  return { folders: [...folders], lookups }
 }
 
 /** What is missing for host processes to run here, in a sentence; undefined if nothing is. */

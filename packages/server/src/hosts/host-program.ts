@@ -1,8 +1,7 @@
 import { totalmem } from 'node:os'
-import { join } from 'node:path'
 import { Machine, type HostProgram } from '@carpool/fleet'
 import type { ServerSettings } from '../settings/table.ts'
-import { HOST_FILES, hostFolders, type HostPrograms } from './host-files.ts'
+import { HOST_FILES, hostReadPaths, type HostPrograms } from './host-files.ts'
 
 /**
  * What a host process gets from Node.js: its permission model with leave to load the isolate addon, and nothing else: no network,
@@ -23,12 +22,12 @@ export const HOST_FLAGS: readonly string[] = [
 export function hostProgram(
   settings: ServerSettings,
   { host, runtime }: HostPrograms,
-  sandbox: NonNullable<HostProgram['cage']>,
+  sandbox: NonNullable<HostProgram['launcher']>,
 ): HostProgram {
   const { prewarm, maxIsolates, maxBodyBytes, enteredIsolates, entrySliceMs, guestClock } = settings
   const webAssembly = settings.webAssembly === 'on'
   const memoryBudgetBytes = hostMemoryBytes(settings)
-  const readable = [...hostFolders().map((folder) => join(folder, '*')), LIBC_MARK]
+  const readable = [...hostReadPaths(), LIBC_MARK]
   return {
     nodePath: process.execPath,
     // Named last for those who look at the list of processes: the program is what comes in.
@@ -40,7 +39,7 @@ export function hostProgram(
       HOST_FILES.main,
     ],
     input: host,
-    cage: sandbox,
+    launcher: sandbox,
     setup: {
       type: 'setup',
       prewarm,
