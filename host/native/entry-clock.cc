@@ -43,7 +43,8 @@ thread_local struct {
 	int64_t ns;
 } last_batch = {nullptr, 0, 0};
 
-// Most that an entry is charged for what its thread did since the batch before: more is not the way out of an isolate and in again.
+// If its thread did more than this since the batch before, that was not the way out of an isolate and in again, and none of it is
+// charged.
 constexpr int64_t kMostBetweenNs = 200000;
 
 // When the first entry of a batch begins. To leave an isolate and enter it again takes isolated-vm and the system a while, which
@@ -137,6 +138,8 @@ void EndEntries(IsolateState* state) {
 	last_batch = {state, batches, now};
 	state->ended.store(true, std::memory_order_release);
 }
+
+void ForgetBatch() { last_batch.state = nullptr; }
 
 int32_t RunningClock(const IsolateState* state) {
 	uint32_t begun = state->begun.load(std::memory_order_acquire);

@@ -104,6 +104,8 @@ inline void Set(v8::Isolate* isolate, v8::Local<v8::Context> context, v8::Local<
 // entry-clock.cc: on the isolate's thread.
 void BeginEntry(IsolateState* state);
 void EndEntries(IsolateState* state);
+// The thread does something that is no part of a batch.
+void ForgetBatch();
 // On the host's: the clock that the running entry's thread has; 0 if none runs.
 int32_t RunningClock(const IsolateState* state);
 // The thread that a clock is of.

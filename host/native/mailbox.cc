@@ -146,7 +146,7 @@ Buffer TakeOutbox(IsolateState* state, size_t* from) {
 
 constexpr size_t kParts = 6;
 
-// take(state): what the guest has said since it was read_to last, in order, as parts of one array: of each, op, three numbers and
+// readOutbox(index): what the guest has said since it was read last, in order, as parts of one array: of each, op, three numbers and
 // two texts.
 void ReadOutbox(const v8::FunctionCallbackInfo<v8::Value>& info) {
 	IsolateState* state = StateOf(info[0]);

@@ -66,7 +66,7 @@ t.test('with an entry that never ends, what the others have said is there, and w
   t.equal(entryCpuNs().length, 3, 'nothing of the others has begun')
 })
 
-t.test('the host may messages at any time, while the guest says more', async (t) => {
+t.test('the host may read messages at any time, while the guest says more', async (t) => {
   const { isolate, batch, messages } = await isolateWith(t)
   const count = 20_000
   const run = { isOver: false }

@@ -79,7 +79,7 @@ t.test('an isolate that is gone is replaced', async (t) => {
   t.notOk(next.isolate.disposed)
 })
 
-t.test('a failed load fails for all who wait, and tried again for the next', async (t) => {
+t.test('a failed load fails for all who wait, and is tried again for the next', async (t) => {
   let attempts = 0
   const pool = new IsolatePool<FakeIsolate>({
     load: async (revision) => {

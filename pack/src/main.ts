@@ -17,7 +17,7 @@ for (const published of PUBLISHED) console.log(await makePackage(published))
 /** Types come from what the compiler writes beside the sources. */
 function compile(): void {
   const compiler = createRequire(import.meta.url).resolve('typescript/package.json')
-  const folders = [...PUBLISHED.map(({ source }) => source), 'packages/bundler']
+  const folders = PUBLISHED.map(({ source }) => source)
   execFileSync(process.execPath, [join(compiler, '../bin/tsc'), '-b', ...folders], {
     cwd: ROOT,
     stdio: ['ignore', process.stderr, 'inherit'],

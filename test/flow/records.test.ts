@@ -139,3 +139,14 @@ function call({ url }: TestServer, kind: Kind): Promise<Call> {
     outgoing.end()
   })
 }
+
+t.test('records come into the database without anybody asking', async (t) => {
+  const server = await startServer(t)
+  await server.deploy('fine', FUNCTIONS['fine']![0])
+  await (await server.get('/fine/')).text()
+  const rows = await until(async () => {
+    const found = readLedger(server.dataDir)
+    return found.length > 0 ? found : undefined
+  })
+  t.match(rows, [{ function: 'fine', outcome: 'ok' }])
+})

@@ -99,6 +99,7 @@ export class GuestIsolate {
       const context = await isolate.createContext()
       const made = new GuestIsolate(isolate, context, await bootIn(isolate, context, options))
       if (options.isTrimmed === true) await made.#trim()
+      made.#booted.trim.release()
       return made
     } catch (cause) {
       if (!isolate.isDisposed) isolate.dispose()

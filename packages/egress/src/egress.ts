@@ -91,9 +91,10 @@ export class Egress {
 
   /** @param settled called exactly once, later */
   fetch(request: EgressRequest, settled: (result: EgressResult) => void): StopFetch {
+    // Before the fetch is known: if no thread can be started, those that are known fail at once.
+    if (this.#thread === undefined && !this.#isClosed && monotonicClock() >= this.#startsFromMs) this.#launch()
     const number = ++this.#lastNumber
     this.#open.set(number, settled)
-    if (this.#thread === undefined && !this.#isClosed && monotonicClock() >= this.#startsFromMs) this.#launch()
     if (this.#thread === undefined) {
       queueMicrotask(() => this.#fail(number, this.#isClosed ? 'closed' : 'unavailable'))
       return () => {}
@@ -126,7 +127,7 @@ export class Egress {
           for (const item of items) this.#receive(item)
         },
         (cause) => {
-          if (this.#thread === thread) this.#lost(cause)
+          if (this.#thread === thread) this.#lost(cause ?? new Error('The thread ended by itself.'))
         },
       )
       this.#thread = thread

@@ -7,11 +7,11 @@ const STEADY_MS = 60_000
 export interface ThreadDeaths {
   /** Threads that ended in a row, each of them soon after its start. */
   readonly inARow: number
-  /** How long to wait before the next one is started. */
+  /** How long no other may be started. */
   readonly delayMs: number
 }
 
-/** What follows from the end of a thread: the next one is started at once, then ever more slowly if they keep ending. */
+/** What follows from the end of a thread: the next fetch may start another at once, then ever later if they keep ending. */
 export function afterDeath(before: ThreadDeaths | undefined, livedMs: number): ThreadDeaths {
   const inARow = before === undefined || livedMs >= STEADY_MS ? 1 : before.inARow + 1
   return { inARow, delayMs: backoffMs(inARow, MAX_DELAY_MS) }

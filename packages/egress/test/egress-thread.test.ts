@@ -158,6 +158,30 @@ t.test('the thread starts with the first fetch', async (t) => {
   t.equal(threads.length, 1)
 })
 
+t.test('where no thread can be started, fetches fail later, and the next tries again', async (t) => {
+  const { origin } = await holding(t)
+  const lost: number[] = []
+  let starts = 0
+  const startThread = (): never => {
+    starts += 1
+    throw new Error('no more threads')
+  }
+  const egress = egressOf(t, { onThreadLost: ({ restartInMs }) => lost.push(restartInMs) }, { pingMs: 60_000, startThread })
+  for (let fetch = 0; fetch < 3; fetch += 1) {
+    let isSettled = false
+    const settled = new Promise<EgressResult>((resolve) => {
+      egress.fetch(requestOf(origin), (result) => {
+        isSettled = true
+        resolve(result)
+      })
+    })
+    t.notOk(isSettled, 'not before it has returned')
+    t.match((await settled).result, /can make no connections/)
+  }
+  t.same(lost, [0, 100])
+  t.equal(starts, 2, 'the third comes before it may try again')
+})
+
 t.test('a thread that is stuck counts as ended', async (t) => {
   const threads: Worker[] = []
   let isStuck = true

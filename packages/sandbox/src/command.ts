@@ -38,15 +38,21 @@ export function without(plan: SandboxPlan, ...names: readonly LayerName[]): Sand
 }
 
 /**
- * What to try where a plan did not work: it gives up what the error is about, else all that bubblewrap does, then setpriv. Pure.
+ * What to try where a plan did not work: it gives up what the error is about; if it says nothing, the filter, then a fresh
+ * /proc; then all that bubblewrap does, then setpriv. Pure.
  * @param error what bubblewrap, setpriv or Node.js printed, or the system's error
  * @returns undefined if nothing is left to give up but the user
  */
 export function fallbackPlan(plan: SandboxPlan, error: string): SandboxPlan | undefined {
   if (usesBubblewrap(plan)) {
+    const mountsProc = plan.ownProc && plan.wanted.has('pid-namespace')
     // Where parts of /proc are covered up, as in containers, the kernel lets nobody mount a fresh one.
-    if (plan.ownProc && plan.wanted.has('pid-namespace') && /mount proc/.test(error)) return { ...plan, ownProc: false }
+    if (mountsProc && /mount proc/.test(error)) return { ...plan, ownProc: false }
     if (plan.wanted.has('seccomp') && /seccomp/i.test(error)) return without(plan, 'seccomp')
+    if (/mount proc|namespace|uid map/i.test(error)) return without(plan, ...BUBBLEWRAP_LAYERS)
+    // It says nothing of what it is about, such as the signal by which a filter ends a process.
+    if (plan.wanted.has('seccomp')) return without(plan, 'seccomp')
+    if (mountsProc) return { ...plan, ownProc: false }
     return without(plan, ...BUBBLEWRAP_LAYERS)
   }
   return plan.wanted.has('no-new-privileges') ? without(plan, 'no-new-privileges') : undefined

@@ -121,4 +121,8 @@ t.test('it gives up no more than what the error is about', async (t) => {
   t.strictSame([...best.wanted.difference(fallbackPlan(best, NO_SECCOMP)!.wanted)], ['seccomp'])
   t.strictSame(best.wanted.difference(fallbackPlan(best, NO_NAMESPACES)!.wanted), BUBBLEWRAP_LAYERS)
   t.strictSame(best.wanted.difference(fallbackPlan(withoutProc!, NO_PROC)!.wanted), BUBBLEWRAP_LAYERS)
+  const [, unfiltered, unmounted, bare] = plans(best, ['It ended with SIGSYS.'])
+  t.strictSame([...best.wanted.difference(unfiltered!.wanted)], ['seccomp'])
+  t.match(unmounted, { ownProc: false, wanted: unfiltered!.wanted })
+  t.strictSame(best.wanted.difference(bare!.wanted), BUBBLEWRAP_LAYERS)
 })

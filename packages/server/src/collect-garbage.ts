@@ -6,8 +6,9 @@ import { runInNewContext } from 'node:vm'
  * needed, about 50 MB, until the heap is full for the first time.
  */
 export function collectGarbage(): void {
+  const isExposed = 'gc' in globalThis
   setFlagsFromString('--expose-gc')
-  const collect = runInNewContext('gc') as (options: { type: 'major'; flavor: 'last-resort' }) => void
-  setFlagsFromString('--no-expose-gc')
-  collect({ type: 'major', flavor: 'last-resort' })
+  const { gc } = runInNewContext('globalThis') as { gc?: (options: { type: 'major'; flavor: 'last-resort' }) => void }
+  if (!isExposed) setFlagsFromString('--no-expose-gc')
+  gc?.({ type: 'major', flavor: 'last-resort' })
 }

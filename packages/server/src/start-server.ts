@@ -11,6 +11,8 @@ import type { ServerSettings } from './settings/table.ts'
 const BACKLOG = 4096
 
 const IDLE_SWEEP_MS = 50
+/** So long after its hosts are ready, calls that waited for them have gone, in ms. */
+const SETTLED_MS = 1000
 
 /** The control plane is for this machine alone. */
 const ADMIN_HOST = '127.0.0.1'
@@ -53,7 +55,10 @@ export async function startServer(settings: ServerSettings): Promise<RunningServ
     controlPlane = await listenForControl(server, { url, port: settings.adminPort, flag: '--admin-port' })
     const { adminUrl } = controlPlane
     log.info({ url, adminUrl, dataDir }, 'server listens')
-    ready.then(collectGarbage, () => {})
+    ready.then(
+      () => setTimeout(collectGarbage, SETTLED_MS).unref(),
+      () => {},
+    )
     return { url, adminUrl, token, sandbox, ready, close }
   } catch (cause) {
     await close()

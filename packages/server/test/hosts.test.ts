@@ -67,20 +67,20 @@ t.test('a host reads addons, and nothing else of the program or of what is insta
 
 t.test('a package is loaded whose dependency is not in the first folder that is looked in', async (t) => {
   const root = t.testdir({
-    node_modules: {
-      addon: {
-        'package.json': '{"dependencies":{"loader":"1"}}',
-        'index.js': 'console.log(require("loader"))',
-        node_modules: {},
-      },
-      loader: { 'package.json': '{}', 'index.js': 'module.exports = "loaded"' },
+    node_modules: { loader: { 'package.json': '{}', 'index.js': 'module.exports = "loaded"' } },
+    host: {
+      node_modules: {},
+      addon: { 'package.json': '{"dependencies":{"loader":"1"}}', 'index.js': 'console.log(require("loader"))' },
     },
   })
-  const addon = join(root, 'node_modules/addon')
+  const addon = join(root, 'host/addon')
   const { folders, lookups } = packageFolders(addon)
-  const run = (paths: readonly string[]) =>
-    spawnSync(process.execPath, ['--permission', ...paths.map((path) => `--allow-fs-read=${path}/*`), join(addon, 'index.js')])
-  t.equal(run([...folders, ...lookups]).stdout.toString(), 'loaded\n')
+  const load = (paths: readonly string[]) => {
+    const flags = paths.map((path) => `--allow-fs-read=${path}/*`)
+    return spawnSync(process.execPath, ['--permission', ...flags, join(addon, 'index.js')], { encoding: 'utf8', env: {} })
+  }
+  t.match(load(folders).stderr, /ERR_ACCESS_DENIED.*node_modules.loader/s)
+  t.equal(load([...folders, ...lookups]).stdout, 'loaded\n')
 })
 
 t.test('which layers are required', async (t) => {

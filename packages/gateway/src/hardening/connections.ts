@@ -111,9 +111,9 @@ export class ClientConnection {
         response.writeContinue()
       }
       // The second probe comes soon: it is the one that fails if the first was answered with a reset.
-      setTimeout(probe, ++probes === 1 ? PROBE_MS : PROBE_AGAIN_MS)
+      setTimeout(probe, ++probes === 1 ? PROBE_MS : PROBE_AGAIN_MS).unref()
     }
-    setTimeout(probe, PROBE_MS)
+    setTimeout(probe, PROBE_MS).unref()
   }
 
   /** Called when the socket has closed. */

@@ -17,7 +17,7 @@ interface HostFiles {
   readonly isolatedVm: string
 }
 
-/** A packed server has the program of its hosts beside it (pack/src/host-programs.ts); in the checkout nothing is there. */
+/** A packed server has the program of its hosts beside it (pack/src/server-files.ts); in the checkout nothing is there. */
 const PACKED_MAIN = join(import.meta.dirname, 'host/process.js')
 
 export const HOST_FILES: HostFiles = existsSync(PACKED_MAIN) ? packedFiles() : sourceFiles()
