@@ -46,6 +46,7 @@ const CANCELED_IN_QUEUE: InvocationResult = {
 /** Takes each call to a host, at once or when its turn in the queue has come: 4 and 5 of the table in ARCHITECTURE.md. */
 export class Placement {
   readonly #options: PlacementOptions
+  #isClosed = false
   readonly #queue: CallQueue
   readonly #flows = new Flows()
   readonly #hasRoom = (functionName: string): boolean => this.#hasRoomFor(functionName)
@@ -77,6 +78,8 @@ export class Placement {
   /** Takes a routed call to a host: now if one has room, else from the queue. {@link CallListener} learns how it ends. */
   place(call: Call): void {
     if (call.isCanceled) return this.#options.calls.answered(call, CANCELED_IN_QUEUE)
+    // A call that was in a host which ended with the server would wait for another, and its record come too late.
+    if (this.#isClosed) return this.#options.calls.refused(call, new CarpoolError('draining', 'The server is shutting down.'))
     if (this.#queue.sizeOf(call.functionName) > 0 || !this.#tryPlace(call)) this.#queue.push(call)
   }
 
@@ -102,8 +105,9 @@ export class Placement {
     this.#queue.refuseOf(functionName, error)
   }
 
-  /** Refuses what still waits. */
+  /** Refuses what still waits, and what comes. */
   close(): void {
+    this.#isClosed = true
     this.#queue.close()
   }
 
