@@ -74,8 +74,7 @@ export class GuestIsolate {
   readonly #booted: Booted
   readonly #index: number
   /** What it took to make it, in ns: by the clock of isolated-vm, which is time of day, and that of its thread for the trim. */
-  readonly #bootNs: number
-  #trimNs = 0
+  #bootNs: number
   #listener = NO_LISTENER
   #isEntered = false
   /** What is in it by other means than {@link enter}. */
@@ -108,12 +107,12 @@ export class GuestIsolate {
   }
 
   get bootNs(): number {
-    return this.#bootNs + this.#trimNs
+    return this.#bootNs
   }
 
   async #trim(): Promise<void> {
     await this.measure(() => this.#booted.trim.apply(undefined, NO_ARGUMENTS))
-    if (this.readEntryCpu() > 0) this.#trimNs = this.entryCpuNs[0] ?? 0
+    if (this.readEntryCpu() > 0) this.#bootNs += this.entryCpuNs[0] ?? 0
   }
 
   listen(listener: IsolateListener): void {

@@ -1,6 +1,18 @@
 import type { Type as TypeBox, TSchema } from 'typebox'
 
-type Builders = 'Array' | 'Boolean' | 'Integer' | 'Literal' | 'Number' | 'Object' | 'Optional' | 'Partial' | 'Record' | 'String'
+type Builders =
+  | 'Array'
+  | 'Boolean'
+  | 'Integer'
+  | 'Literal'
+  | 'Number'
+  | 'Object'
+  | 'Optional'
+  | 'Partial'
+  | 'Record'
+  | 'String'
+  | 'Tuple'
+  | 'Unsafe'
 type Options = Readonly<Record<string, unknown>>
 type Properties = Readonly<Record<string, TSchema>>
 
@@ -40,7 +52,7 @@ export const Type = {
     ...options,
   }),
   Unsafe: (schema: TSchema) => ({ ...schema }),
-} as unknown as Pick<typeof TypeBox, Builders | 'Tuple' | 'Unsafe'>
+} as unknown as Pick<typeof TypeBox, Builders>
 
 function optional(schema: TSchema): TSchema {
   const copy = { ...schema }

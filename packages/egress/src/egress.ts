@@ -145,11 +145,13 @@ export class Egress {
   #lost(cause: unknown): void {
     this.#thread = undefined
     this.#reading = NOTHING
-    this.#failAll('interrupted')
-    this.#deaths = afterDeath(this.#deaths, monotonicClock() - this.#startedAtMs)
+    const nowMs = monotonicClock()
+    this.#deaths = afterDeath(this.#deaths, nowMs - this.#startedAtMs)
     const { delayMs } = this.#deaths
+    this.#startsFromMs = nowMs + delayMs
     this.#options.onThreadLost?.({ cause, restartInMs: delayMs })
-    this.#startsFromMs = monotonicClock() + delayMs
+    // Last: who is told may begin the next fetch, which may start the next thread.
+    this.#failAll('interrupted')
   }
 
   /** A thread that is stuck counts as ended. */
