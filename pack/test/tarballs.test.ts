@@ -6,9 +6,9 @@ import { dirname, join } from 'node:path'
 import { createInterface } from 'node:readline'
 import type { UsageRow } from '@carpool/core'
 import t from 'tap'
-import { ROOT, untilEnd } from '../support/command.ts'
-import { temporaryFolder } from '../support/server.ts'
-import { environmentIn, noProc, Started, USERS_PATH } from '../support/started.ts'
+import { ROOT, untilEnd } from '../../test/support/command.ts'
+import { temporaryFolder } from '../../test/support/server.ts'
+import { environmentIn, noProc, Started, USERS_PATH } from '../../test/support/started.ts'
 
 /** The settings of npm that come from the environment stay; all else of it is from the npm and the runner that run this. */
 const OF_RUNNERS = /^(?:NODE_OPTIONS|NODE_COMPILE_CACHE|_?TAP|npm_(?!config_(?:registry|userconfig|globalconfig|cache)$))/
