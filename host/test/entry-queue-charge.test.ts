@@ -35,7 +35,7 @@ t.test('what is charged early is what each has so far, and the end charges the r
   const batch = log.began.at(-1)!
   t.equal(batch.accounts.length, 3)
   let calls = 0
-  queue.whenCharged({ charged: () => calls++ })
+  queue.whenCharged({ runsOn: false, charged: () => calls++ })
   batch.measured([40, 5])
   queue.chargeEarly()
   t.same([mine.cpuNs, other.cpuNs, calls], [40, 5, 1])

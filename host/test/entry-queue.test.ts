@@ -6,7 +6,7 @@ import { batchLog, entry, fakeIsolate, firstEntry, queueOf, schedulerOf, settle,
 const SHORT_NS = 5_000
 
 function whoever(charged: () => void): Charged {
-  return { charged }
+  return { runsOn: false, charged }
 }
 
 t.test('entries run in order, and those that come meanwhile wait for the next batch', async (t) => {
@@ -196,6 +196,28 @@ t.test('those who wait for the charge are called back once, in order, after it a
   settle(isolate, 9)
   t.equal(events.length, 3)
 })
+
+t.test(
+  'what runs on for a client that has left waits for the end of the batch, others only until they are charged',
+  async (t) => {
+    const isolate = fakeIsolate()
+    const log = batchLog()
+    const queue = queueOf(isolate, log, schedulerOf(1))
+    const running = entry('a')
+    queue.push(running)
+    const called: string[] = []
+    queue.whenCharged({ runsOn: true, charged: () => called.push(`left: ${running.account.cpuNs} ns`) })
+    t.notOk(queue.hasWaiters)
+    queue.whenCharged(whoever(() => called.push('answered')))
+    t.ok(queue.hasWaiters)
+    log.began[0]!.measured([25])
+    queue.chargeEarly()
+    t.same(called, ['answered'])
+    t.notOk(queue.hasWaiters)
+    settle(isolate, 500)
+    t.same(called, ['answered', 'left: 500 ns'])
+  },
+)
 
 t.test('charging early when nothing runs does nothing', async (t) => {
   const isolate = fakeIsolate()

@@ -197,3 +197,32 @@ t.test('bytes are counted in both directions', async (t) => {
   t.match((await rowsOf(server, 'relay'))[0], { bytes_in: 5, bytes_out: 7, egress_bytes_out: 1000, egress_bytes_in: 1000 })
   t.match((await rowsOf(server, 'echo'))[0], { bytes_in: 1000, bytes_out: 1000, egress_bytes_out: 0, egress_bytes_in: 0 })
 })
+
+t.test('what an entry runs on after its client has left is on the bill of its call', async (t) => {
+  await server.deploy('left', {
+    'index.js': `export default {
+      fetch() {
+        console.log('begun')
+        for (let times = 0; times < 20; times++) { ${WORK} }
+        return new Response('')
+      }
+    }`,
+    'carpool.config.json': '{"cpuMs": 20000}',
+  })
+  const whole = await call(t, server, '/left/')
+  const controller = new AbortController()
+  const left = server.get('/left/', { signal: controller.signal })
+  await until(async () => (await server.json<LogLine[]>('logs', 'left')).filter(({ msg }) => msg === 'begun').length === 2)
+  controller.abort()
+  await t.rejects(left)
+  const records = await until(async () => {
+    const found = await server.json<InvocationRecord[]>('invocations', 'left')
+    return found.length === 2 && found
+  })
+  const [answered, canceled] = [records.find(({ id }) => id === whole.id), records.find(({ outcome }) => outcome === 'canceled')]
+  const [wholeUs, leftUs] = [answered?.cpuUs ?? 0, canceled?.cpuUs ?? 0]
+  t.ok(leftUs > wholeUs * 0.6, `${leftUs} µs, ${wholeUs} µs for the one that is answered`)
+  const { rows } = await server.json<{ rows: Array<{ key: string; backgroundCpuUs: number }> }>('usage')
+  const background = rows.find(({ key }) => key === 'left')?.backgroundCpuUs ?? 0
+  t.ok(background < wholeUs * 0.1, `${background} µs behind its answers`)
+})

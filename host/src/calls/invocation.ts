@@ -67,6 +67,10 @@ export class ActiveInvocation extends Limited implements Charged {
     this.#onCharged = onCharged
   }
 
+  get runsOn(): boolean {
+    return this.failure?.outcome === 'canceled' && this.lease?.isolate.batch?.current === this.account
+  }
+
   charged(): void {
     this.#onCharged(this)
   }

@@ -57,7 +57,7 @@ export function loop(account: Account, count: number, how: Loop = 'loop'): Entry
 
 /** Resolves when what runs is charged. */
 export function charged(queue: EntryQueue): Promise<void> {
-  return new Promise((resolve) => queue.whenCharged({ charged: resolve }))
+  return new Promise((resolve) => queue.whenCharged({ runsOn: false, charged: resolve }))
 }
 
 export async function drained(queue: EntryQueue): Promise<void> {
