@@ -4,6 +4,7 @@ import { Signals, SIGNALS_MS } from './accounting/signals.ts'
 import { UsageReport } from './accounting/usage-report.ts'
 import { Fetches } from './calls/fetches.ts'
 import { Invocations } from './calls/invocations.ts'
+import { Presence } from './calls/presence.ts'
 import { asLoadFailure, CodeStore, LoadFailure } from './isolates/code-store.ts'
 import { Guest } from './isolates/guest.ts'
 import { encodeBody } from './isolates/guest-bridge.ts'
@@ -51,10 +52,12 @@ export class Host {
   readonly #usage: UsageReport
   readonly #watchdog: Watchdog
   readonly #logs: LogThrottles
+  readonly #presence: Presence
 
   constructor({ setup, runtime, send, backlogBytes, onProblem, onCatastrophe }: HostOptions) {
     const { maxBodyBytes } = setup
     this.#send = send
+    this.#presence = new Presence(send)
     this.#codes = new CodeStore({ maxBodyBytes, clock: setup.guestClock, webAssembly: setup.webAssembly })
     this.#logs = new LogThrottles((revision, report) => send({ type: 'log', revision, level: 'warn' }, report))
     this.#pool = new IsolatePool({
@@ -112,7 +115,10 @@ export class Host {
     const relief = new MemoryRelief(this.#pool, setup.memoryBudgetBytes, onProblem)
     // Periodic at rest. What is needed only at times has its timer only then: checks of batches, wall limits, waiting fetches,
     // log reports.
-    setInterval(() => signals.report(), SIGNALS_MS).unref()
+    setInterval(() => {
+      this.#presence.look()
+      signals.report()
+    }, SIGNALS_MS).unref()
     setInterval(() => this.#reportUsage(), REPORT_MS).unref()
     setInterval(() => {
       relief.check()
@@ -143,11 +149,14 @@ export class Host {
         this.#logs.delete(message.revision)
         return this.#codes.delete(message.revision)
       case 'invoke': {
+        if (!this.#presence.look()) return this.#send({ type: 'unbegun', invocation: message.invocation })
         const [kind, requestBody] = encodeBody(body)
         return this.#invocations.begin(message, { head: text, kind, body: requestBody })
       }
       case 'cancel':
         return this.#invocations.cancel(message.invocation)
+      case 'resume':
+        return this.#presence.resume(message.absence)
       case 'fetch-settled':
         return this.#fetches.settle(message.fetch, text, body, message)
     }

@@ -135,8 +135,10 @@ t.test('a host that is stuck with a call that may take long is replaced at once,
   const server = await startServer(t, ['--max-hosts', '1'])
   await server.deploy('waiting', { 'index.js': WAITING, 'carpool.config.json': '{"timeoutMs": 600000}' })
   const [host] = (await server.info()).hosts
-  process.kill(host?.pid ?? 0, 'SIGSTOP')
   const call = server.get('/waiting/', { method: 'POST' })
+  // One that has not begun would begin elsewhere.
+  await until(async () => (await (await server.get('/waiting/calls')).text()) === '1')
+  process.kill(host?.pid ?? 0, 'SIGSTOP')
   const states = await until(async () => {
     const { hosts } = await server.status()
     return hosts.length === 2 && hosts.map(({ state }) => state)

@@ -57,7 +57,7 @@ export interface FleetOptions {
 }
 
 /** Called on the server's loop. */
-export interface FleetListener extends Omit<HostProcessListener, 'answered' | 'hasRoom' | 'poisoned' | 'gone'> {
+export interface FleetListener extends Omit<HostProcessListener, 'answered' | 'unbegun' | 'hasRoom' | 'poisoned' | 'gone'> {
   gone(host: HostProcess, how: string): void
   /** A host has ended unasked, or could not be started; a new one is started in so many ms. */
   hostLost(how: string, respawnInMs: number, host?: HostProcess): void
@@ -71,6 +71,8 @@ export interface FleetListener extends Omit<HostProcessListener, 'answered' | 'h
 
 /** How often hosts and machine are looked at, in ms. */
 const TICK_MS = 250
+/** A tick that comes this much too late shows that the server was held up itself, stopped or asleep with the machine, in ms. */
+const HELD_UP_MS = 100
 /** Ticks from one look of the watchdogs to the next. */
 const TICKS_PER_WATCH = 2
 
@@ -87,6 +89,7 @@ export class Fleet {
   #machineLoad: MachineLoad
   #ticker: NodeJS.Timeout | undefined
   #ticks = 0
+  #tickedAtMs = 0
   #lastId = 0
 
   constructor(options: FleetOptions) {
@@ -123,6 +126,7 @@ export class Fleet {
   /** Starts the hosts. Resolves when as many as there must be are ready; rejects only if it is closed before. */
   start(): Promise<void> {
     this.#pool.fill()
+    this.#tickedAtMs = performance.now()
     this.#ticker = setInterval(() => this.#tick(), TICK_MS)
     return this.#untilReady.promise
   }
@@ -153,7 +157,7 @@ export class Fleet {
 
   /** Brings a revision up in every host, so that its first call finds it warm. A failure shows again at the first call. */
   async warm(revision: HostRevision, code: RevisionCode): Promise<void> {
-    const ready = this.isQuarantined(revision.functionName) ? [] : this.#pool.ready
+    const ready = this.isQuarantined(revision.functionName) ? [] : this.#pool.ready.filter(({ isSilent }) => !isSilent)
     const keepWarm = this.#options.isKeptWarm(revision.functionName)
     for (const host of ready) host.connection.give({ ...revision, keepWarm }, code)
     await Promise.all(ready.map((host) => host.connection.start(revision)))
@@ -224,7 +228,8 @@ export class Fleet {
    * A wait alone may be a burst that is over before it could be helped, or a function that loads.
    */
   get isOverloaded(): boolean {
-    const { ready } = this.#pool
+    // Of one that is silent nothing is known.
+    const ready = this.#pool.ready.filter(({ isSilent }) => !isSilent)
     const isMachineFull = this.#isMachineFull
     return ready.length > 0 && ready.every(({ isDelayed, signals }) => isDelayed && (isMachineFull || signals.isBusy))
   }
@@ -237,12 +242,25 @@ export class Fleet {
   /** Everything periodic in the fleet. In this order: each step goes by the figures of those before it. */
   #tick(): void {
     const nowMs = performance.now()
+    const lateMs = nowMs - this.#tickedAtMs - TICK_MS
+    this.#tickedAtMs = nowMs
     this.#machineLoad = this.#options.machine.load(nowMs)
-    for (const host of this.#all) host.sample(nowMs)
+    for (const host of this.#all) {
+      if (lateMs > HELD_UP_MS) host.excuse(lateMs, nowMs)
+      host.sample(nowMs)
+    }
     if (++this.#ticks % TICKS_PER_WATCH === 0) for (const host of [...this.#all, ...this.#smokeTests.hosts]) host.watch(nowMs)
     this.#pool.upkeep(nowMs)
+    this.#takeBack()
     this.#quarantine.upkeep(nowMs)
     this.#scaler.scale(this.#machineLoad, nowMs)
+  }
+
+  /** Calls that a silent host never began go to those that are not; without one they may as well wait where they are. */
+  #takeBack(): void {
+    const hosts = [...this.#pool.all]
+    if (!hosts.some(({ takesCalls, isSilent }) => takesCalls && !isSilent)) return
+    for (const host of hosts) if (host.isSilent) host.takeBackUnread()
   }
 
   get #all(): HostProcess[] {
@@ -264,6 +282,7 @@ export class Fleet {
     return new HostProcess(++this.#lastId, program, this.#hostPolicy, {
       ...listener,
       answered: (host, call, result) => this.#placement.answered(host, call, result),
+      unbegun: (host, call) => this.#placement.unbegun(host, call),
       hasRoom: () => this.#placement.dispatch(),
       poisoned: (host, harm) => {
         if (this.#quarantine.hosts.includes(host)) host.drain('poisoned')
@@ -289,6 +308,7 @@ export class Fleet {
     return new HostProcess(++this.#lastId, { ...program, setup: { ...program.setup, prewarm: 0 } }, this.#hostPolicy, {
       ...listener,
       answered: ignore,
+      unbegun: ignore,
       logged: ignore,
       usedInBackground: ignore,
       usedCpu: ignore,

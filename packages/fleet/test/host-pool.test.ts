@@ -65,6 +65,38 @@ t.test('a poisoned host gets nothing more, and the standby takes its place at on
   t.equal(made.started.length, 3, 'once')
 })
 
+t.test('what stands by takes the place of a host that is silent, until that is back', async (t) => {
+  const made = await served({ maxHosts: 1 })
+  const [first, standby] = made.started as [FakeHost, FakeHost]
+  first.isSilent = true
+  made.pool.upkeep(0)
+  t.same(states(made), ['ready', 'ready'])
+  made.pool.upkeep(0)
+  t.equal(made.started.length, 2, 'nothing is started for a host that may be back at any moment')
+  standby.servesSinceMs = 5
+  first.isSilent = false
+  made.pool.upkeep(0)
+  t.same(states(made), ['ready', 'standby'])
+  made.pool.upkeep(0)
+  t.same(states(made), ['ready', 'standby'])
+})
+
+t.test('a host that is silent for good is replaced by what took its place, and a new one stands by', async (t) => {
+  const made = await served()
+  made.started[0]!.isSilent = true
+  made.pool.upkeep(0)
+  made.pool.poison(made.started[0]!.asProcess)
+  t.same(states(made), ['poisoned', 'ready', 'standby'])
+})
+
+t.test('no more take the place of silent hosts than there are', async (t) => {
+  const made = await served({ minHosts: 2, standbyHosts: 2 })
+  for (const host of made.started.slice(0, 2)) await host.becomesReady()
+  made.started[0]!.isSilent = true
+  for (let look = 0; look < 3; look++) made.pool.upkeep(0)
+  t.same(states(made), ['ready', 'ready', 'ready', 'standby'])
+})
+
 t.test('no more than three poisoned hosts go on beside each other', async (t) => {
   const made = await served()
   for (let index = 0; index < 5; index++) {

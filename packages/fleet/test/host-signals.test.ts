@@ -123,3 +123,23 @@ t.test('a mean is never above what was added', async () => {
     }),
   )
 })
+
+t.test('a process that uses no CPU time is not busy, however silent', async (t) => {
+  const host = signals()
+  host.onReport(QUIET, 1_000)
+  for (let atMs = 1_000; atMs <= 4_000; atMs += 250) host.sample({ cpuUs: 9_000, memoryBytes: 1 }, true, atMs)
+  t.equal(host.load(2_000).loopUtilization, 0)
+  t.notOk(host.isDelayed(4_000))
+})
+
+t.test('time in which the server itself was held up is nobody else’s silence', async (t) => {
+  const host = signals()
+  host.onReport(QUIET, 1_000)
+  host.sample(undefined, true, 1_000)
+  host.excuse(7_750, 9_000)
+  host.sample(undefined, true, 9_000)
+  t.equal(host.silentMs(9_000), 250)
+  t.equal(host.load(8_000).loopUtilization, 0)
+  host.excuse(60_000, 9_100)
+  t.equal(host.silentMs(9_100), 0, 'and never less than none')
+})

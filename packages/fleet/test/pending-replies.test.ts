@@ -120,3 +120,24 @@ t.test('who may have brought the host down is answered when it is known how it e
   crash.resolve(true)
   t.match(await evil, { outcome: 'host-lost', isSuspect: true })
 })
+
+t.test('a call that was taken back waits for nothing there any more, and what comes of it is dropped', async (t) => {
+  const pending = new Replies(1000)
+  const held = slot()
+  const first = pending.expect(50)
+  const later = [pending.expect(50, 'f', held), pending.expect(50)]
+  t.same(
+    pending.numbersAfter(first.number),
+    later.map(({ number }) => number),
+  )
+  const call = pending.takeBack(later[0]!.number)
+  t.equal(call?.number, later[0]!.number)
+  t.equal(call?.holder, undefined)
+  t.equal(held.released, 1)
+  t.equal(pending.inFlight, 2)
+  t.equal(pending.takeBack(later[0]!.number), undefined, 'once')
+  pending.answer(later[0]!.number, ok)
+  pending.lose(() => undefined)
+  t.equal((await first.result).outcome, 'host-lost')
+  t.equal((await later[1]!.result).outcome, 'host-lost')
+})

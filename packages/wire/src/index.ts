@@ -1,5 +1,6 @@
 export { Connection, type ConnectionHandlers } from './connection.ts'
 export { FrameReader, FrameWriter, NO_BODY, type Message, type OnMessage } from './frame.ts'
 export type * from './messages.ts'
+export { AWAY_MS } from './messages.ts'
 export { packUsage, unpackUsage, whole, type PackedUsage } from './usage.ts'
 export { RunDelayHistogram, type RunDelaySummary } from './run-delay.ts'

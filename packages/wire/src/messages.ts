@@ -79,7 +79,13 @@ export interface FetchSettled {
   readonly bytesIn: number
 }
 
-export type ToHost = Setup | Load | Compile | Start | Retire | Invoke | Cancel | FetchSettled
+/** The answer to {@link Away}: what was sent before may have been taken back, what comes behind was not. */
+export interface Resume {
+  readonly type: 'resume'
+  readonly absence: number
+}
+
+export type ToHost = Setup | Load | Compile | Start | Retire | Invoke | Cancel | FetchSettled | Resume
 
 /** The host has its setup and takes invocations. */
 export interface Ready {
@@ -232,7 +238,25 @@ export interface LongEntry {
   readonly change: 1 | -1
 }
 
+/** A host that stood still for so long does not begin what it finds unread, in ms: the server may have taken it back. */
+export const AWAY_MS = 1_000
+
+/** The host stood still for {@link AWAY_MS} or more. Until it is answered by {@link Resume} it begins no invocation. */
+export interface Away {
+  readonly type: 'away'
+  /** Number of the time, from 1. */
+  readonly absence: number
+}
+
+/** The invocation was read after the host was away. It has not begun and will not. */
+export interface Unbegun {
+  readonly type: 'unbegun'
+  readonly invocation: number
+}
+
 export type ToServer =
+  | Away
+  | Unbegun
   | Ready
   | Compiled
   | Started

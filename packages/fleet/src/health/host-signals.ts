@@ -67,11 +67,19 @@ export class HostSignals {
     return whole(oldestWaitUs) > targetUs * (runDelay.count === 0 ? 1 : LONG_WAIT_TARGETS)
   }
 
+  /** The server itself was held up for so long, and heard nobody meanwhile: that is no silence of the host. */
+  excuse(lateMs: number, nowMs: number): void {
+    this.#reportedAtMs = Math.min(nowMs, this.#reportedAtMs + lateMs)
+    this.#countedToMs = Math.min(nowMs, this.#countedToMs + lateMs)
+  }
+
   /** Adds to the history. @param usage as the system counts it; undefined: only the host's own figures are known */
   sample(usage: ProcessUsage | undefined, hasWork: boolean, nowMs: number): void {
+    const hasRun = usage === undefined || usage.cpuUs > this.#usage.cpuUs
     this.#usage = usage ?? { cpuUs: whole(this.#last?.cpuUs ?? 0), memoryBytes: whole(this.#last?.memoryBytes ?? 0) }
-    // A loop that reports nothing although there is work is busy, and what waits for it is delayed.
-    if (hasWork && this.silentMs(nowMs) > FRESH_MS) {
+    // A loop that reports nothing although there is work is busy, and what waits for it is delayed. One that stands still is not
+    // what more hosts, or fewer calls, would help.
+    if (hasWork && hasRun && this.silentMs(nowMs) > FRESH_MS) {
       const stuckMs = nowMs - this.#countedToMs
       this.#loopMs += stuckMs
       this.#delayedMs += stuckMs

@@ -95,6 +95,12 @@ export class Placement {
     this.#options.calls.answered(call, result)
   }
 
+  /** A host has not begun a call and will not, so it has its place to find yet. Called after the call's slot was given back. */
+  unbegun(host: HostProcess, call: Call): void {
+    if (call.isOfStaleRevision && call.revision !== undefined) host.connection.retire(call.revision.id)
+    this.place(call)
+  }
+
   /** The function is gone: what is known of it is of no use any more. */
   forget(functionName: string): void {
     this.#flows.forget(functionName)
@@ -146,12 +152,10 @@ export class Placement {
     return chooseHost(candidates, this.#flows.costMs(flow.functionName))?.host
   }
 
-  /** A host that is silent may be stuck: it is sent nothing if there is another. */
+  /** A host that is silent may be stuck: it is sent nothing. */
   #hostsFor(functionName: string): readonly HostProcess[] {
     const hosts = this.#options.readyHosts(functionName)
-    if (hosts.length <= 1 || !hosts.some(({ isSilent }) => isSilent)) return hosts
-    const responsive = hosts.filter(({ isSilent }) => !isSilent)
-    return responsive.length > 0 ? responsive : hosts
+    return hosts.some(isSilent) ? hosts.filter((host) => !isSilent(host)) : hosts
   }
 
   async #giveAndSend(call: Call, host: HostProcess, revision: Revision): Promise<void> {
@@ -177,4 +181,8 @@ export class Placement {
     calls.placed(call)
     host.connection.send(call)
   }
+}
+
+function isSilent(host: HostProcess): boolean {
+  return host.isSilent
 }

@@ -3,6 +3,7 @@ import type { Call, CallHolder, InvocationResult, Revision } from '@carpool/core
 import {
   Connection,
   unpackUsage,
+  whole,
   type Background,
   type Fetch,
   type HostCpu,
@@ -36,6 +37,8 @@ export interface HostEvents {
   ready(): void
   /** How a call ended; its slot was given back. */
   answered(call: Call, result: InvocationResult): void
+  /** The host has not begun a call and will not; its slot was given back. */
+  unbegun(call: Call): void
   onReport(signals: Signals): void
   logged(log: Log, text: string): void
   fetchStarted(fetch: Fetch, head: string, body: Uint8Array): void
@@ -178,6 +181,14 @@ export class HostConnection implements CallHolder {
     this.#wire.send({ type: 'invoke', invocation: call.number, id, revision: revision.id }, text, body)
   }
 
+  /**
+   * Takes back the calls that were sent after the first so many. Only for a host that has not read them, and begins none that
+   * it reads before it has asked ({@link Away}).
+   */
+  takeBackAfter(callsSent: number): void {
+    for (const invocation of this.#pending.numbersAfter(callsSent)) this.#unbegun(invocation)
+  }
+
   /** The client of a call that runs here has left. */
   cancel({ number }: Call): void {
     this.#wire.send({ type: 'cancel', invocation: number })
@@ -185,6 +196,11 @@ export class HostConnection implements CallHolder {
 
   settleFetch(fetch: number, result: string, body: Uint8Array, bytes: { bytesOut: number; bytesIn: number }): void {
     this.#wire.send({ type: 'fetch-settled', fetch, bytesOut: bytes.bytesOut, bytesIn: bytes.bytesIn }, result, body)
+  }
+
+  #unbegun(invocation: number): void {
+    const call = this.#pending.takeBack(invocation)
+    if (call !== undefined) this.#events.unbegun(call)
   }
 
   #receive(message: ToServer, text: string, body: Uint8Array): void {
@@ -217,6 +233,10 @@ export class HostConnection implements CallHolder {
         const usage = unpackUsage(message.usage)
         return this.#pending.answer(invocation, { outcome, start, usage, detail, ...(stack !== undefined && { stack }) })
       }
+      case 'away':
+        return this.#wire.send({ type: 'resume', absence: whole(message.absence) })
+      case 'unbegun':
+        return this.#unbegun(message.invocation)
       case 'background':
         return this.#events.usedInBackground(message)
       case 'pulse':

@@ -117,6 +117,7 @@ export class HostPool {
   fill(): void {
     if (this.#isClosed) return
     while (this.serving.length < this.#target) if (this.#promoteOne() === undefined) return
+    if (this.#coverSilent()) return
     // Hosts that are to serve come first.
     if (this.serving.some(({ takesCalls }) => !takesCalls)) return
     const { standbyHosts, canStartStandby } = this.#options
@@ -124,6 +125,27 @@ export class HostPool {
     const isHarmed = [...this.#hosts].some(({ state }) => state === 'poisoned')
     const mayStart = isHarmed ? () => true : canStartStandby
     while (this.#standbys.length < standbyHosts && mayStart()) if (this.#start() === undefined) return
+  }
+
+  /**
+   * Has standbys take the calls of hosts that are silent, for as long as these are: most come back, so nothing is started for
+   * them. One that does not is poisoned by the kill ladder, and replaced.
+   * @returns whether a host is silent
+   */
+  #coverSilent(): boolean {
+    const serving = this.serving
+    const silent = serving.filter(({ isSilent }) => isSilent).length
+    const surplus = serving.length - silent - this.#target
+    if (silent > 0) {
+      for (const host of this.#standbys.filter(({ isReady }) => isReady).slice(0, Math.max(0, -surplus))) this.#promote(host)
+      return true
+    }
+    // While a host is replaced for its age, there is one more.
+    if (surplus > 0 && this.#replaced === undefined) {
+      const newestFirst = serving.toSorted((a, b) => (b.servesSinceMs ?? 0) - (a.servesSinceMs ?? 0))
+      for (const host of newestFirst.slice(0, surplus)) host.standDown()
+    }
+    return false
   }
 
   /** Ends the hosts that have drained, and starts what is missing. Called four times a second. */
@@ -145,7 +167,9 @@ export class HostPool {
       if (!isOver) aging.old.drain()
       return
     }
-    const old = this.ready.find((host) => this.#isDue(host, nowMs)) ?? this.#standbys.find((host) => this.#isDue(host, nowMs))
+    const old =
+      this.ready.find((host) => this.#isDue(host, nowMs)) ??
+      this.#standbys.find((host) => host.inFlight === 0 && this.#isDue(host, nowMs))
     if (old === undefined) return
     if (old.isStandby) return old.stop()
     const fresh = this.#promoteOne()
@@ -155,9 +179,13 @@ export class HostPool {
   /** One more that serves, undefined if none can be had now. */
   #promoteOne(): HostProcess | undefined {
     const host = this.#bestStandby() ?? this.#start()
-    host?.promote()
-    if (host?.takesCalls) this.#options.onServing(host)
+    if (host !== undefined) this.#promote(host)
     return host
+  }
+
+  #promote(host: HostProcess): void {
+    host.promote()
+    if (host.takesCalls) this.#options.onServing(host)
   }
 
   #isDue(host: HostProcess, nowMs: number): boolean {

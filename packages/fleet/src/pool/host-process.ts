@@ -4,6 +4,7 @@ import type { Call, HostInfo, HostState, InvocationResult, KillPolicy, Reason } 
 import type { Background, Fetch, HostCpu, Log, Signals } from '@carpool/wire'
 import { HostSignals } from '../health/host-signals.ts'
 import { HostWatchdog } from '../health/host-watchdog.ts'
+import { Standstill } from '../health/standstill.ts'
 import { HostSuspects, suspectsOf, type HostHarm } from '../health/suspects.ts'
 import { HostSlots } from '../placement/host-slots.ts'
 import type { HostLimitPolicy } from '../scaling/host-limit.ts'
@@ -26,6 +27,8 @@ export interface HostPolicy {
 export interface HostProcessListener {
   /** Called after the call's slot was given back. */
   answered(host: HostProcess, call: Call, result: InvocationResult): void
+  /** The host has not begun a call and will not. Called after the call's slot was given back. */
+  unbegun(host: HostProcess, call: Call): void
   logged(log: Log, text: string): void
   /** A function fetches: answer with {@link HostProcess.settleFetch}. */
   fetchStarted(host: HostProcess, fetch: Fetch, head: string, body: Uint8Array): void
@@ -52,8 +55,8 @@ export interface HostProcessListener {
 /** What a host process is there for. */
 export type HostRole = 'standby' | 'serving' | 'quarantine' | 'draining' | 'poisoned'
 
-/** A host that has work and reports nothing for so long gets no more if there is another, in ms. */
-const SILENT_MS = 1_000
+/** A host that has work and reports nothing for so long gets no more, in ms; others take its calls. */
+const SILENT_MS = 500
 /** How long it gets to end by itself, in ms. */
 const STOP_MS = 1_000
 /** A host that drains waits so long for what a last answer may have left behind, in ms: reports of that come a little later. */
@@ -85,6 +88,10 @@ export class HostProcess {
   #readyAtMs: number | undefined
   #promotedAtMs = 0
   #idleSinceMs: number | undefined
+  /** When it was last seen to owe nothing. */
+  #owedNothingAtMs = 0
+  #isSilent = false
+  readonly #standstill = new Standstill()
   #killTimer: NodeJS.Timeout | undefined
   #how = 'it closed its socket'
 
@@ -106,6 +113,7 @@ export class HostProcess {
         listener.hasRoom(this)
       },
       answered: (call, result) => listener.answered(this, call, result),
+      unbegun: (call) => listener.unbegun(this, call),
       onReport: (signals) => this.#onReport(signals),
       logged: (log, text) => listener.logged(log, text),
       fetchStarted: (fetch, head, bytes) => listener.fetchStarted(this, fetch, head, bytes),
@@ -175,7 +183,7 @@ export class HostProcess {
     if (this.connection.isLost) return 'gone'
     if (this.#role !== 'serving' && this.#role !== 'quarantine') return this.#role
     if (this.#readyAtMs === undefined) return 'starting'
-    return this.slots.isFull || this.isOverloaded ? 'saturated' : 'ready'
+    return this.slots.isFull || this.isOverloaded || this.isSilent ? 'saturated' : 'ready'
   }
 
   /** Whether entries have lately waited too long, and it has filled its core or its event loop. */
@@ -210,9 +218,9 @@ export class HostProcess {
     return this.#readyAtMs !== undefined
   }
 
-  /** Whether it has work and reports nothing: it may be stuck. */
+  /** Whether it had work and had reported nothing for a while when it was last looked at, and has not since: it may be stuck. */
   get isSilent(): boolean {
-    return this.inFlight > 0 && this.signals.silentMs(performance.now()) > SILENT_MS
+    return this.#isSilent
   }
 
   /** Whether it was given the code of one function only. */
@@ -251,6 +259,11 @@ export class HostProcess {
     if (this.takesCalls) this.#listener.hasRoom(this)
   }
 
+  /** From now on it takes none, until it is promoted again; what it has is finished. */
+  standDown(): void {
+    this.#role = 'standby'
+  }
+
   /** From now on it takes none; what it has is finished. */
   drain(role: 'draining' | 'poisoned' = 'draining'): void {
     if (this.connection.isLost || this.#role === 'poisoned') return
@@ -269,7 +282,23 @@ export class HostProcess {
 
   /** Adds what the system counts of the process to its load. Called four times a second. */
   sample(nowMs: number): void {
-    this.signals.sample(processUsage(this.#process.pid()), this.inFlight > 0, nowMs)
+    const usage = processUsage(this.#process.pid())
+    this.signals.sample(usage, this.inFlight > 0, nowMs)
+    this.#standstill.sample(usage, this.callsSent, nowMs)
+    if (this.inFlight === 0) this.#owedNothingAtMs = nowMs
+    // Without work it reports once a second.
+    this.#isSilent = Math.min(this.signals.silentMs(nowMs), nowMs - this.#owedNothingAtMs) > SILENT_MS
+  }
+
+  /** The server was held up for so long: nothing of that is the host's silence. */
+  excuse(lateMs: number, nowMs: number): void {
+    this.signals.excuse(lateMs, nowMs)
+  }
+
+  /** Has the calls begin elsewhere of which it is certain that they never began here. For a host that is silent. */
+  takeBackUnread(): void {
+    const { unreadAfter } = this.#standstill
+    if (unreadAfter !== undefined) this.connection.takeBackAfter(unreadAfter)
   }
 
   /** Has the watchdog look. Called twice a second. */
@@ -292,15 +321,26 @@ export class HostProcess {
     this.#process.kill()
   }
 
+  /** Whether it says nothing because the process stands still as a whole. */
+  get #isFrozen(): boolean {
+    return this.#isSilent && this.#standstill.isFrozen
+  }
+
   #onReport(signals: Signals): void {
     const atMs = performance.now()
+    this.#isSilent = false
+    this.#standstill.heard()
     this.signals.onReport(signals, atMs)
     this.slots.onReport(signals, atMs)
     this.#listener.hasRoom(this)
   }
 
-  /** The functions that may have harmed the process when the watchdog finds it harmed. Memory cannot be attributed. */
+  /**
+   * The functions that may have harmed the process when the watchdog finds it harmed. Memory cannot be attributed, and what
+   * uses no CPU time was not brought to a stop by code.
+   */
   #suspectsOf(reason: Reason): string[] {
+    if (this.#isFrozen) return []
     if (this.isAlone) return [...this.connection.functions]
     return reason === 'memory' ? [] : [...new Set([...this.#suspects.inLongEntries, ...this.slots.runningFunctions])]
   }
@@ -320,6 +360,7 @@ export class HostProcess {
     this.kill()
     const { inLongEntries } = this.#suspects
     const running = [...this.slots.runningFunctions]
+    const isFrozen = this.#isFrozen
     // How it ended may not be known yet.
     const isCrashed = Promise.withResolvers<boolean>()
     this.connection.lose((functionName) => (inLongEntries.has(functionName) ? isCrashed.promise : undefined))
@@ -330,8 +371,8 @@ export class HostProcess {
       const how = reason === undefined || this.#child.exitCode !== null ? this.#how : reason.message
       const end = this.#process.endOf(this.#child.exitCode, this.#child.signalCode)
       // A call that may have harmed the host is not begun again in another one.
-      isCrashed.resolve(isCrash(end) || killed !== undefined)
-      const isStuck = killed === 'silent' || killed === 'overdue'
+      isCrashed.resolve(isCrash(end) || (killed !== undefined && !isFrozen))
+      const isStuck = (killed === 'silent' || killed === 'overdue') && !isFrozen
       const suspects = isStuck ? [...new Set([...inLongEntries, ...running])] : suspectsOf(end, { inLongEntries, running })
       this.#listener.gone(this, how, this.#suspects.attribute(suspects), !isStuck && inLongEntries.size > 0)
     }

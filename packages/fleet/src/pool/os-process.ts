@@ -107,6 +107,8 @@ export interface ProcessUsage {
   /** CPU time of all its threads since it started. */
   readonly cpuUs: number
   readonly memoryBytes: number
+  /** CPU time of its first thread since it started, in ns; undefined where the system does not tell. */
+  readonly firstThreadNs?: number | undefined
 }
 
 /** What the kernel's clock ticks are, in µs; 100 a second on every Linux that Node.js runs on. */
@@ -123,7 +125,19 @@ export function processUsage(pid: number): ProcessUsage | undefined {
     const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
     const [user, system] = [fields[11], fields[12]].map(Number)
     const residentKb = /^VmRSS:\s*(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'latin1'))?.[1]
-    return { cpuUs: (user! + system!) * TICK_US, memoryBytes: Number(residentKb ?? 0) * 1024 }
+    const cpuUs = (user! + system!) * TICK_US
+    return { cpuUs, memoryBytes: Number(residentKb ?? 0) * 1024, firstThreadNs: firstThreadNs(pid) }
+  } catch {
+    return undefined
+  }
+}
+
+function firstThreadNs(pid: number): number | undefined {
+  try {
+    // For a thread, and a process stands for its first: ns that it ran, ns that it waited for a core, time slices.
+    const [ranNs] = readFileSync(`/proc/${pid}/schedstat`, 'latin1').split(' ').map(Number)
+    // Where the system keeps no such figures, it has zeros there.
+    return ranNs === undefined || !(ranNs > 0) ? undefined : ranNs
   } catch {
     return undefined
   }

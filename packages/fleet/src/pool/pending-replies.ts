@@ -93,6 +93,20 @@ export class PendingReplies {
     if (call !== undefined) this.#end(call, result)
   }
 
+  /** The host has not begun a call and will not. @returns the call, unless it does not wait (any more) */
+  takeBack(invocation: number): Call | undefined {
+    const call = this.#calls.delete(invocation)
+    if (call === undefined) return undefined
+    call.holder = undefined
+    call.slot?.end()
+    return call
+  }
+
+  /** The numbers of the calls that wait for their answers, from after a number on. */
+  numbersAfter(invocation: number): number[] {
+    return [...this.#calls.values()].flatMap(({ number }) => (number > invocation ? [number] : []))
+  }
+
   /** A call waits for a timer or a fetch, so another may run. */
   waits(invocation: number): void {
     this.#calls.get(invocation)?.slot?.release()

@@ -7,6 +7,7 @@ export class FakeHost {
   role: HostRole = 'standby'
   isReady = false
   isGone = false
+  isSilent = false
   inFlight = 0
   livedMs = 0
   servedMs = 0
@@ -49,6 +50,10 @@ export class FakeHost {
   promote(role: HostRole = 'serving'): void {
     this.role = role
     this.servesSinceMs = 0
+  }
+
+  standDown(): void {
+    this.role = 'standby'
   }
 
   drain(role: HostRole = 'draining'): void {
