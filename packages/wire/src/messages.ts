@@ -232,6 +232,14 @@ export interface LongEntry {
   readonly change: 1 | -1
 }
 
+/** The isolate of a revision has taken much memory: if the system ends the process for want of it, it may be the cause. */
+export interface Grown {
+  readonly type: 'grown'
+  readonly revision: string
+  /** What it holds, in bytes. */
+  readonly heldBytes: number
+}
+
 export type ToServer =
   | Ready
   | Compiled
@@ -247,3 +255,4 @@ export type ToServer =
   | Signals
   | Poisoned
   | LongEntry
+  | Grown
