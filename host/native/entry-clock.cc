@@ -13,6 +13,7 @@ namespace {
 
 clockid_t FindOwnClock() {
 	UseAllCores();
+	ThreadRunsIsolates();
 	return static_cast<clockid_t>((~static_cast<uint32_t>(syscall(SYS_gettid)) << 3) | 6);
 }
 
@@ -88,13 +89,15 @@ void ShareEntryCpu(const v8::FunctionCallbackInfo<v8::Value>& info) {
 }
 
 // readEntryCpu(index): CPU time of each entry, in ns: of the batch that runs, the last entry so far; else of the batch that ran
-// last. Returns how many there are: 0 if none has begun since the last reset, or more than can be kept.
+// last. The last place is for the most memory that the isolate ever held, in bytes. Returns how many entries there are: 0 if none has
+// begun since the last reset, or more than can be kept.
 void ReadEntryCpu(const v8::FunctionCallbackInfo<v8::Value>& info) {
 	info.GetReturnValue().Set(0);
 	const IsolateState* state = StateOf(info[0]);
 	if (state == nullptr) return;
 	uint32_t begun = state->begun.load(std::memory_order_acquire);
-	if (begun > kEntries || begun > entry_cpu_size) return;
+	if (entry_cpu_size > 0) entry_cpu[entry_cpu_size - 1] = static_cast<double>(state->peak_bytes.load(std::memory_order_relaxed));
+	if (begun > kEntries || begun >= entry_cpu_size) return;
 	for (uint32_t index = 0; index < begun; index++) entry_cpu[index] = static_cast<double>(CpuTimeOf(state, index, begun));
 	// The batch may have ended meanwhile, and another begun: what was read is a mixture then.
 	if (state->begun.load(std::memory_order_acquire) >= begun) info.GetReturnValue().Set(begun);
@@ -109,6 +112,7 @@ void ResetEntryCpu(const v8::FunctionCallbackInfo<v8::Value>& info) {
 }  // namespace
 
 void BeginEntry(IsolateState* state) {
+	BeginTaking(state);
 	clockid_t clock = OwnClock();
 	int64_t now = Read(clock);
 	TurnTo(state, now);

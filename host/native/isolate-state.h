@@ -68,6 +68,28 @@ struct IsolateState {
 	bool drops_rejections;
 	// Garbage was collected, and isolated-vm has not looked at the memory since.
 	bool has_collected;
+	// Garbage is being collected.
+	bool is_collecting;
+
+	// Memory, in bytes. The isolate's thread's alone:
+	// what the heap may hold, by V8's own count: the limit, and the space for young objects;
+	uint64_t limit_bytes;
+	// what it may take before its size has to be looked at,
+	uint64_t room_bytes;
+	// what its thread has taken outside of it since the entry began;
+	uint64_t malloced_bytes;
+	// what it has beyond its limit, of all that isolates may have,
+	uint64_t excess_bytes;
+	// what it has taken since the host was told,
+	uint64_t growth_bytes;
+	// whether it took any since its size was looked at, and whether it will be interrupted to be kept to its limit;
+	bool has_grown;
+	bool is_interrupted;
+	// It held more than its limit, and is being ended for that: what it says does not count.
+	bool is_over;
+	// Most that it held, and what it holds, as last seen, with what hangs on it outside of the heap. Read by the host.
+	std::atomic<uint64_t> peak_bytes{0};
+	std::atomic<uint64_t> held_bytes{0};
 
 	// Events that the host has not been told of; if there are any, the state is in their list.
 	std::atomic<uint32_t> events{0};
@@ -81,6 +103,10 @@ constexpr uint32_t kBatchDone = 1;
 constexpr uint32_t kGone = 2;
 // The guest has said something outside of batches.
 constexpr uint32_t kMessage = 4;
+// The isolate has taken much memory.
+constexpr uint32_t kGrown = 8;
+// Its thread has stopped for good, for want of memory.
+constexpr uint32_t kGaveUp = 16;
 
 extern std::atomic<IsolateState*> states[kIsolates];
 
@@ -120,6 +146,22 @@ void UseAllCores();
 // Lets the isolate be interrupted from now on, and tells of its end.
 void TrackIsolate(IsolateState* state, v8::Isolate* isolate, v8::Local<v8::Context> context);
 void AddSuspend(v8::Isolate* isolate, v8::Local<v8::Context> context, v8::Local<v8::Object> host);
+
+// memory.cc
+// V8 asks for memory through the addon from now on. Once, before there are isolates.
+void WatchMemory();
+// An entry begins, or something else that is measured.
+void BeginTaking(IsolateState* state);
+void UntrackMemory(v8::Isolate* isolate);
+// What this thread takes counts as that of the isolate in which it is.
+void ThreadRunsIsolates();
+void TrackMemory(IsolateState* state, v8::Isolate* isolate);
+// On the isolate's thread, where it may collect garbage. Returns false if the isolate holds more than its limit, and is being ended
+// for that.
+bool KeepToLimit(IsolateState* state, v8::Isolate* isolate);
+// The isolate is gone.
+void ForgetMemory(IsolateState* state);
+void AddMemory(v8::Isolate* isolate, v8::Local<v8::Context> context, v8::Local<v8::Object> host);
 
 // mailbox.cc
 void EmptyMailbox(IsolateState* state);

@@ -178,6 +178,8 @@ void ReadOutbox(const v8::FunctionCallbackInfo<v8::Value>& info) {
 // say(op, number, number, number, text, text), in the guest.
 void Say(const v8::FunctionCallbackInfo<v8::Value>& info) {
 	IsolateState* state = StateOf(info.Data());
+	// What it took beyond its limit may be the answer, or what the answer comes of: the entry fails, and has said nothing.
+	if (state->is_over || (state->has_grown && !KeepToLimit(state, info.GetIsolate()))) return;
 	v8::Local<v8::Value> texts[2] = {info[4], info[5]};
 	Record record = RecordOf(static_cast<uint8_t>(NumberOf(info[0])), texts);
 	for (int index = 0; index < 3; index++) record.numbers[index] = NumberOf(info[index + 1]);
@@ -247,6 +249,7 @@ void RunBatch(v8::Isolate* isolate, v8::Local<v8::Function> dispatch, IsolateSta
 			texts[1],
 		};
 		if (!Dispatch(isolate, context, dispatch, 5, values)) return;
+		if (state->has_grown || state->excess_bytes > 0) KeepToLimit(state, isolate);
 		if (state->has_collected && !Settle(isolate, context, dispatch, state)) return;
 	}
 }
@@ -305,7 +308,11 @@ void Trim(const v8::FunctionCallbackInfo<v8::Value>& info) {
 }
 
 // end(), for the host alone: all entries have run.
-void End(const v8::FunctionCallbackInfo<v8::Value>& info) { EndEntries(StateOf(info.Data())); }
+void End(const v8::FunctionCallbackInfo<v8::Value>& info) {
+	IsolateState* state = StateOf(info.Data());
+	if (state->has_grown) KeepToLimit(state, info.GetIsolate());
+	EndEntries(state);
+}
 
 }  // namespace
 

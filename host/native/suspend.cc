@@ -84,13 +84,10 @@ void IsolateEnds(void*, size_t, void* data) {
 	IsolateState* state = static_cast<IsolateState*>(data);
 	{
 		Locked locked(state->isolate_lock);
+		if (state->isolate != nullptr) UntrackMemory(state->isolate);
 		state->isolate = nullptr;
 	}
 	Signal(state, kGone);
-}
-
-void OnCollected(v8::Isolate*, v8::GCType, v8::GCCallbackFlags, void* data) {
-	static_cast<IsolateState*>(data)->has_collected = true;
 }
 
 }  // namespace
@@ -118,7 +115,6 @@ void TrackIsolate(IsolateState* state, v8::Isolate* isolate, v8::Local<v8::Conte
 		Locked locked(state->isolate_lock);
 		state->isolate = isolate;
 	}
-	isolate->AddGCEpilogueCallback(OnCollected, state);
 	v8::Local<v8::ArrayBuffer> buffer =
 		v8::ArrayBuffer::New(isolate, v8::ArrayBuffer::NewBackingStore(state, 1, IsolateEnds, state));
 	// It stays for as long as the context does, and no code can find it.

@@ -7,16 +7,21 @@ import ivm from 'isolated-vm'
 export const BATCH_DONE = 1
 export const GONE = 2
 export const MESSAGE = 4
+export const GROWN = 8
+export const GAVE_UP = 16
 
 /** More entries than the addon keeps the CPU times of. */
 const MAX_ENTRIES = 256
 
 /**
- * What the addon in `native/` gives to the host. Every isolate has an index in it, and three things:
+ * What the addon in `native/` gives to the host. Every isolate has an index in it, and four things:
  *
  * A CPU clock of entries. isolated-vm has a clock of isolates as well, but as it is shipped that counts the time of day while
  * the isolate is entered, also while its thread waits for a core. The addon reads the CPU clock of the thread that runs the
  * isolate: from within, when an entry begins and when a batch ends, and from outside while an entry runs.
+ *
+ * An eye on its memory, which V8 has only now and then: what it takes beyond its limit comes from a stock of the process, and ends
+ * it.
  *
  * A way to suspend what runs in it.
  *
@@ -25,7 +30,7 @@ const MAX_ENTRIES = 256
 interface Addon {
   /** The array that `readEntryCpu` fills. */
   shareEntryCpu(cpuNs: Float64Array): void
-  /** @returns for how many entries there is a CPU time */
+  /** @returns for how many entries there is a CPU time; the last place has the most memory that the isolate ever held */
   readEntryCpu(index: number): number
   resetEntryCpu(index: number): void
   /** @returns whether the isolate can be suspended */
@@ -42,6 +47,10 @@ interface Addon {
    * other; undefined if there are none
    */
   readOutbox(index: number): Array<number | string> | undefined
+  /** What all isolates together may take beyond their memory limits, in bytes. Unless it is called, there is no bound. */
+  setMemoryStock(bytes: number): void
+  /** What the isolate holds, as last seen, in bytes; while an entry runs, with what it took since. */
+  heldBytes(index: number): number
   release(index: number): void
   /** Has it called with indexes, each followed by its events. */
   listen(onEvents: (events: readonly number[]) => void): void
@@ -59,6 +68,7 @@ if (!existsSync(file)) {
 export const nativeModule = new ivm.NativeModule(file)
 export const addon = createRequire(import.meta.url)(file) as Addon
 
-/** What the last call of `readEntryCpu` has found, in ns. */
+/** What the last call of `readEntryCpu` has found, in ns; in the last place, in bytes. */
 export const entryCpuNs = new Float64Array(MAX_ENTRIES)
+export const PEAK_BYTES = MAX_ENTRIES - 1
 addon.shareEntryCpu(entryCpuNs)

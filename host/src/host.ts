@@ -1,5 +1,6 @@
-import { LIMIT_RANGES } from '@carpool/core'
+import { hostMemory, LIMIT_RANGES } from '@carpool/core'
 import { NO_BODY, type Setup, type ToHost } from '@carpool/wire'
+import { addon } from './addon.ts'
 import { Signals, SIGNALS_MS } from './accounting/signals.ts'
 import { UsageReport } from './accounting/usage-report.ts'
 import { Fetches } from './calls/fetches.ts'
@@ -99,6 +100,7 @@ export class Host {
       watchdog: this.#watchdog,
       scheduler: this.#scheduler,
       logs: this.#logs,
+      onGrown: (revision: string, heldBytes: number) => send({ type: 'grown', revision, heldBytes }),
       onCatastrophe,
     }
     this.#prewarmer = new Prewarmer(async (memoryLimitMb, isForLater) => {
@@ -112,6 +114,7 @@ export class Host {
       guests: () => this.#usage.loaded(),
       hasInvocations: () => this.#invocations.count > 0,
     })
+    addon.setMemoryStock(hostMemory(setup.memoryBudgetBytes).stockBytes)
     const relief = new MemoryRelief(this.#pool, setup.memoryBudgetBytes, onProblem)
     // Periodic at rest. What is needed only at times has its timer only then: checks of batches, wall limits, waiting fetches,
     // log reports.

@@ -52,7 +52,7 @@ async function made(t: Test): Promise<Rig> {
   const onCatastrophe = (reason: string): void => void t.fail(reason)
   const guest = await Guest.blank(
     { bootstrap: BOOT, memoryLimitMb: 32 },
-    { calls, watchdog, scheduler, logs: new LogThrottles(none), onCatastrophe },
+    { calls, watchdog, scheduler, logs: new LogThrottles(none), onGrown: none, onCatastrophe },
   )
   t.teardown(() => guest.dispose())
   return { guest, watchdog, disposing, poisoned }

@@ -1,5 +1,5 @@
 import ivm from 'isolated-vm'
-import { addon, BATCH_DONE, entryCpuNs, GONE, MESSAGE, nativeModule } from '../addon.ts'
+import { addon, BATCH_DONE, entryCpuNs, GAVE_UP, GONE, GROWN, MESSAGE, nativeModule, PEAK_BYTES } from '../addon.ts'
 
 /** What may cross the boundary: primitives only. */
 export type Primitive = string | number | boolean | undefined
@@ -35,13 +35,15 @@ export interface IsolateListener {
   batchDone(): void
   /** There are messages from outside of a batch, as while the guest was loaded, or the isolate is gone while no batch ran. */
   messagesWait(): void
+  /** The isolate has taken much memory, and may be about to write to it. */
+  grown(): void
 }
 
 /** Does a task that enters an isolate once, and measures it. */
 export type Measured = <T>(task: () => Promise<T>) => Promise<T>
 
 const NO_ARGUMENTS: never[] = []
-const NO_LISTENER: IsolateListener = { batchDone: () => {}, messagesWait: () => {} }
+const NO_LISTENER: IsolateListener = { batchDone: () => {}, messagesWait: () => {}, grown: () => {} }
 
 /** The bootstrap script with its code cache, which the first isolate makes and the later ones use. */
 export class Bootstrap {
@@ -72,6 +74,7 @@ export class GuestIsolate {
   readonly #isolate: ivm.Isolate
   readonly #context: ivm.Context
   readonly #booted: Booted
+  readonly #onCatastrophe: GuestIsolateOptions['onCatastrophe']
   readonly #index: number
   /** What it took to make it, in ns: by the clock of isolated-vm, which is time of day, and that of its thread for the trim. */
   #bootNs: number
@@ -83,7 +86,13 @@ export class GuestIsolate {
   #isReleased = false
   #hasAffinity = false
 
-  private constructor(isolate: ivm.Isolate, context: ivm.Context, booted: Booted) {
+  private constructor(
+    isolate: ivm.Isolate,
+    context: ivm.Context,
+    booted: Booted,
+    onCatastrophe: GuestIsolateOptions['onCatastrophe'],
+  ) {
+    this.#onCatastrophe = onCatastrophe
     this.#isolate = isolate
     this.#context = context
     this.#booted = booted
@@ -96,7 +105,7 @@ export class GuestIsolate {
     const isolate = new ivm.Isolate({ memoryLimit: options.memoryLimitMb, onCatastrophicError: options.onCatastrophe })
     try {
       const context = await isolate.createContext()
-      const made = new GuestIsolate(isolate, context, await bootIn(isolate, context, options))
+      const made = new GuestIsolate(isolate, context, await bootIn(isolate, context, options), options.onCatastrophe)
       if (options.isTrimmed === true) await made.#trim()
       made.#booted.trim.release()
       return made
@@ -133,6 +142,8 @@ export class GuestIsolate {
 
   #onEvents(events: number): void {
     this.#isGone ||= (events & GONE) !== 0
+    if ((events & GROWN) !== 0) this.#listener.grown()
+    if ((events & GAVE_UP) !== 0) this.#onCatastrophe('There is no memory for what it does outside of its heap.')
     if ((events & (BATCH_DONE | GONE)) !== 0 && this.#isEntered) {
       this.#isGone ||= this.#isolate.isDisposed
       this.#isEntered = false
@@ -182,6 +193,16 @@ export class GuestIsolate {
   /** Overwritten whenever the CPU times of any isolate are read. */
   get entryCpuNs(): Float64Array {
     return entryCpuNs
+  }
+
+  /** Most memory that it ever held, in bytes, as of the last {@link readEntryCpu}, if no other isolate's were read since. */
+  get peakBytes(): number {
+    return entryCpuNs[PEAK_BYTES]!
+  }
+
+  /** What it holds, in bytes; while an entry runs, with all that it took since the last look, garbage too. */
+  get heldBytes(): number {
+    return this.#isReleased ? 0 : addon.heldBytes(this.#index)
   }
 
   /**

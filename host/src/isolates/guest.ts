@@ -39,6 +39,8 @@ export interface GuestHost {
   readonly watchdog: GuestWatchdog
   readonly scheduler: RunScheduler<Guest>
   readonly logs: LogThrottles
+  /** The isolate of a revision has taken much memory. */
+  readonly onGrown: (revision: string, heldBytes: number) => void
   /** V8 gave up on an isolate before there was a guest in it: the process must end. */
   readonly onCatastrophe: (reason: string) => void
 }
@@ -85,7 +87,11 @@ export class Guest implements Poolable, BatchListener, BridgedGuest, Runnable {
     this.#onMessage = messageHandler(this, relay, host.calls)
     this.timers = new TimerTable((timer, account) => this.queue.pushSoon(new Entry(account, ENTRIES.fireTimer, timer)))
     this.queue = new EntryQueue(isolate, this, host.scheduler, this.background)
-    isolate.listen({ batchDone: () => this.queue.batchDone(), messagesWait: () => this.#messagesWait() })
+    isolate.listen({
+      batchDone: () => this.queue.batchDone(),
+      messagesWait: () => this.#messagesWait(),
+      grown: () => this.#grown(),
+    })
   }
 
   /** Makes an isolate with the runtime booted in it. */
@@ -142,6 +148,7 @@ export class Guest implements Poolable, BatchListener, BridgedGuest, Runnable {
 
   measure(batch: Batch): void {
     batch.measured(this.isolate.entryCpuNs, this.isolate.readEntryCpu())
+    this.#memory.saw(this.isolate.peakBytes)
   }
 
   batchBegan(batch: Batch): void {
@@ -150,6 +157,7 @@ export class Guest implements Poolable, BatchListener, BridgedGuest, Runnable {
 
   batchEnded(batch: Batch): void {
     this.isolate.clearAffinity()
+    this.#memory.saw(batch.peakBytes)
     this.#chargedNs += batch.totalNs
     this.#host.scheduler.ended(this, batch)
     this.#host.calls.endOverCpuLimit(this, batch)
@@ -241,6 +249,10 @@ export class Guest implements Poolable, BatchListener, BridgedGuest, Runnable {
 
   reachedMemoryLimit(): void {
     this.#memory.record(this.#limits.memoryMb * 1024 * 1024, performance.now())
+  }
+
+  #grown(): void {
+    if (this.#revision !== '') this.#host.onGrown(this.#revision, this.isolate.heldBytes)
   }
 
   #messagesWait(): void {

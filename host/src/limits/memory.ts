@@ -8,8 +8,8 @@ const EVERY_CPU_NS = 20_000_000
 const EVERY_MS = 1_000
 
 /**
- * Decides when to measure the memory of an isolate, and remembers the most. What comes and goes between two measurements is not
- * noticed.
+ * Decides when to measure the memory of an isolate, and remembers the most. What it takes from the system the addon sees at once;
+ * this is for what it fills up of what it has.
  */
 export class MemoryWatch {
   /** What the measurements are charged to. */
@@ -31,8 +31,13 @@ export class MemoryWatch {
     return isDue
   }
 
+  /** It held so much. */
+  saw(bytes: number): void {
+    if (bytes > this.#peakBytes) this.#peakBytes = bytes
+  }
+
   record(bytes: number, nowMs: number): void {
-    this.#peakBytes = Math.max(this.#peakBytes, bytes)
+    this.saw(bytes)
     this.#measuredAtMs = nowMs
     this.#cpuSinceNs = 0
     this.#isMeasuring = false

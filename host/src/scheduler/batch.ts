@@ -44,6 +44,8 @@ export class Batch {
   readonly usedNs: number[]
   /** What of it was charged before the end, because an answer could not wait for it. */
   readonly #chargedNs: number[]
+  /** Most memory that its isolate ever held, as of its end, in bytes. */
+  peakBytes = 0
   /** How far it has climbed the kill ladder. */
   rung: Rung = 'running'
   /** When its isolate was disposed, on the monotonic clock, in ms. From then on nothing is charged to it. */

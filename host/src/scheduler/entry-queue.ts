@@ -11,6 +11,8 @@ export interface EnteredIsolate {
   /** @returns how many entries of the batch have begun; their CPU times, in ns, are in `entryCpuNs` then */
   readEntryCpu(): number
   readonly entryCpuNs: ArrayLike<number>
+  /** Most memory that it ever held, in bytes, as of the last read. */
+  readonly peakBytes: number
   /** A batch is about to begin in which {@link enter} is not called. */
   resetEntryCpu(): void
   /** Adds an entry to those that go in next. */
@@ -162,6 +164,7 @@ export class EntryQueue {
           return await this.#isolate.measure(task)
         } finally {
           if (this.#isolate.readEntryCpu() > 0) knownNs += this.#isolate.entryCpuNs[0] ?? 0
+          batch.peakBytes = this.#isolate.peakBytes
         }
       }
       const [settled] = await Promise.allSettled([(async () => work(measured))()])
@@ -273,7 +276,10 @@ export class EntryQueue {
     this.#listener.readMessages()
     if (this.#isolate.disposed) return this.#listener.batchLost(batch)
     if (aloneNs !== undefined) batch.measured([aloneNs])
-    else batch.measured(this.#isolate.entryCpuNs, this.#isolate.readEntryCpu())
+    else {
+      batch.measured(this.#isolate.entryCpuNs, this.#isolate.readEntryCpu())
+      batch.peakBytes = this.#isolate.peakBytes
+    }
     batch.charge()
     this.#listener.batchEnded(batch)
   }

@@ -22,6 +22,7 @@ export function fakeIsolate(): FakeIsolate {
   const isolate: FakeIsolate = {
     disposed: false,
     entryCpuNs: [],
+    peakBytes: 0,
     readEntryCpu: () => isolate.entryCpuNs.length,
     resetEntryCpu: () => {
       isolate.entryCpuNs = []

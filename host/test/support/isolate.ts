@@ -48,6 +48,8 @@ export interface Rig {
   readonly asked: readonly number[]
   /** How often messages from outside of a batch were reported. */
   readonly outsideOfBatches: () => number
+  /** How often it was reported that much memory was taken. */
+  readonly growths: () => number
 }
 
 /** An isolate that runs texts. */
@@ -56,6 +58,7 @@ export async function isolateWith(t: Test, memoryLimitMb = 32): Promise<Rig> {
   const asked: number[] = []
   let wake = (): void => {}
   let onBatchDone = (): void => {}
+  let grown = 0
   let outside = 0
   const isolate = await GuestIsolate.create({
     bootstrap: BOOT,
@@ -85,6 +88,7 @@ export async function isolateWith(t: Test, memoryLimitMb = 32): Promise<Rig> {
       onBatchDone()
     },
     messagesWait: () => outside++,
+    grown: () => grown++,
   })
   t.teardown(() => isolate.dispose())
   const entered = (): Promise<void> => {
@@ -111,6 +115,7 @@ export async function isolateWith(t: Test, memoryLimitMb = 32): Promise<Rig> {
     entryCpuNs: () => (isolate.disposed ? cpuAtEnd : entryCpuNs()),
     asked,
     outsideOfBatches: () => outside,
+    growths: () => grown,
     run: async (text) => {
       await batch(text)
       return messages().find(([op]) => op === RAN)?.[4]

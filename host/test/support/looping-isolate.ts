@@ -45,7 +45,7 @@ export async function loopingIsolate(): Promise<Looping> {
   t.teardown(() => isolate.dispose())
   const log = batchLog()
   const queue = new EntryQueue(isolate, log, schedulerOf(1))
-  isolate.listen({ batchDone: () => queue.batchDone(), messagesWait: () => {} })
+  isolate.listen({ batchDone: () => queue.batchDone(), messagesWait: () => {}, grown: () => {} })
   return { isolate, queue, log, begun }
 }
 

@@ -83,9 +83,25 @@ t.test('a crash is what code does to its process, not what others do to it', asy
 
 t.test('suspects: those in long entries; else those that ran; nobody if it was no crash', async (t) => {
   const crash = { exitCode: null, signal: 'SIGSEGV' } as const
-  t.strictSame(suspectsOf(crash, { inLongEntries: ['evil'], running: ['evil', 'near'] }), ['evil'])
-  t.strictSame(suspectsOf(crash, { inLongEntries: [], running: ['evil', 'near'] }), ['evil', 'near'])
-  t.strictSame(suspectsOf({ exitCode: null, signal: 'SIGKILL' }, { inLongEntries: ['evil'], running: ['evil'] }), [])
+  t.strictSame(suspectsOf(crash, { inLongEntries: ['evil'], running: ['evil', 'near'], takers: ['big'] }), ['evil'])
+  t.strictSame(suspectsOf(crash, { inLongEntries: [], running: ['evil', 'near'], takers: ['big'] }), ['evil', 'near'])
+  const known = { inLongEntries: ['evil'], running: ['evil'], takers: ['big'] }
+  t.strictSame(suspectsOf({ exitCode: null, signal: 'SIGKILL' }, known), [])
+})
+
+t.test('where memory has run out, suspects are those that have just taken much, and hold much of it', async (t) => {
+  const killed = { exitCode: null, signal: 'SIGKILL', isOutOfMemory: true } as const
+  const suspects = new HostSuspects()
+  const suspected = (nowMs: number): string[] =>
+    suspectsOf(killed, { inLongEntries: ['long'], running: ['long', 'near'], takers: suspects.takers(nowMs) })
+  t.strictSame(suspected(0), [], 'nobody is, of whom nothing is known')
+  suspects.grown('small', 30e6, 0)
+  t.strictSame(suspected(1_000), ['small'])
+  for (const bytes of [20e6, 200e6]) suspects.grown('evil', bytes, 500)
+  suspects.grown('as evil', 150e6, 500)
+  t.strictSame(suspected(1_000), ['evil', 'as evil'], 'who holds less than half as much is not')
+  suspects.grown('small', 30e6, 2_800)
+  t.strictSame(suspected(2_900), ['small'], 'nor who has not taken any for a while')
 })
 
 t.test('a function gets one strike for each process, however often it harms it', async (t) => {

@@ -14,6 +14,8 @@ export interface HostGroup {
   readonly folders: ReadonlyMap<Controller, string>
   /** Open on `cgroup.procs` of each, for the process that is to join them. */
   readonly descriptors: readonly number[]
+  /** Whether the system has ended a process of it because it had no memory left. To be called before it is removed. */
+  hasRunOut(): boolean
   /** The process has its own descriptors by now. */
   close(): void
   /** The host is gone. Its last processes may take a moment to be. */
@@ -31,6 +33,10 @@ export interface HostGroups {
 const REMOVE_RETRY_MS = 20
 const REMOVE_RETRIES = 100
 const OUR_GROUP = /^carpool-(\d+)-\d+$/
+
+/** Where the system counts what it has ended for want of memory: version 2 and 1. */
+const OOM_FILES = ['memory.events', 'memory.oom_control']
+const OOM_KILL = /^oom_kill [1-9]/m
 
 let lastNumber = 0
 
@@ -95,7 +101,11 @@ function openGroup(parents: ReadonlyMap<Controller, string>, limits: GroupLimits
     for (const folder of distinct) remove(folder, 0)
     throw cause
   }
-  return { folders, descriptors, close, remove: () => distinct.forEach((folder) => remove(folder, REMOVE_RETRIES)) }
+  const hasRunOut = (): boolean => {
+    const folder = folders.get('memory')
+    return folder !== undefined && OOM_FILES.some((file) => OOM_KILL.test(contentOf(join(folder, file))))
+  }
+  return { folders, descriptors, hasRunOut, close, remove: () => distinct.forEach((folder) => remove(folder, REMOVE_RETRIES)) }
 }
 
 function limit(controller: Controller, folder: string, { memoryBytes, tasks }: GroupLimits): void {

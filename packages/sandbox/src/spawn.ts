@@ -23,6 +23,8 @@ export interface SandboxedProcess {
 interface ProcessEnd {
   readonly exitCode: number | null
   readonly signal: NodeJS.Signals | null
+  /** The system has ended it because its control group had no memory left. */
+  readonly isOutOfMemory?: boolean
 }
 
 /** Starts processes, each in a sandbox of its own. */
@@ -71,10 +73,14 @@ export function processSandbox(
       } finally {
         group?.close()
       }
-      child.once(child.pid === undefined ? 'error' : 'exit', () => group?.remove())
+      const state = { isOutOfMemory: false }
+      child.once(child.pid === undefined ? 'error' : 'exit', () => {
+        state.isOutOfMemory = group?.hasRunOut() ?? false
+        group?.remove()
+      })
       if (filterFd !== undefined) feed(child.stdio[filterFd] as Writable | null | undefined, plan.filter)
       if (program.input !== undefined) feed(child.stdin, program.input)
-      return sandboxed(child, generations, group?.folders ?? new Map())
+      return sandboxed(child, generations, group?.folders ?? new Map(), state)
     },
   }
 }
@@ -98,7 +104,12 @@ const SIGNALS = new Map(
 const REPORT_MS = 250
 
 /** @param generations how many processes stand between this one and the sandboxed one, the child among them */
-function sandboxed(child: ChildProcess, generations: number, groups: HostGroup['folders']): SandboxedProcess {
+function sandboxed(
+  child: ChildProcess,
+  generations: number,
+  groups: HostGroup['folders'],
+  state: { readonly isOutOfMemory: boolean },
+): SandboxedProcess {
   let found: { readonly pid: number; readonly start: string } | undefined
   const find = (): number => {
     if (found !== undefined || child.pid === undefined) return found?.pid ?? 0
@@ -113,7 +124,8 @@ function sandboxed(child: ChildProcess, generations: number, groups: HostGroup['
     pid: find,
     endOf(exitCode, signal) {
       const reported = generations > 0 && exitCode !== null ? SIGNALS.get(exitCode - SIGNALED) : undefined
-      return reported === undefined ? { exitCode, signal } : { exitCode: null, signal: reported }
+      const end = reported === undefined ? { exitCode, signal } : { exitCode: null, signal: reported }
+      return state.isOutOfMemory ? { ...end, isOutOfMemory: true } : end
     },
     kill() {
       if (generations === 0) return void child.kill('SIGKILL')

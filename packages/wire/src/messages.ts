@@ -254,6 +254,14 @@ export interface Unbegun {
   readonly invocation: number
 }
 
+/** The isolate of a revision has taken much memory: if the system ends the process for want of it, it may be the cause. */
+export interface Grown {
+  readonly type: 'grown'
+  readonly revision: string
+  /** What it holds, in bytes. */
+  readonly heldBytes: number
+}
+
 export type ToServer =
   | Away
   | Unbegun
@@ -271,3 +279,4 @@ export type ToServer =
   | Signals
   | Poisoned
   | LongEntry
+  | Grown

@@ -14,19 +14,32 @@ export interface HostHarm {
  * @param inLongEntries functions with an entry that had run for a while. If there are any, one of them did it: to fill a heap
  * takes a while
  * @param running functions of which calls were running, rather than waiting
+ * @param takers functions that took its memory; they alone did it if that has run out
  */
 export function suspectsOf(
   end: ProcessEnd,
-  { inLongEntries, running }: { readonly inLongEntries: Iterable<string>; readonly running: Iterable<string> },
+  {
+    inLongEntries,
+    running,
+    takers,
+  }: { readonly inLongEntries: Iterable<string>; readonly running: Iterable<string>; readonly takers: Iterable<string> },
 ): string[] {
+  if (end.isOutOfMemory === true) return [...takers]
   if (!isCrash(end)) return []
   const long = new Set(inLongEntries)
   return [...(long.size > 0 ? long : new Set(running))]
 }
 
+/** What isolates took longer ago than this did not bring the process to its end, in ms. */
+const GROWN_MS = 2_000
+/** Of those that took memory, the ones that hold at least this share of what the largest holds are suspected. */
+const LARGE_SHARE = 0.5
+
 /** The functions that may harm one host process, or have. */
 export class HostSuspects {
   readonly #longEntries = new Map<string, number>()
+  /** What isolates held when they had last taken much. */
+  readonly #grown = new Map<string, { readonly atMs: number; readonly heldBytes: number }>()
   readonly #attributed = new Set<string>()
 
   /** Functions with an entry that has run for a while. */
@@ -39,6 +52,18 @@ export class HostSuspects {
     const count = (this.#longEntries.get(functionName) ?? 0) + change
     if (count > 0) this.#longEntries.set(functionName, count)
     else this.#longEntries.delete(functionName)
+  }
+
+  /** The isolate of a function has taken much memory, and holds so much now. */
+  grown(functionName: string, heldBytes: number, nowMs: number): void {
+    this.#grown.set(functionName, { atMs: nowMs, heldBytes })
+  }
+
+  /** The functions that took the process's memory, if it has just run out. */
+  takers(nowMs: number): string[] {
+    const lately = [...this.#grown].filter(([, { atMs }]) => nowMs - atMs <= GROWN_MS)
+    const mostBytes = Math.max(0, ...lately.map(([, { heldBytes }]) => heldBytes))
+    return lately.filter(([, { heldBytes }]) => heldBytes >= mostBytes * LARGE_SHARE).map(([name]) => name)
   }
 
   /**

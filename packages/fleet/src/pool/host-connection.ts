@@ -49,6 +49,8 @@ export interface HostEvents {
   poisoned(functionName: string, why: 'stuck' | 'gave-up'): void
   /** An entry of a function has run for a while, or one that had has ended. */
   longEntry(functionName: string, change: 1 | -1): void
+  /** The isolate of a function has taken much memory, and holds so much now. */
+  grown(functionName: string, heldBytes: number): void
   /** The socket has ended or broken, or the host broke the protocol (then with the reason). Called once. */
   closed(reason: Error | undefined): void
 }
@@ -255,6 +257,11 @@ export class HostConnection implements CallHolder {
       case 'long-entry': {
         const functionName = this.#functionOf.get(message.revision)
         if (functionName !== undefined) this.#events.longEntry(functionName, message.change === 1 ? 1 : -1)
+        return
+      }
+      case 'grown': {
+        const functionName = this.#functionOf.get(message.revision)
+        if (functionName !== undefined) this.#events.grown(functionName, whole(message.heldBytes))
         return
       }
       case 'log':

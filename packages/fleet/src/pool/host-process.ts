@@ -122,12 +122,13 @@ export class HostProcess {
       usedCpu: (cpu) => listener.usedCpu(this, cpu),
       poisoned: (functionName, why) => this.#poison({ reason: why, suspects: [functionName], isCertain: true }),
       longEntry: (functionName, change) => this.#suspects.longEntry(functionName, change),
+      grown: (functionName, heldBytes) => this.#suspects.grown(functionName, heldBytes, performance.now()),
       closed: (reason) => this.#lose(reason),
     })
     this.#child.once('error', (cause) => this.#lose(cause))
     this.#child.once('exit', (code, childSignal) => {
-      const { exitCode, signal } = this.#process.endOf(code, childSignal)
-      this.#how = signal ?? `exit code ${exitCode}`
+      const { exitCode, signal, isOutOfMemory } = this.#process.endOf(code, childSignal)
+      this.#how = isOutOfMemory === true ? 'it ran out of memory' : (signal ?? `exit code ${exitCode}`)
       this.#lose(undefined)
     })
     if (this.#child.stderr !== null) {
@@ -359,11 +360,13 @@ export class HostProcess {
     // A host whose socket is gone or garbled is of no use any more.
     this.kill()
     const { inLongEntries } = this.#suspects
+    const takers = this.#suspects.takers(performance.now())
     const running = [...this.slots.runningFunctions]
     const isFrozen = this.#isFrozen
     // How it ended may not be known yet.
     const isCrashed = Promise.withResolvers<boolean>()
-    this.connection.lose((functionName) => (inLongEntries.has(functionName) ? isCrashed.promise : undefined))
+    const mayHaveHarmed = new Set([...inLongEntries, ...takers])
+    this.connection.lose((functionName) => (mayHaveHarmed.has(functionName) ? isCrashed.promise : undefined))
     const onExit = (): void => {
       clearTimeout(this.#killTimer)
       this.#ended.resolve()
@@ -371,10 +374,13 @@ export class HostProcess {
       const how = reason === undefined || this.#child.exitCode !== null ? this.#how : reason.message
       const end = this.#process.endOf(this.#child.exitCode, this.#child.signalCode)
       // A call that may have harmed the host is not begun again in another one.
-      isCrashed.resolve(isCrash(end) || (killed !== undefined && !isFrozen))
+      isCrashed.resolve(isCrash(end) || end.isOutOfMemory === true || (killed !== undefined && !isFrozen))
       const isStuck = (killed === 'silent' || killed === 'overdue') && !isFrozen
-      const suspects = isStuck ? [...new Set([...inLongEntries, ...running])] : suspectsOf(end, { inLongEntries, running })
-      this.#listener.gone(this, how, this.#suspects.attribute(suspects), !isStuck && inLongEntries.size > 0)
+      const suspects = isStuck
+        ? [...new Set([...inLongEntries, ...running])]
+        : suspectsOf(end, { inLongEntries, running, takers })
+      const isCertain = end.isOutOfMemory === true ? takers.length > 0 : !isStuck && inLongEntries.size > 0
+      this.#listener.gone(this, how, this.#suspects.attribute(suspects), isCertain)
     }
     if (this.#child.exitCode !== null || this.#child.signalCode !== null || this.#child.pid === undefined) onExit()
     else this.#child.once('exit', onExit)

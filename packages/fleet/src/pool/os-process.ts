@@ -84,6 +84,8 @@ const DIRECT_LAUNCHER: HostLauncher = {
 export interface ProcessEnd {
   readonly exitCode: number | null
   readonly signal: NodeJS.Signals | null
+  /** The system has ended it because its control group had no memory left. */
+  readonly isOutOfMemory?: boolean
 }
 
 /** What V8, the C library and the processor end a process with. A SIGKILL comes from somebody else: an operator, or us. */

@@ -1,3 +1,4 @@
+import { hostMemory } from '@carpool/core'
 import { detectSandbox, isLayerName, requireLayers, type GroupLimits, type LayerName, type Sandbox } from '@carpool/sandbox'
 import type { ServerSettings } from '../settings/table.ts'
 import { hostFolders } from './host-files.ts'
@@ -42,12 +43,6 @@ export async function openRequiredSandbox(settings: ServerSettings, onProblem: (
   return sandbox
 }
 
-const MEBIBYTE = 1024 * 1024
-/**
- * What a host may take above its budget before the system ends it: idle isolates leave at the budget, and those that run may need
- * some.
- */
-const MEMORY_MARGIN = { share: 0.25, leastBytes: 512 * MEBIBYTE }
 /** Threads of Node.js and V8 themselves are about a dozen, and bubblewrap takes two processes. */
 const TASKS_BESIDES = 128
 /** An isolate takes one thread while it runs. One that was given up may not have come to its end. */
@@ -55,6 +50,5 @@ const TASKS_PER_ISOLATE = 2
 
 /** What the system lets one host take, well above what it is to take by its own account: a backstop. Pure. */
 export function groupLimits({ budgetBytes, maxIsolates }: { budgetBytes: number; maxIsolates: number }): GroupLimits {
-  const margin = Math.max(budgetBytes * MEMORY_MARGIN.share, MEMORY_MARGIN.leastBytes)
-  return { memoryBytes: Math.floor(budgetBytes + margin), tasks: TASKS_BESIDES + maxIsolates * TASKS_PER_ISOLATE }
+  return { memoryBytes: hostMemory(budgetBytes).groupBytes, tasks: TASKS_BESIDES + maxIsolates * TASKS_PER_ISOLATE }
 }

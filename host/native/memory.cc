@@ -1,0 +1,319 @@
+// Keeps isolates to their memory.
+//
+// V8 compares a heap with its limit when it collects garbage, and isolated-vm ends an isolate only then. The first large object
+// after a collection is compared with nothing (V8's NewLargeObjectSpace::AllocateRaw), and when old objects reach the limit,
+// isolated-vm gives a gigabyte more. So one text that is made flat may take a gigabyte, and nobody notices before garbage is
+// collected again. But all memory of a heap comes from the system, by `mmap`, on the thread that runs the isolate, and passes
+// here; so does what V8 takes outside of heaps, by `malloc`, as for JSON, large numbers, patterns and texts in other alphabets.
+// What an isolate asks for beyond its limit it is given from a stock that all isolates of the process share, and it is ended at its
+// next step if it holds that much then. When the stock is used up, it is refused: V8 then collects garbage, asks again, and gives
+// the isolate up. Who calls `malloc` may not know what to do without, so there it is given up at once.
+#include <errno.h>
+#include <malloc.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "imports.h"
+#include "isolate-state.h"
+
+// Those of C++, which call `malloc` from another library. Where there is none, they are a part of the program.
+extern "C" {
+__attribute__((weak)) void* NewObject(size_t) __asm__("_Znwm");
+__attribute__((weak)) void* NewArray(size_t) __asm__("_Znam");
+__attribute__((weak)) void* TryNewObject(size_t, const void*) __asm__("_ZnwmRKSt9nothrow_t");
+__attribute__((weak)) void* TryNewArray(size_t, const void*) __asm__("_ZnamRKSt9nothrow_t");
+}
+
+namespace {
+
+// Of those that isolates have for their embedder, of which isolated-vm uses none.
+constexpr uint32_t kDataSlot = 3;
+
+// What isolates may yet have beyond their limits. Without a host, there is no bound.
+std::atomic<int64_t> stock_bytes{INT64_MAX / 2};
+
+// V8's own threads, which collect garbage and compile, and the host's are let through.
+thread_local bool runs_isolates = false;
+
+// The host is told when an isolate has taken so much more, in bytes.
+constexpr uint64_t kGrowth = 16 << 20;
+
+// What the heap holds and takes.
+struct Size {
+	uint64_t used;
+	uint64_t taken;
+	uint64_t external;
+};
+
+Size SizeOf(v8::Isolate* isolate) {
+	v8::HeapStatistics heap;
+	isolate->GetHeapStatistics(&heap);
+	return {heap.used_heap_size(), heap.total_heap_size(), heap.external_memory()};
+}
+
+void Remember(IsolateState* state, uint64_t bytes) {
+	state->held_bytes.store(bytes, std::memory_order_relaxed);
+	if (bytes > state->peak_bytes.load(std::memory_order_relaxed)) state->peak_bytes.store(bytes, std::memory_order_relaxed);
+}
+
+// Gives back to the stock what the isolate does not have any more, or takes what it lacks. Returns false if there is not as much.
+bool Draw(IsolateState* state, uint64_t excess) {
+	int64_t lack = static_cast<int64_t>(excess) - static_cast<int64_t>(state->excess_bytes);
+	if (stock_bytes.fetch_sub(lack) < lack && lack > 0) {
+		stock_bytes.fetch_add(lack);
+		return false;
+	}
+	state->excess_bytes = excess;
+	return true;
+}
+
+// What is about to be taken may be the end of the process, so the host is told before.
+void Grew(IsolateState* state, uint64_t held) {
+	state->held_bytes.store(held, std::memory_order_relaxed);
+	if (state->growth_bytes < kGrowth) return;
+	state->growth_bytes = 0;
+	Signal(state, kGrown);
+}
+
+// How much more than its limit it has with so much; up to it, it need not be looked at again.
+uint64_t ExcessOf(IsolateState* state, uint64_t taken) {
+	bool is_within = taken <= state->limit_bytes;
+	state->room_bytes = is_within ? state->limit_bytes - taken : 0;
+	return is_within ? 0 : taken - state->limit_bytes;
+}
+
+void Interrupted(v8::Isolate* isolate, void* data) {
+	IsolateState* state = static_cast<IsolateState*>(data);
+	state->is_interrupted = false;
+	KeepToLimit(state, isolate);
+}
+
+// That of the isolate in which this thread is, if it is in one.
+IsolateState* Current() {
+	if (!runs_isolates) return nullptr;
+	v8::Isolate* isolate = v8::Isolate::TryGetCurrent();
+	return isolate == nullptr ? nullptr : static_cast<IsolateState*>(isolate->GetData(kDataSlot));
+}
+
+// Whether the isolate of this thread may take so much more. V8 may be in the midst of anything.
+bool MayTake(IsolateState* state, size_t length) {
+	// What a collection takes to move objects it gives back; V8 could not do without.
+	if (state->is_collecting) return true;
+	state->growth_bytes += length;
+	if (length <= state->room_bytes) {
+		state->room_bytes -= length;
+		Grew(state, state->held_bytes.load(std::memory_order_relaxed) + length);
+		return true;
+	}
+	v8::Isolate* isolate = state->isolate;
+	Size size = SizeOf(isolate);
+	uint64_t taken = size.taken + state->malloced_bytes + length;
+	uint64_t excess = ExcessOf(state, taken);
+	if (!Draw(state, excess)) return false;
+	if (excess > 0) Remember(state, size.used + size.external + length);
+	Grew(state, size.used + size.external + length);
+	if (excess > 0 && !state->is_interrupted) {
+		state->is_interrupted = true;
+		isolate->RequestInterrupt(Interrupted, state);
+	}
+	return true;
+}
+
+// In place of `mmap`, for the program alone. What is reserved without leave to write takes nothing.
+void* Map(void* address, size_t length, int protection, int flags, int file, off_t offset) {
+	IsolateState* state = (protection & PROT_WRITE) != 0 && (flags & MAP_ANONYMOUS) != 0 ? Current() : nullptr;
+	if (state != nullptr) {
+		// A heap does not grow or shrink unseen.
+		state->has_grown = true;
+		if (!MayTake(state, length)) {
+			errno = ENOMEM;
+			return MAP_FAILED;
+		}
+	}
+	return mmap(address, length, protection, flags, file, offset);
+}
+
+// What is smaller does not count, in bytes; it would take too long.
+constexpr size_t kLarge = 4096;
+
+IsolateState* CurrentFor(size_t size) { return size < kLarge ? nullptr : Current(); }
+
+// Before so much is taken. Does not return if it cannot be given: the thread would not know what to do without.
+void Take(IsolateState* state, size_t size) {
+	if (MayTake(state, size)) return;
+	Signal(state, kGaveUp);
+	for (;;) pause();
+}
+
+void* Taken(IsolateState* state, void* memory) {
+	if (memory != nullptr) state->malloced_bytes += malloc_usable_size(memory);
+	return memory;
+}
+
+void GiveBack(void* memory) {
+	size_t size = malloc_usable_size(memory);
+	IsolateState* state = CurrentFor(size);
+	// Some of it may have been taken before the entry, from when on it counts.
+	if (state != nullptr) state->malloced_bytes -= size < state->malloced_bytes ? size : state->malloced_bytes;
+}
+
+void* Malloc(size_t size) {
+	IsolateState* state = CurrentFor(size);
+	if (state == nullptr) return malloc(size);
+	Take(state, size);
+	return Taken(state, malloc(size));
+}
+
+void* Calloc(size_t count, size_t each) {
+	size_t size;
+	IsolateState* state = __builtin_mul_overflow(count, each, &size) ? nullptr : CurrentFor(size);
+	if (state == nullptr) return calloc(count, each);
+	Take(state, size);
+	return Taken(state, calloc(count, each));
+}
+
+void* Realloc(void* memory, size_t size) {
+	size_t before = memory == nullptr ? 0 : malloc_usable_size(memory);
+	IsolateState* state = CurrentFor(size > before ? size : before);
+	if (state == nullptr) return realloc(memory, size);
+	if (size > before) Take(state, size);
+	void* moved = realloc(memory, size);
+	if (moved != nullptr || size == 0) state->malloced_bytes -= before < state->malloced_bytes ? before : state->malloced_bytes;
+	return Taken(state, moved);
+}
+
+int PosixMemalign(void** memory, size_t alignment, size_t size) {
+	IsolateState* state = CurrentFor(size);
+	if (state != nullptr) Take(state, size);
+	int result = posix_memalign(memory, alignment, size);
+	if (state != nullptr && result == 0) Taken(state, *memory);
+	return result;
+}
+
+void Free(void* memory) {
+	if (memory != nullptr) GiveBack(memory);
+	free(memory);
+}
+
+template <auto allocate>
+void* New(size_t size) {
+	IsolateState* state = CurrentFor(size);
+	if (state == nullptr) return allocate(size);
+	Take(state, size);
+	return Taken(state, allocate(size));
+}
+
+template <auto allocate>
+void* TryNew(size_t size, const void* tag) {
+	IsolateState* state = CurrentFor(size);
+	if (state == nullptr) return allocate(size, tag);
+	Take(state, size);
+	return Taken(state, allocate(size, tag));
+}
+
+// What C++ takes comes from the same place, and is given back to it.
+void Delete(void* memory) { Free(memory); }
+void DeleteSized(void* memory, size_t) { Free(memory); }
+
+void CollectionBegins(v8::Isolate* isolate, v8::GCType, v8::GCCallbackFlags, void* data) {
+	IsolateState* state = static_cast<IsolateState*>(data);
+	state->is_collecting = true;
+	// Of all that was taken since the last look, this is the most.
+	if (!state->has_grown) return;
+	Size size = SizeOf(isolate);
+	Remember(state, size.used + size.external);
+}
+
+void CollectionEnds(v8::Isolate*, v8::GCType, v8::GCCallbackFlags, void* data) {
+	IsolateState* state = static_cast<IsolateState*>(data);
+	state->is_collecting = false;
+	state->has_collected = true;
+}
+
+// setMemoryStock(bytes): what isolates may have beyond their limits, all together.
+void SetMemoryStock(const v8::FunctionCallbackInfo<v8::Value>& info) {
+	if (info[0]->IsNumber()) stock_bytes.store(static_cast<int64_t>(info[0].As<v8::Number>()->Value()));
+}
+
+// heldBytes(index): what the isolate holds, as last seen.
+void HeldBytes(const v8::FunctionCallbackInfo<v8::Value>& info) {
+	IsolateState* state = StateOf(info[0]);
+	uint64_t bytes = state == nullptr ? 0 : state->held_bytes.load(std::memory_order_relaxed);
+	info.GetReturnValue().Set(static_cast<double>(bytes));
+}
+
+}  // namespace
+
+void WatchMemory() {
+	const struct {
+		const char* name;
+		void* function;
+	} functions[] = {
+		// By the name that it has in a program for large files, as the system's C library may call it.
+		{"mmap64", reinterpret_cast<void*>(Map)},
+		{"mmap", reinterpret_cast<void*>(Map)},
+		{"malloc", reinterpret_cast<void*>(Malloc)},
+		{"calloc", reinterpret_cast<void*>(Calloc)},
+		{"realloc", reinterpret_cast<void*>(Realloc)},
+		{"posix_memalign", reinterpret_cast<void*>(PosixMemalign)},
+		{"free", reinterpret_cast<void*>(Free)},
+		{"_Znwm", reinterpret_cast<void*>(New<NewObject>)},
+		{"_Znam", reinterpret_cast<void*>(New<NewArray>)},
+		{"_ZnwmRKSt9nothrow_t", reinterpret_cast<void*>(TryNew<TryNewObject>)},
+		{"_ZnamRKSt9nothrow_t", reinterpret_cast<void*>(TryNew<TryNewArray>)},
+		{"_ZdlPv", reinterpret_cast<void*>(Delete)},
+		{"_ZdaPv", reinterpret_cast<void*>(Delete)},
+		{"_ZdlPvm", reinterpret_cast<void*>(DeleteSized)},
+		{"_ZdaPvm", reinterpret_cast<void*>(DeleteSized)},
+	};
+	for (const auto& [name, function] : functions) ReplaceImport(name, function);
+}
+
+void ThreadRunsIsolates() { runs_isolates = true; }
+
+void BeginTaking(IsolateState* state) { state->malloced_bytes = 0; }
+
+void TrackMemory(IsolateState* state, v8::Isolate* isolate) {
+	v8::HeapStatistics heap;
+	isolate->GetHeapStatistics(&heap);
+	state->limit_bytes = heap.heap_size_limit();
+	state->room_bytes = state->excess_bytes = state->growth_bytes = state->malloced_bytes = 0;
+	state->has_grown = state->is_interrupted = state->is_over = state->is_collecting = false;
+	state->peak_bytes.store(0);
+	state->held_bytes.store(0);
+	isolate->AddGCPrologueCallback(CollectionBegins, state);
+	isolate->AddGCEpilogueCallback(CollectionEnds, state);
+	isolate->SetData(kDataSlot, state);
+}
+
+bool KeepToLimit(IsolateState* state, v8::Isolate* isolate) {
+	state->has_grown = false;
+	Size size = SizeOf(isolate);
+	Remember(state, size.used + size.external);
+	bool is_within = size.used <= state->limit_bytes;
+	if (!is_within) {
+		// It may be garbage. One collection, at once, behind which isolated-vm looks; what is left is more than the limit to it as well.
+		isolate->MemoryPressureNotification(v8::MemoryPressureLevel::kNone);
+		isolate->MemoryPressureNotification(v8::MemoryPressureLevel::kCritical);
+		isolate->MemoryPressureNotification(v8::MemoryPressureLevel::kNone);
+		size = SizeOf(isolate);
+		state->held_bytes.store(size.used + size.external, std::memory_order_relaxed);
+		is_within = size.used <= state->limit_bytes;
+		state->is_over = !is_within;
+	}
+	Draw(state, ExcessOf(state, size.taken + state->malloced_bytes));
+	return is_within;
+}
+
+// The thread that it ends on may give back what is no longer its.
+void UntrackMemory(v8::Isolate* isolate) { isolate->SetData(kDataSlot, nullptr); }
+
+void ForgetMemory(IsolateState* state) {
+	stock_bytes.fetch_add(static_cast<int64_t>(state->excess_bytes));
+	state->excess_bytes = 0;
+}
+
+void AddMemory(v8::Isolate* isolate, v8::Local<v8::Context> context, v8::Local<v8::Object> host) {
+	Set(isolate, context, host, "setMemoryStock", MakeFunction(context, SetMemoryStock));
+	Set(isolate, context, host, "heldBytes", MakeFunction(context, HeldBytes));
+}
