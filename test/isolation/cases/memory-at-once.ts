@@ -35,6 +35,17 @@ function atOnce(id: string, title: string, handler: string, more: Partial<Isolat
 const ropeOf = (units: number): string => `let kept = '\\u1234'; while (kept.length < ${units}) kept += kept`
 
 export const AT_ONCE_CASES: readonly IsolationCase[] = [
+  {
+    ...atOnce('M18', 'a text of 64 MB within its limit, on whose record it is', `${ropeOf(2 ** 25)}; kept.charCodeAt(5)`),
+    verdict: 'OK',
+    again: 'same',
+    limits: { ...LIMITS, memoryMb: 256 },
+    expect: { status: 200 },
+    check: ({ t }, { records }) => {
+      const [peakKb] = records.map((record) => Number(record['memory_peak_kb']))
+      t.ok(peakKb! > 64 * 1024, `${peakKb} KiB at most`)
+    },
+  },
   ...[8, 32, 128].map((memoryMb, index) =>
     atOnce(
       `M17${'abc'[index]}`,
