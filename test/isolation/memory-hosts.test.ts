@@ -13,10 +13,11 @@ const ROUND_MS = 1_000
 const MOST_ROUNDS = 15
 const CALLS_PER_SECOND = 20
 
-const TAKES = `(function () { return { default: { fetch() {
+/** Keeps texts of half a gigabyte, or half that, one more with each call. */
+const takes = (units: number): string => `(function () { return { default: { fetch() {
   const kept = globalThis.kept ??= []
   let text = '\\u1234'
-  while (text.length < 2 ** 28) text += text
+  while (text.length < ${units}) text += text
   text.charCodeAt(5)
   kept.push(text)
   return new Response('kept ' + kept.length)
@@ -56,7 +57,8 @@ for (const hostMb of HOSTS_MB) {
       const server = await startServer(t, flags)
       const names = Array.from({ length: attackers }, (_, index) => `attacker-${index}`)
       await deployScript(server, 'neighbour', { code: LIVES })
-      for (const name of names) await deployScript(server, name, { code: TAKES, limits: { memoryMb: 32 } })
+      for (const [index, name] of names.entries())
+        await deployScript(server, name, { code: takes(2 ** (28 - (index % 2))), limits: { memoryMb: 32 } })
       const stateOf = async (name: string): Promise<string> =>
         ((await (await askControl(server, `/v1/functions/${name}`)).json()) as { state: string }).state
 

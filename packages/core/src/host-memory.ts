@@ -4,9 +4,9 @@ const MEBIBYTE = 1024 * 1024
 
 export const HOST_MEMORY = {
   /** What all isolates of a host together may take beyond their limits, in bytes, so none of them can take more. */
-  stockBytes: 256 * MEBIBYTE,
+  stockBytes: 192 * MEBIBYTE,
   /** What a host may take that does not count, or that is within limits, before its watchdog has looked twice, in bytes. */
-  besidesBytes: 256 * MEBIBYTE,
+  besidesBytes: 320 * MEBIBYTE,
 } as const
 
 /** The marks of a host's memory, in bytes, in the order in which it reaches them. */

@@ -1,4 +1,5 @@
 /** Group C3 of the list of attacks: memory that ends the isolate, or is not given. */
+import { mostMb } from './memory-at-once.ts'
 import { call } from '../harness/call.ts'
 import { deployScript } from '../harness/control.ts'
 import { FORM } from '../harness/form.ts'
@@ -8,8 +9,8 @@ import { sampleProcess } from '../harness/process-sample.ts'
 const LIMITS = { memoryMb: 32, cpuMs: 5_000, wallMs: 20_000 }
 /** Functions that take all they can together. */
 const AT_ONCE = FORM.isFull ? 20 : 4
-/** What a host may take more than before while a function passes its limit, in MiB: V8 gives an isolate a gigabyte once, to end it in peace. */
-const MAX_GROWTH_MB = 1_300
+/** What a host may take more than before while a function passes its limit, in MiB. */
+const MAX_GROWTH_MB = mostMb(LIMITS.memoryMb)
 
 /** Passes its memory limit, and ends with its isolate. */
 function hoards(id: string, title: string, handler: string, more: Partial<IsolationCase> = {}): IsolationCase {
