@@ -1,5 +1,6 @@
 /** Functions that call each other through the server are stopped, however they go about it. */
 import t from 'tap'
+import { rowsOf } from '../support/ledger.ts'
 import { startServer, until } from '../support/server.ts'
 
 const MAX_HOPS = 3
@@ -64,4 +65,24 @@ t.test('functions that call each other', async (t) => {
     await until(async () => /loop-detected"\} 17$/m.test(await (await fetch(`${server.adminUrl}/metrics`)).text()))
     t.equal(await (await server.get('/background/count')).json(), MAX_HOPS + 1)
   })
+})
+
+t.test('what one call leads to is limited, however its calls are spread', async (t) => {
+  const server = await startServer(t, ['--allow-egress', '127.0.0.0/8', '--max-nested-calls', '20'])
+  await server.deploy('fan-out', FAN_OUT)
+  const fanOut = async (width: number): Promise<{ calls: number; refusals: Array<{ code: string; detail: string }> }> => {
+    const query = new URLSearchParams({ to: `${server.url}/fan-out/`, width: String(width) }).toString()
+    return (await server.get(`/fan-out/?${query}`)).json() as Promise<{ calls: number; refusals: [] }>
+  }
+  for (const width of [1, 2, 3, 2]) {
+    const { calls, refusals } = await fanOut(width)
+    t.equal(calls, width === 1 ? 17 : 21, `each calls itself ${width} times`)
+    t.ok(refusals.length > 0 && refusals.every(({ code }) => code === 'loop-detected'))
+    if (width > 1) t.match(refusals[0]?.detail, /^Functions made 20 calls because of one call from outside; that is the limit/)
+  }
+  const rows = await rowsOf(server, 'fan-out')
+  t.equal(rows.filter(({ outcome }) => outcome === 'ok').length, 17 + 3 * 21)
+  const refused = rows.filter(({ outcome }) => outcome === 'refused')
+  t.ok(refused.length > 3, 'those that are refused have records, too')
+  t.ok(refused.every(({ error, status }) => error === 'loop-detected' && Number(status) === 508))
 })

@@ -126,6 +126,7 @@ const FORGED = [
         const record = records.find((one) => one['id'] === id)
         t.ok(record !== undefined && cpuUs(record) > 0)
         t.match(headers.get('server-timing'), new RegExp(`cpu;dur=${cpuUs(record ?? {}) / 1000},`), 'what we say is there')
+        t.equal(headers.get('server-timing')?.match(/cpu;dur/g)?.length, 1, 'and nothing that could pass for it')
         t.equal(headers.get('x-carpool-error'), null)
         t.equal(headers.get('x-carpool-cpu-us'), null)
       }

@@ -128,12 +128,15 @@ const SHORTAGES: Scenario[] = [
       t.equal(after.at(-1)?.text, 'fine', 'what was live is live')
       t.equal((await deployScript(server, 'fine', { code: OTHER })).status, 201)
       t.equal((await server.stop()).code, 0)
-      const answered = [before, ...during, ...after].filter(({ status }) => status === 200)
+      const called = [before, ...during, ...after]
       checkLedger(
         t,
         server.dataDir,
-        answered.map(({ id }) => id),
+        called.map(({ id }) => id),
       )
+      const refused = readLedger(server.dataDir).filter(({ outcome }) => outcome === 'refused')
+      t.ok(refused.length > 0, 'also those that were refused because they could not be recorded')
+      t.ok(refused.every(({ error, status }) => error === 'ledger-unavailable' && Number(status) === 503))
       return '200, 503 ledger-unavailable'
     },
   },

@@ -202,13 +202,29 @@ class TokenTable {
   }
 }
 
+/** @throws CarpoolError `data-unusable` if it cannot be what was written, so that nobody is let in or shut out by chance */
 function storedToken(row: Record<string, SQLOutputValue>): StoredToken {
   const optional = (name: string): number | undefined => (row[name] === null ? undefined : Number(row[name]))
-  const scopes = JSON.parse(String(row['scopes'])) as readonly string[]
+  const id = String(row['id'])
+  const owner = String(row['owner'])
+  const hash = row['hash']
+  const scopes: unknown = JSON.parse(String(row['scopes']))
+  if (
+    !isTokenId(id) ||
+    !(hash instanceof Uint8Array) ||
+    hash.length !== NO_HASH.length ||
+    !Array.isArray(scopes) ||
+    owner === ''
+  ) {
+    throw new CarpoolError(
+      'data-unusable',
+      `A token in the access database, access.sqlite in the data folder, is damaged: its id is ${JSON.stringify(id.slice(0, 40))}. Restore the file from a copy, or delete the row.`,
+    )
+  }
   return {
-    id: String(row['id']),
-    hash: row['hash'] as Uint8Array,
-    owner: String(row['owner']),
+    id,
+    hash,
+    owner,
     // A scope of another version of Carpool allows nothing here.
     scopes: TOKEN_SCOPES.filter((scope) => scopes.includes(scope)),
     createdAtMs: Number(row['created_at_ms']),

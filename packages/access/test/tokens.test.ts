@@ -42,6 +42,25 @@ t.test('what is kept does not tell the token', async (t) => {
   t.equal(statSync(join(folder, 'access.sqlite')).mode & 0o077, 0)
 })
 
+t.test('a token that was damaged on the disk keeps the store from being opened', async (t) => {
+  const damages = [`hash = x'00'`, `hash = x''`, `scopes = '5'`, `scopes = '"admin"'`, `id = 'a'`, `owner = ''`]
+  for (const damage of damages) {
+    await t.test(damage, async (t) => {
+      const folder = t.testdir()
+      const { tokens, close } = open(t, folder)
+      tokens.create({ owner: 'acme', scopes: ['read'] })
+      close()
+      const database = new DatabaseSync(join(folder, 'access.sqlite'))
+      database.exec(`UPDATE tokens SET ${damage}`)
+      database.close()
+      t.throws(() => open(t, folder), {
+        code: 'data-unusable',
+        message: /^A token in the access database, .* is damaged: its id is "/,
+      })
+    })
+  }
+})
+
 t.test('another secret, another id and other texts are no tokens', async (t) => {
   const { tokens } = open(t)
   const { token, id } = tokens.create({ owner: 'acme', scopes: ['read'] })

@@ -20,6 +20,17 @@ export interface CallHolder {
   cancel(call: Call): void
 }
 
+/** Which calls of functions stand before a call. */
+export interface CallChain {
+  /** How many functions called each other until it came: each of them waits for the next one, or did. */
+  readonly hops: number
+  /** Which call from outside it comes of, by a name that tells nothing of that one; empty: it came from outside itself. */
+  readonly tree: string
+}
+
+/** Before it stands none. */
+export const FROM_OUTSIDE: CallChain = { hops: 0, tree: '' }
+
 /** What is known of a call when it comes. */
 export interface CallInit {
   /** UUID, version 7. */
@@ -27,8 +38,10 @@ export interface CallInit {
   readonly functionName: string
   readonly trigger: Trigger
   readonly head: RequestHead
-  /** How many functions called each other until it came: each of them waits for the next one, or did. */
+  /** See {@link CallChain}. */
   readonly hops: number
+  /** The same. Default: empty. */
+  readonly tree?: string
   /** When it came, in ms of the epoch. */
   readonly startedAtMs: number
   /** The same on the monotonic clock, in ms. */
@@ -46,6 +59,7 @@ export abstract class Call {
   readonly trigger: Trigger
   readonly head: RequestHead
   readonly hops: number
+  readonly tree: string
   readonly startedAtMs: number
   readonly cameMs: number
   /** Body of the request, whole. */
@@ -90,12 +104,13 @@ export abstract class Call {
   isUnderWay = false
   record: InvocationRecord | undefined = undefined
 
-  constructor({ id, functionName, trigger, head, hops, startedAtMs, cameMs }: CallInit) {
+  constructor({ id, functionName, trigger, head, hops, tree = '', startedAtMs, cameMs }: CallInit) {
     this.id = id
     this.functionName = functionName
     this.trigger = trigger
     this.head = head
     this.hops = hops
+    this.tree = tree
     this.startedAtMs = startedAtMs
     this.cameMs = cameMs
   }

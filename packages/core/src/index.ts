@@ -1,5 +1,15 @@
 export { backoffMs } from './backoff.ts'
-export { AwaitedCall, Call, type CallHolder, type CallInit, type FinishedInvocation, type Invoke, type Slot } from './call.ts'
+export {
+  AwaitedCall,
+  Call,
+  FROM_OUTSIDE,
+  type CallChain,
+  type CallHolder,
+  type CallInit,
+  type FinishedInvocation,
+  type Invoke,
+  type Slot,
+} from './call.ts'
 export { type Clock, monotonicClock } from './clock.ts'
 export {
   FUNCTION_STATES,

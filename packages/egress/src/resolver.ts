@@ -1,8 +1,9 @@
-import { promises as dns, type LookupAddress } from 'node:dns'
+import type { LookupAddress } from 'node:dns'
 import { readFileSync, statSync } from 'node:fs'
 import { isIP } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import { monotonicClock } from '@carpool/core'
+import { PatientResolver } from './patient-resolver.ts'
 
 /** Gives every address of a host name. @throws Error with the code `ENOTFOUND` or `EAI_AGAIN` */
 export type Resolve = (hostname: string) => Promise<LookupAddress[]>
@@ -12,11 +13,10 @@ export interface ResolverOptions {
   readonly servers?: readonly string[]
   readonly hostsPath?: string
   readonly configPath?: string
-  /** Longest wait for a DNS server at the first try; it is asked twice. Default: 1500. */
+  /** How long a DNS server is waited for, in ms: it may take so long at least. It is asked again after that. Default: 1500. */
   readonly timeoutMs?: number
 }
 
-const TRIES = 2
 /** How long addresses of one family wait for those of the other: the resolution delay of RFC 8305, section 3. */
 const RESOLUTION_DELAY_MS = 50
 const LOOPBACK: LookupAddress[] = [
@@ -39,7 +39,7 @@ export function createResolver({
   // The servers may have changed with the file.
   const config = createFileView(configPath, (text) => ({
     rule: parseSearchRule(text),
-    resolver: newResolver(timeoutMs, servers),
+    resolver: new PatientResolver({ timeoutMs, servers }),
   }))
 
   return async (hostname) => {
@@ -58,14 +58,8 @@ export function createResolver({
   }
 }
 
-function newResolver(timeoutMs: number, servers: readonly string[] | undefined): dns.Resolver {
-  const resolver = new dns.Resolver({ timeout: timeoutMs, tries: TRIES })
-  if (servers !== undefined) resolver.setServers(servers)
-  return resolver
-}
-
-async function query(resolver: dns.Resolver, name: string): Promise<LookupAddress[] | 'unknown' | 'unresolved'> {
-  const [first, second] = [4, 6].map((family) => queryFamily(resolver, name, family))
+async function query(resolver: PatientResolver, name: string): Promise<LookupAddress[] | 'unknown' | 'unresolved'> {
+  const [first, second] = ([4, 6] as const).map((family) => queryFamily(resolver, name, family))
   if (first === undefined || second === undefined) return 'unknown'
   const four = await first
   if (typeof four === 'string') {
@@ -77,13 +71,12 @@ async function query(resolver: dns.Resolver, name: string): Promise<LookupAddres
 }
 
 async function queryFamily(
-  resolver: dns.Resolver,
+  resolver: PatientResolver,
   name: string,
-  family: number,
+  family: 4 | 6,
 ): Promise<LookupAddress[] | 'unknown' | 'unresolved'> {
   try {
-    const addresses = await (family === 4 ? resolver.resolve4(name) : resolver.resolve6(name))
-    return addresses.map((address) => ({ address, family }))
+    return await resolver.resolve(name, family)
   } catch (cause) {
     const { code } = cause as NodeJS.ErrnoException
     return code === 'ENOTFOUND' || code === 'ENODATA' ? 'unknown' : 'unresolved'

@@ -4,12 +4,12 @@ import t, { type Test } from 'tap'
 import { createResolver, parseHosts, parseSearchRule, searchNames, type Resolve } from '../src/resolver.ts'
 import { dnsServer } from './fixtures/dns-server.ts'
 
-function resolverOf(t: Test, server: string, { hosts = '', config = '' } = {}): Resolve {
+function resolverOf(t: Test, server: string, { hosts = '', config = '', timeoutMs = 300 } = {}): Resolve {
   const folder = t.testdir()
   const [hostsPath, configPath] = [join(folder, 'hosts'), join(folder, 'resolv.conf')]
   writeFileSync(hostsPath, hosts)
   writeFileSync(configPath, config)
-  return createResolver({ servers: [server], hostsPath, configPath, timeoutMs: 300 })
+  return createResolver({ servers: [server], hostsPath, configPath, timeoutMs })
 }
 
 const addresses = async (resolve: Resolve, name: string): Promise<string[]> => (await resolve(name)).map(({ address }) => address)
@@ -31,6 +31,22 @@ t.test('both families of a name are found', async (t) => {
 t.test('a server that is silent about one family does not hold up the other', async (t) => {
   const { address } = await dnsServer(t, { 'half.example': ['1.2.3.4', '2600::1'] }, (question) => question.endsWith(' AAAA'))
   t.same(await addresses(resolverOf(t, address), 'half.example'), ['1.2.3.4'])
+})
+
+t.test('a server that is slow for once is waited for, also if it was quick before', async (t) => {
+  const names = { 'quick.example': ['1.2.3.4'], 'slow.example': ['1.2.3.5'], 'silent.example': ['1.2.3.6'] }
+  const isSilent = (question: string): boolean => question.startsWith('silent')
+  const { address } = await dnsServer(t, names, isSilent, (question) => (question.startsWith('slow') ? 1_200 : 0))
+  const resolve = resolverOf(t, address, { timeoutMs: 1_500 })
+  t.same(await addresses(resolve, 'slow.example'), ['1.2.3.5'], 'at first')
+  for (let call = 0; call < 20; call += 1) t.same(await addresses(resolve, 'quick.example'), ['1.2.3.4'])
+  const late = Array.from({ length: 5 }, () => addresses(resolve, 'slow.example'))
+  t.same(
+    await Promise.all(late),
+    late.map(() => ['1.2.3.5']),
+  )
+  t.same(await addresses(resolve, 'slow.example'), ['1.2.3.5'])
+  await t.rejects(resolve('silent.example'), { code: 'EAI_AGAIN' })
 })
 
 t.test('names that no server answers for hold up no others', async (t) => {

@@ -1,7 +1,7 @@
 import { randomUUIDv7 } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import { Call, CarpoolError, monotonicClock, type CallInit, type ErrorCode, type Invoke } from '@carpool/core'
+import { Call, CarpoolError, monotonicClock, type CallChain, type CallInit, type ErrorCode, type Invoke } from '@carpool/core'
 import type { Reservation } from './byte-budget.ts'
 import type { GatewayLimits } from './gateway-limits.ts'
 import type { ClientConnection } from './hardening/connections.ts'
@@ -22,7 +22,7 @@ export interface CallHandlerOptions {
   readonly phase: () => GatewayPhase
   readonly onFault: (error: CarpoolError) => void
   readonly onRefused: (code: ErrorCode) => void
-  readonly hopsOf: (header: string | string[] | undefined) => number
+  readonly chainOf: (header: string | string[] | undefined) => CallChain
   readonly random: () => number
   /** What is known of a client's connection; undefined if it is closed or was refused. */
   readonly connectionOf: (socket: Socket) => ClientConnection | undefined
@@ -99,17 +99,19 @@ export class CallHandler {
    * @param prefix what stands before the function's name in it
    */
   handle(incoming: IncomingMessage, response: ServerResponse, target: string, prefix: string): void {
-    const { connectionOf, hopsOf } = this.#options
+    const { connectionOf, chainOf } = this.#options
     const connection = connectionOf(incoming.socket)
     if (connection === undefined) return
     const { functionName, head } = decodeRequest(incoming, target, prefix)
+    const { hops, tree } = chainOf(incoming.headers[HOPS_HEADER])
     const call = new HttpCall(
       {
         id: randomUUIDv7(),
         functionName,
         trigger: 'http',
         head,
-        hops: hopsOf(incoming.headers[HOPS_HEADER]),
+        hops,
+        tree,
         startedAtMs: Date.now(),
         cameMs: monotonicClock(),
       },

@@ -3,4 +3,4 @@ export { createGateway, drain, type DrainOptions, type ServerGatewayOptions } fr
 export type { GatewayLimits } from './gateway-limits.ts'
 export { carpoolGateway, type GatewayOptions } from './plugin.ts'
 export { answerClientError, errorOfFastify } from './problems.ts'
-export { checkRequest, isReserved, namedByConnection } from './request.ts'
+export { checkAuthority, checkRequest, isReserved, namedByConnection } from './request.ts'

@@ -1,14 +1,13 @@
 import type { IncomingMessage } from 'node:http'
 import { CarpoolError, type HeaderList, type RequestHead } from '@carpool/core'
 import type { GatewayLimits } from './gateway-limits.ts'
+import { isHost } from './host.ts'
 
 /** Those that the Fetch standard knows and allows. */
 const METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])
 /** What a request target may hold (RFC 9112, section 3.2): visible ASCII, and no fragment. */
 const TARGET = /^[!"$-~]+$/
 const ABSOLUTE_FORM = /^(https?):\/\/([^/?]*)/i
-/** A host name or an address, with or without a port. Anything else in `Host` could pass for a path in the function's URL. */
-const HOST_PATTERN = /^(?:[\w.~-]+|\[[\da-f:.]+\])(?::\d{1,5})?$/i
 
 /**
  * Refuses what Node.js' parser lets through although RFC 9112 does not allow it, or although a proxy in front may read it in
@@ -34,7 +33,7 @@ export function checkRequest(
     throw new CarpoolError('headers-too-large', `The request has ${rawHeaders.length / 2} headers; the limit is ${maxHeaders}.`)
   }
   checkHeaders(raw)
-  checkAuthority(authorityIn(target), raw.headers.host)
+  checkAuthority(raw)
 }
 
 function checkHeaders({ rawHeaders, httpVersionMinor }: IncomingMessage): void {
@@ -96,8 +95,13 @@ function authorityIn(target: string): Authority | undefined {
   return { host, defaultPort: scheme.toLowerCase() === 'https' ? ':443' : ':80', length: whole.length }
 }
 
-/** If URL and header named different hosts, two servers on the way could disagree on whom the request is for. */
-function checkAuthority(authority: Authority | undefined, header: string | undefined): void {
+/**
+ * Refuses what is no host, in the header and in a target that is a whole URL. If the two named different hosts, two servers on
+ * the way could disagree on whom the request is for.
+ * @throws CarpoolError `bad-request`
+ */
+export function checkAuthority({ url = '', headers: { host: header } }: Pick<IncomingMessage, 'url' | 'headers'>): void {
+  const authority = authorityIn(url)
   if (authority !== undefined) checkHost(authority.host)
   if (header !== undefined) checkHost(header)
   if (authority === undefined || header === undefined) return
@@ -109,7 +113,7 @@ function checkAuthority(authority: Authority | undefined, header: string | undef
 }
 
 function checkHost(host: string): void {
-  if (HOST_PATTERN.test(host)) return
+  if (isHost(host)) return
   throw new CarpoolError('bad-request', `The host ${JSON.stringify(host.slice(0, 80))} is no name or address.`)
 }
 
@@ -142,7 +146,7 @@ export function decodeRequest(
   prefix: string,
 ): { readonly functionName: string; readonly head: RequestHead } {
   const authority = authorityIn(target)
-  const local = target.slice((authority?.length ?? 0) + prefix.length)
+  const local = below(target.slice(authority?.length ?? 0), prefix)
   const host = authority?.host ?? raw.headers.host ?? 'localhost'
   const end = endOfName(local)
   const functionName = local.startsWith('/') ? local.slice(1, end) : ''
@@ -157,6 +161,15 @@ export function decodeRequest(
       clientIp: raw.socket.remoteAddress ?? '',
     },
   }
+}
+
+/**
+ * What of a path comes behind the prefix; empty if that is written in another way, as with percent-encoding, which the app's
+ * router takes for the same: what it took for the name would not be what stands here.
+ */
+function below(path: string, prefix: string): string {
+  const isBelow = path.startsWith(prefix) || path.slice(0, prefix.length).toLowerCase() === prefix.toLowerCase()
+  return isBelow ? path.slice(prefix.length) : ''
 }
 
 /** The function that a path names, if it is one: to sort requests by, not to route them. */

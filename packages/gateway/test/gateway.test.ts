@@ -93,6 +93,23 @@ t.test('the headers of a function are passed on, but those of the connection are
   t.equal(headers.get('x-mine'), 'yes')
 })
 
+t.test('a function may send metrics of its own, but none that could pass for ours', async (t) => {
+  const ours = 'queue;dur=1.5, init;dur=0.02, cpu;dur=0.3, exec;dur=8'
+  const forged = [
+    'cpu;dur=0',
+    'CPU ; dur=0',
+    'db;dur=5, cpu;dur=0',
+    'db;dur=5,\texec',
+    'db;desc="a, queue;dur=0"',
+    'db;desc="a\\", init;dur=0',
+    'queue=1',
+  ]
+  const own = ['db;dur=5.2, cache;desc="hit, cpu2";dur=0', 'cpus;dur=1', 'x;desc="cpu;dur=0"', 'my-queue, exec.sql;dur=3']
+  const headers = [...forged, ...own].map((value) => ['server-timing', value] as const)
+  const { url } = await gatewayWith(t, () => ok('body', headers))
+  t.equal((await fetch(`${url}/f/`)).headers.get('server-timing'), [ours, ...own].join(', '))
+})
+
 t.test('large and binary bodies come back byte for byte', async (t) => {
   const bytes = Buffer.from(Array.from({ length: 40_000 }, (_, i) => i % 256))
   const { url } = await gatewayWith(
@@ -211,6 +228,26 @@ t.test('a host that could pass for a path is refused', async (t) => {
   for (const host of ['a', 'a.b:8080', '127.0.0.1', '[::1]:80', 'a_b', 'xn--bcher-kva.example']) {
     t.match(await raw(port, `GET /f/x HTTP/1.1\r\nhost: ${host}\r\nconnection: close\r\n\r\n`), `http://${host}/x`)
   }
+})
+
+t.test('a host of which no URL can be made is refused', async (t) => {
+  const { port } = await gatewayWith(t, ({ request }) => ok(new URL(request.url).href))
+  const hosts = ['a.test:99999', '1.2.3.256', '1.2.3.4.5', '[1::2::3]', '[::1]:65536', '0x1ffffffff']
+  for (const host of hosts) {
+    for (const request of [
+      `GET /f/ HTTP/1.1\r\nhost: ${host}`,
+      `GET /f/ HTTP/1.0\r\nhost: ${host}`,
+      `GET http://${host}/f/ HTTP/1.1\r\nhost: ${host}`,
+      `GET http://${host}/f/ HTTP/1.0`,
+    ]) {
+      const answer = await raw(port, `${request}\r\nconnection: close\r\n\r\n`)
+      t.match(answer, /^HTTP\/1\.1 400 [^]*"code":"bad-request"/, request)
+    }
+  }
+  for (const host of ['a.test:65535', '1.2.3.255', '[1::2:3]', 'a_b.example.', 'XN--BCHER-KVA.example', '127.1']) {
+    t.match(await raw(port, `GET /f/x HTTP/1.1\r\nhost: ${host}\r\nconnection: close\r\n\r\n`), /^HTTP\/1\.1 200 /, host)
+  }
+  t.match(await raw(port, 'GET /f/x HTTP/1.0\r\n\r\n'), /http:\/\/localhost\/x$/, 'HTTP/1.0 need not name one')
 })
 
 t.test('a whole URL as target, as proxies send it, reaches the function if it names the same host', async (t) => {

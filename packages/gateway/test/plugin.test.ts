@@ -7,7 +7,7 @@ import t, { type Test } from 'tap'
 import { carpoolGateway } from '../src/index.ts'
 import { answerBy, LIMITS, ok, type Answer } from './support/gateway.ts'
 
-async function appWith(t: Test, answer: Answer): Promise<{ url: string; port: number; hooked: string[] }> {
+async function appWith(t: Test, answer: Answer, prefix = '/functions'): Promise<{ url: string; port: number; hooked: string[] }> {
   const app = Fastify()
   const hooked: string[] = []
   app.addHook('onRequest', async (request, reply) => {
@@ -16,7 +16,7 @@ async function appWith(t: Test, answer: Answer): Promise<{ url: string; port: nu
   })
   app.get('/own', () => 'own route')
   await app.register(carpoolGateway, {
-    prefix: '/functions',
+    prefix,
     invoke: (call) => void answerBy(call, answer),
     limits: { ...LIMITS, maxBodyBytes: 10 },
     onFault: (error) => t.fail(error.message),
@@ -57,6 +57,20 @@ t.test('its limits hold there, and what is refused is answered in its own form',
   await once(socket, 'connect')
   socket.write('GET /functions/shop/ HTTP/1.1\r\nhost: a\r\nhost: b\r\n\r\nGET /functions/shop/ HTTP/1.1\r\nhost: a\r\n\r\n')
   t.match(await text(socket), /^HTTP\/1\.1 400 (?:(?!HTTP\/1\.1 )[^])*"code":"bad-request"(?:(?!HTTP\/1\.1 )[^])*$/)
+})
+
+t.test('a prefix that is written in another way leads to no other function than the app was asked for', async (t) => {
+  const { port } = await appWith(t, ({ functionName }) => ok(`called ${functionName}`), '/my/own')
+  const ask = async (path: string): Promise<string> => {
+    const socket = connect(port, '127.0.0.1')
+    socket.write(`GET ${path} HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n`)
+    return text(socket)
+  }
+  t.match(await ask('/my/own/shop/other'), /called shop$/)
+  t.match(await ask('http://a/my/own/shop/other'), /called shop$/)
+  for (const path of ['/%6d%79/own/shop/other', '/my/%6fwn/shop/other', '/m%79/o%77n/a/shop/']) {
+    t.match(await ask(path), /^HTTP\/1\.1 404 [^]*route-not-found/, path)
+  }
 })
 
 t.test('a client that leaves cancels its call', async (t) => {

@@ -81,6 +81,11 @@ export class JournalWriter {
     return this.#failure.message
   }
 
+  /** How many entries are not written yet. */
+  get waiting(): number {
+    return this.#queue.length
+  }
+
   /** Undefined once it is closed. */
   get position(): JournalPosition | undefined {
     // The end of a file that had to be given up is not known; the next one begins behind it.

@@ -13,6 +13,7 @@ import {
 import { startThread } from '@carpool/core/start-thread'
 import { DatabaseClient } from './database-client.ts'
 import { describeJournalFailure, LEDGER_FILE, unusable, type LedgerProblem } from './failure.ts'
+import { HeldRefusals } from './held-refusals.ts'
 import { JournalWriter, type RecordListener, type WriteDone } from './journal-writer.ts'
 import { retentionClock } from './retention.ts'
 import type { ThreadReady } from './thread-messages.ts'
@@ -71,6 +72,7 @@ export class Ledger {
   readonly #journal: JournalWriter
   readonly #client: DatabaseClient
   readonly #listeners: Set<RecordListener>
+  readonly #refusals: HeldRefusals
   readonly #ran: Set<string>
   readonly #retentionTimer: NodeJS.Timeout
   #checker: Worker | undefined
@@ -82,6 +84,11 @@ export class Ledger {
     this.#client = client
     this.#listeners = listeners
     this.#ran = new Set(ready.ran)
+    this.#refusals = new HeldRefusals({
+      isWritable: () => this.unavailable === undefined && journal.waiting === 0,
+      write: (record) => journal.write(record, 0, undefined),
+      onProblem: options.onProblem,
+    })
     const nowMs = retentionClock(options.now ?? Date.now)
     const retain = (): void => client.retain(nowMs() - options.retentionDays * DAY_MS)
     this.#retentionTimer = setInterval(retain, RETENTION_INTERVAL_MS).unref()
@@ -105,6 +112,15 @@ export class Ledger {
   write(record: InvocationRecord, instanceUs: number, done: WriteDone): void {
     if (record.outcome !== 'refused') this.#ran.add(record.revision)
     this.#journal.write(record, instanceUs, done)
+  }
+
+  /**
+   * Keeps the record of a call that was refused because the ledger is {@link unavailable}, in memory, and writes it when it is
+   * not any more, or at the end.
+   * @returns whether there is room for it; `onProblem` is told later how many records there are not for lack of it
+   */
+  hold(record: InvocationRecord): boolean {
+    return this.#refusals.hold(record)
   }
 
   /** Never waits and never fails. */
@@ -149,6 +165,7 @@ export class Ledger {
   async #close(): Promise<void> {
     clearInterval(this.#retentionTimer)
     this.#client.refuseQuestions()
+    this.#refusals.close()
     const beganMs = monotonicClock()
     // The last connection to be closed puts the write-ahead log into the file, and one that only reads cannot.
     await Promise.all([this.#checker?.terminate(), this.#journal.close(CLOSE_TIMEOUT_MS)])

@@ -5,7 +5,6 @@ import {
   type Call,
   type CarpoolError,
   type Clock,
-  type ErrorCode,
   type InvocationRecord,
   type InvocationResult,
   type InvocationUsage,
@@ -27,8 +26,8 @@ export interface MeterOptions {
   readonly write: (record: InvocationRecord, instanceUs: number, written: Written) => void
   /** Whether a revision has ever run. */
   readonly hasRun: (revision: string) => boolean
-  /** A call was refused for which there is no record. */
-  readonly onUnrecorded?: (code: ErrorCode) => void
+  /** Has the record of a call that was refused because records cannot be written now be written later. */
+  readonly hold: (record: InvocationRecord) => void
   readonly clock: Clock
 }
 
@@ -84,19 +83,18 @@ export class Meter {
 
   /**
    * It ends without an outcome: refused, or a fault of Carpool.
-   * @param done called when the record is written, or if there is none
+   * @param done called when the record is written, or at once if that is why it is refused
    */
   refuse(call: Call, { code, status }: CarpoolError, done: Written): void {
     if (!call.isUnderWay) return done()
-    if (code === 'ledger-unavailable') {
-      this.#ended(call)
-      this.#options.onUnrecorded?.(code)
-      return done()
-    }
     const end = { usage: NO_USAGE, start: 'warm', outcome: 'refused', status, bytesOut: 0 } as const
-    const record = recordOf(call, this.#options.clock(), end)
+    const waited = recordOf(call, this.#options.clock(), end)
     // All of its time was waiting, also if a host was about to take it.
-    this.#write(call, { ...record, queueUs: record.wallUs, error: code }, done)
+    const record = { ...waited, queueUs: waited.wallUs, error: code }
+    if (code !== 'ledger-unavailable') return this.#write(call, record, done)
+    this.#ended(call)
+    this.#options.hold(record)
+    done()
   }
 
   /** Counts of a function while this owner had it. */

@@ -6,6 +6,8 @@ import { setImmediate } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import type { Worker } from 'node:worker_threads'
 import t from 'tap'
+import type { InvocationRecord } from '@carpool/core'
+import { MAX_HELD } from '../src/held-refusals.ts'
 import { hasFileLimit, limitFiles } from './fixtures/file-limit.ts'
 import { ask, fileOf, idsIn, open, record, save } from './fixtures/records.ts'
 
@@ -118,6 +120,69 @@ t.test('a journal that takes only part of a block is cut back, and takes all of 
   t.equal(problems.filter(({ message }) => message === 'The ledger cannot be written (EFBIG).').length, 5)
 })
 
+const refused = (given: Partial<InvocationRecord> = {}): InvocationRecord =>
+  record({ outcome: 'refused', error: 'ledger-unavailable', status: 503, host: 0, cpuUs: 0, attempts: 0, ...given })
+
+t.test('calls that are refused because nothing can be written have their records once it can be', limits, async (t) => {
+  t.teardown(() => limitFiles(undefined))
+  const folder = t.testdir()
+  const { ledger, problems } = await open(folder)
+  const ran = record()
+  await save(ledger, ran, 0)
+  limitFiles(statSync(join(folder, 'ledger-journal-1')).size)
+  const late = record()
+  const written = save(ledger, late, 0)
+  await until(() => ledger.unavailable !== undefined)
+  const held = Array.from({ length: MAX_HELD + 7 }, (_, index) => refused({ functionName: index < 3 ? 'first' : 'more' }))
+  t.strictSame(
+    held.map((record) => ledger.hold(record)).lastIndexOf(true),
+    MAX_HELD - 1,
+    'there is room for so many, and no more',
+  )
+  limitFiles(undefined)
+  await written
+  await until(() => problems.length === 3)
+  t.match(problems.slice(0, 2), [
+    { message: 'The ledger cannot be written (EFBIG).' },
+    { message: 'The ledger is written again.' },
+  ])
+  t.match(problems[2]?.message, /^7 calls that were refused have no record: .* more than 10000 were refused\.$/)
+  const next = record()
+  await save(ledger, next, 0)
+  t.match(await ledger.usage({ by: 'function' }), [
+    { key: 'first', invocations: 0, refused: 3 },
+    { key: 'hello', invocations: 3, refused: 0 },
+    { key: 'more', invocations: 0, refused: MAX_HELD - 3 },
+  ])
+  const again = refused()
+  t.ok(ledger.hold(again), 'there is room again')
+  await ledger.close()
+  t.strictSame(
+    idsIn(folder),
+    [ran, late, ...held.slice(0, MAX_HELD), next, again].map(({ id }) => id),
+    'each once',
+  )
+  t.equal(problems.length, 3)
+})
+
+t.test('refusals that are held at the end are written, or told to the operator', limits, async (t) => {
+  t.teardown(() => limitFiles(undefined))
+  const folder = t.testdir()
+  const { ledger, problems } = await open(folder)
+  limitFiles(0)
+  const unwritten = save(ledger, record(), 0).catch(() => {})
+  await until(() => ledger.unavailable !== undefined)
+  const kept = refused()
+  ledger.hold(kept)
+  const closed = ledger.close()
+  limitFiles(undefined)
+  await Promise.all([closed, unwritten])
+  t.ok(idsIn(folder).includes(kept.id))
+  const late = refused()
+  ledger.hold(late)
+  t.strictSame(problems.at(-1)?.lost, [late])
+})
+
 t.test('what cannot be written until the end goes to the operator; what is written stays in the journal', limits, async (t) => {
   t.teardown(() => limitFiles(undefined))
   const folder = t.testdir()
@@ -185,6 +250,7 @@ t.test('a full disk is told, and when there is room again everything is written'
     unavailable: /^The disk of the data folder is full: the ledger cannot be written\.$/,
     refusal: 'ledger-unavailable',
     isAvailableAfter: true,
+    isRefusalRecorded: true,
     given: Number,
   })
   const { given, ids, rows, summed } = JSON.parse(finished.stdout) as Record<string, number>

@@ -87,14 +87,20 @@ t.test('what is not an error of ours is refused as internal', async (t) => {
   t.notMatch(JSON.stringify(writes), 'secret')
 })
 
-t.test('a call that is refused because it cannot be recorded has no record', async (t) => {
-  const { begin, writes } = meterRig()
-  t.equal(await begin('one').refuse(UNAVAILABLE), UNAVAILABLE)
-  t.strictSame(writes, [])
+t.test('a call that is refused because it cannot be recorded has a record that is written later', async (t) => {
+  const { meter, begin, clocks, writes, held } = meterRig()
+  const metering = begin('one')
+  clocks.monotonicMs += 3
+  t.equal(await metering.refuse(UNAVAILABLE), UNAVAILABLE)
+  t.equal(await metering.refuse(UNAVAILABLE), UNAVAILABLE)
+  t.strictSame(writes, [], 'nobody waits for it')
+  t.match(held, [{ ...NO_USAGE, id: 'one', outcome: 'refused', error: 'ledger-unavailable', status: 503, queueUs: 3_000 }])
+  t.equal(held.length, 1)
+  t.equal(meter.underWay, 0)
 })
 
 t.test('a write that fails is told and not repeated', async (t) => {
-  const { begin, writes, failWrites } = meterRig()
+  const { begin, writes, held, failWrites } = meterRig()
   failWrites(UNAVAILABLE)
   const answeredCall = begin('one')
   answeredCall.placed(1)
@@ -102,6 +108,7 @@ t.test('a write that fails is told and not repeated', async (t) => {
   t.equal(await answeredCall.refuse(UNAVAILABLE), UNAVAILABLE)
   t.match(await answeredCall.refuse(new Error('later')), { code: 'internal' })
   t.equal(writes.length, 1)
+  t.strictSame(held, [], 'it has its record, which waits to be written')
 
   const refusedCall = begin('two')
   t.equal(await refusedCall.refuse(new CarpoolError('saturated', 'Full.')), UNAVAILABLE)

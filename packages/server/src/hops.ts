@@ -1,12 +1,13 @@
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
-import { CarpoolError, monotonicClock, type Call, type Clock } from '@carpool/core'
+import { CarpoolError, FROM_OUTSIDE, monotonicClock, type Call, type CallChain, type Clock } from '@carpool/core'
+import { RecentValues } from './recent-values.ts'
 
 interface HopsOptions {
   /** Most calls in a row in which one function calls the next. */
   readonly maxHops: number
+  /** Most calls that functions make because of one call from outside. */
+  readonly maxNestedCalls: number
   readonly clock?: Clock
-  /** Called for each call that is refused. */
-  readonly onLoop?: () => void
   /** Secret of the codes; default: made now, so that only this process can make one. */
   readonly key?: Uint8Array
 }
@@ -20,74 +21,89 @@ interface FetchOrigin {
 
 /** 128 bits: RFC 2104, section 5, wants at least half of the hash's. */
 const CODE_BYTES = 16
-/** How long a call counts for what a function does in the background, in ms; up to twice as long. */
+/** 96 bits: no two trees have one name. */
+const TREE_BYTES = 12
+const HEADER = /^(\d{1,4})\.([\w-]{16})\.[\w-]{22}$/
+/**
+ * How long a call counts for what a function does in the background, and the calls of a tree for those that still come, in ms; up
+ * to twice as long.
+ */
 const REMEMBER_MS = 60_000
+/** Trees that are remembered for so long: 8 MB or so. When there are more, it is not as long. */
+const MAX_TREES = 100_000
 
 /**
- * Counts how many functions called each other before a call, so that a loop of them ends. The count travels in the header
- * `x-carpool-hops` of their fetches, as `<count>.<code>`; the code is an HMAC that only this process can make. Functions can
- * neither set nor see the header, and what others send is worth nothing without a code. Whoever fetches through a server of his
- * own can drop it: such a loop costs its author a machine, and is bounded by the limits on concurrency alone.
+ * Counts the calls of functions that stand before a call, so that a loop of them ends: how many called each other in a row, and
+ * how many come of the same call from outside, which is a tree if functions call several. What stands before travels in the
+ * header `x-carpool-hops` of their fetches, as `<count>.<tree>.<code>`; the code is an HMAC that only this process can make.
+ * Functions can neither set nor see the header, and what others send is worth nothing without a code. Whoever fetches through a
+ * server of his own can drop it: such a loop costs its author a machine, and is bounded by the limits on concurrency alone.
  */
 export class Hops {
-  readonly maxHops: number
-  readonly #clock: Clock
-  readonly #onLoop: () => void
+  readonly #maxHops: number
+  readonly #maxNestedCalls: number
   readonly #key: Uint8Array
-  readonly #headers: string[] = []
-  /** Counts of invocations under way that another function called; there is no entry for those that none did. */
-  readonly #underWay = new Map<string, number>()
-  /** Counts with which revisions were called last, those called lately and before that; 0 or no entry: from outside. */
-  #lately = new Map<string, number>()
-  #before = new Map<string, number>()
-  #latelySinceMs: number
+  /** Of invocations under way that another function called; there is no entry for those that none did. */
+  readonly #underWay = new Map<string, CallChain>()
+  /** With which revisions were called last; from outside or no entry: what they do in the background begins trees of its own. */
+  readonly #lately: RecentValues<CallChain>
+  /** Calls of each tree. */
+  readonly #calls: RecentValues<number>
+  #backgroundTrees = 0
+  /** Those who fetch often do so in a row. */
+  #latestId: string | undefined
+  #latestHeader = ''
 
-  constructor({ maxHops, clock = monotonicClock, onLoop = () => {}, key = randomBytes(32) }: HopsOptions) {
-    this.maxHops = maxHops
-    this.#onLoop = onLoop
-    this.#clock = clock
+  constructor({ maxHops, maxNestedCalls, clock = monotonicClock, key = randomBytes(32) }: HopsOptions) {
+    this.#maxHops = maxHops
+    this.#maxNestedCalls = maxNestedCalls
     this.#key = key
-    this.#latelySinceMs = clock()
+    this.#lately = new RecentValues({ clock, keptMs: REMEMBER_MS })
+    this.#calls = new RecentValues({ clock, keptMs: REMEMBER_MS, maxValues: MAX_TREES })
   }
 
-  /** The count that a request carries; 0 if it carries none that this process has written. */
-  fromHeader(value: string | readonly string[] | undefined): number {
-    if (typeof value !== 'string') return 0
-    const hops = Number(/^(\d{1,4})\./.exec(value)?.[1] ?? 0)
-    if (hops === 0 || hops > this.maxHops + 1) return 0
+  /** What a request says of itself; that it comes from outside if this process has not written what it says. */
+  fromHeader(value: string | readonly string[] | undefined): CallChain {
+    if (typeof value !== 'string') return FROM_OUTSIDE
+    const [, count, tree] = HEADER.exec(value) ?? []
+    const hops = Number(count)
+    if (tree === undefined || hops === 0 || hops > this.#maxHops + 1) return FROM_OUTSIDE
     const given = Buffer.from(value)
-    const right = Buffer.from(this.#headerFor(hops))
-    return given.length === right.length && timingSafeEqual(given, right) ? hops : 0
+    const right = Buffer.from(this.#headerFor(hops, tree))
+    return given.length === right.length && timingSafeEqual(given, right) ? { hops, tree } : FROM_OUTSIDE
   }
 
   /** The value of `x-carpool-hops` for a fetch. */
   headerOf({ revision, id }: FetchOrigin): string {
-    const hops = id === undefined ? this.#inBackground(revision) : (this.#underWay.get(id) ?? 0)
-    return this.#headerFor(Math.min(hops, this.maxHops) + 1)
+    if (id !== undefined && id === this.#latestId) return this.#latestHeader
+    const { hops, tree } = this.#chainOf({ revision, id })
+    const header = this.#headerFor(Math.min(hops, this.#maxHops) + 1, tree)
+    this.#latestId = id
+    this.#latestHeader = header
+    return header
   }
 
-  /** @throws CarpoolError `loop-detected` if too many functions called each other before it */
-  check({ hops, functionName }: Pick<Call, 'hops' | 'functionName'>): void {
-    if (hops <= this.maxHops) return
-    this.#onLoop()
-    throw new CarpoolError(
-      'loop-detected',
-      `Functions called each other ${this.maxHops} times in a row; that is the limit, so ${JSON.stringify(functionName.slice(0, 80))} is not called.`,
-    )
+  /** Counts a call in its tree. @throws CarpoolError `loop-detected` if too many stand before it, in a row or in the tree */
+  check({ hops, tree, functionName }: Pick<Call, 'hops' | 'tree' | 'functionName'>): void {
+    if (hops === 0) return
+    if (hops > this.#maxHops) throw loop(`Functions called each other ${this.#maxHops} times in a row`, functionName)
+    const before = this.#calls.get(tree) ?? 0
+    this.#calls.set(tree, Math.min(before + 1, this.#maxNestedCalls))
+    if (before < this.#maxNestedCalls) return
+    throw loop(`Functions made ${this.#maxNestedCalls} calls because of one call from outside`, functionName)
   }
 
-  /** A call was routed. Until {@link ended}, what it fetches counts as called by it. For calls from outside it is cheap. */
-  follow({ id, hops, revision }: Pick<Call, 'id' | 'hops' | 'revision'>): void {
+  /** A call was let in. Until {@link ended}, what it fetches counts as called by it. For calls from outside it is cheap. */
+  follow({ id, hops, tree, revision }: Pick<Call, 'id' | 'hops' | 'tree' | 'revision'>): void {
     if (revision === undefined) return
-    if (hops > 0) this.began({ revision: revision.id, id }, hops)
+    if (hops > 0) this.began({ revision: revision.id, id }, { hops, tree })
     else this.beganFromOutside(revision.id)
   }
 
   /** A call that another function made has begun. */
-  began({ revision, id }: { revision: string; id: string }, hops: number): void {
-    this.#underWay.set(id, hops)
-    this.#turn()
-    this.#lately.set(revision, hops)
+  began({ revision, id }: { revision: string; id: string }, chain: CallChain): void {
+    this.#underWay.set(id, chain)
+    this.#lately.set(revision, chain)
   }
 
   /**
@@ -95,39 +111,35 @@ export class Hops {
    * somebody got to see and sends again holds up the function's own calls only until its next one.
    */
   beganFromOutside(revision: string): void {
-    if (this.#lately.size === 0 && this.#before.size === 0) return
-    this.#turn()
-    if (this.#latest(revision) > 0) this.#lately.set(revision, 0)
+    if (this.#lately.isEmpty) return
+    if ((this.#lately.get(revision)?.hops ?? 0) > 0) this.#lately.set(revision, FROM_OUTSIDE)
   }
 
   /** It has its answer: what the function still does, it does in the background. */
   ended(id: string): void {
     this.#underWay.delete(id)
+    if (id === this.#latestId) this.#latestId = undefined
   }
 
-  #inBackground(revision: string): number {
-    this.#turn()
-    return this.#latest(revision)
+  #chainOf({ revision, id }: FetchOrigin): CallChain {
+    const known = id === undefined ? this.#lately.get(revision) : this.#underWay.get(id)
+    if (known !== undefined && known.hops > 0) return known
+    // An upstream gets to see the name of the tree: it is not the id of the call, which may be of another owner's function.
+    const tree = this.#codeOf(`tree ${id ?? `of background ${++this.#backgroundTrees}`}`, TREE_BYTES)
+    return { hops: 0, tree }
   }
 
-  #latest(revision: string): number {
-    return this.#lately.get(revision) ?? this.#before.get(revision) ?? 0
+  #headerFor(hops: number, tree: string): string {
+    const chain = `${hops}.${tree}`
+    return `${chain}.${this.#codeOf(chain, CODE_BYTES)}`
   }
 
-  #turn(): void {
-    const nowMs = this.#clock()
-    const agoMs = nowMs - this.#latelySinceMs
-    if (agoMs < REMEMBER_MS) return
-    this.#before = agoMs < 2 * REMEMBER_MS ? this.#lately : new Map()
-    this.#lately = new Map()
-    this.#latelySinceMs = nowMs
+  #codeOf(text: string, bytes: number): string {
+    return createHmac('sha256', this.#key).update(text).digest().subarray(0, bytes).toString('base64url')
   }
+}
 
-  #headerFor(hops: number): string {
-    return (this.#headers[hops] ??= `${hops}.${this.#codeOf(hops)}`)
-  }
-
-  #codeOf(hops: number): string {
-    return createHmac('sha256', this.#key).update(String(hops)).digest().subarray(0, CODE_BYTES).toString('base64url')
-  }
+function loop(what: string, functionName: string): CarpoolError {
+  const name = JSON.stringify(functionName.slice(0, 80))
+  return new CarpoolError('loop-detected', `${what}; that is the limit, so ${name} is not called.`)
 }

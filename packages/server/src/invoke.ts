@@ -39,14 +39,14 @@ export class Invocations implements CallListener {
   invoke(call: Call): void {
     const { registry, hops, admission, meter } = this.#parts
     try {
-      hops.check(call)
       call.revision = registry.route(call.functionName) // 2
     } catch (cause) {
       return call.end(CarpoolError.from(cause))
     }
     meter.came(call)
-    hops.follow(call)
     try {
+      hops.check(call)
+      hops.follow(call)
       registry.checkEnabled(call.functionName)
       admission.admit(call) // 3
       this.#fleet.place(call) // 4 and 5: now, or when a host has room

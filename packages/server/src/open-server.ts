@@ -97,7 +97,7 @@ function gatewayOptions(
     onFault: faultLogger(log),
     onRefused: (code) => metrics.shed(code),
     isFunction: (functionName) => registry.find(functionName) !== undefined,
-    hopsOf: (header) => hops.fromHeader(header),
+    chainOf: (header) => hops.fromHeader(header),
   }
 }
 

@@ -53,7 +53,7 @@ export function createServerParts(base: ServerBase): ServerParts {
     maxPerOwner: settings.ownerConcurrency,
     ledgerUnavailable: () => ledger.unavailable,
   })
-  const hops = new Hops({ maxHops: settings.maxHops, onLoop: () => metrics.shed('loop-detected') })
+  const hops = new Hops(settings)
   const functionLogger = new FunctionLogger(logs, new SourceMapper((revision) => registry.sourceMap(revision)), {
     redact: (revision, text) => access.secrets.redact(revision, text),
     hasLog: ({ functionName, owner }) => registry.ownerOf(functionName) === owner,
@@ -93,8 +93,11 @@ function createMeter({ stores: { ledger } }: ServerBase, metrics: ServerMetrics)
       metrics.recorded(record)
       ledger.write(record, instanceUs, written)
     },
+    hold: (record) => {
+      metrics.recorded(record)
+      if (!ledger.hold(record)) metrics.unrecorded()
+    },
     hasRun: (revision) => ledger.hasRun(revision),
-    onUnrecorded: (code) => metrics.shed(code),
     clock: monotonicClock,
   })
 }

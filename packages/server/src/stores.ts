@@ -1,5 +1,4 @@
-import { randomBytes } from 'node:crypto'
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { mkdirSync, statSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { AuditLog, openAccess, type AccessOptions, type AccessStore } from '@carpool/access'
 import { CarpoolError, monotonicClock } from '@carpool/core'
@@ -7,6 +6,7 @@ import { openLedger, type Ledger } from '@carpool/ledger'
 import { openRegistry, type Registry, type RegistryOptions } from '@carpool/registry'
 import { FunctionLogs } from '@carpool/telemetry'
 import type { Logger } from 'pino'
+import { loadAdminToken } from './admin-token.ts'
 import type { ServerSettings } from './settings/table.ts'
 
 /** What the data folder holds. */
@@ -40,6 +40,9 @@ export async function openStores(settings: ServerSettings, log: Logger): Promise
   })
   if (!access.secrets.isReadable)
     log.error('the secrets of functions cannot be read with this key: functions that have some do not load')
+  const keyMode = statSync(join(dataDir, 'secret-key'), { throwIfNoEntry: false })?.mode ?? 0
+  if ((keyMode & 0o077) !== 0)
+    log.warn('the file secret-key of the data folder can be used by others than its owner: its mode should be 600')
   const audit = new AuditLog(join(dataDir, 'audit.ndjson'), {
     clock: monotonicClock,
     onProblem: ({ lostEntries, cause }) => log.error({ lostEntries, err: cause }, 'the audit log cannot be written'),
@@ -85,20 +88,4 @@ function openMetadata(
     if (cause instanceof CarpoolError || code === undefined) throw cause
     throw new CarpoolError('data-unusable', `The data folder ${dataDir} (--data) cannot be used: ${code}.`, { cause })
   }
-}
-
-const TOKEN_BYTES = 32
-
-/** The token of the data folder, which only the server's user can read. It is made when there is none. */
-function loadAdminToken(dataDir: string): string {
-  const path = join(dataDir, 'admin-token')
-  try {
-    const token = readFileSync(path, 'utf8').trim()
-    if (token !== '') return token
-  } catch (cause) {
-    if ((cause as NodeJS.ErrnoException).code !== 'ENOENT') throw cause
-  }
-  const token = randomBytes(TOKEN_BYTES).toString('base64url')
-  writeFileSync(path, `${token}\n`, { mode: 0o600 })
-  return token
 }

@@ -226,6 +226,36 @@ t.test('a web page is told nothing, and cannot fill the audit log', async (t) =>
   t.strictSame(await audit.newest(10), [])
 })
 
+t.test('a request for another host is refused, wherever it names that', async (t) => {
+  const { url } = await startControlPlane(t)
+  const { host } = new URL(url)
+  // The header that `exchange` adds names no port.
+  const own = `http://${host.split(':')[0]}`
+  for (const path of ['/v1/functions', '/healthz', '/metrics', '/v1/openapi.json']) {
+    for (const elsewhere of [
+      'http://evil.test',
+      'https://evil.test',
+      'http://evil.test?x',
+      `http://u@${host}`,
+      'http://a:99999',
+    ]) {
+      t.match(await exchange(url, [`GET ${elsewhere}${path} HTTP/1.1`]), /^HTTP\/1\.1 40[014] /, elsewhere + path)
+    }
+    t.match(await exchange(url, [`GET ${own}${path} HTTP/1.1`]), /^HTTP\/1\.1 200 /, 'its own may stand there')
+    for (const second of ['localhost', 'evil.test', '127.0.0.1']) {
+      t.match(await exchange(url, [`GET ${path} HTTP/1.1`, `host: ${second}`]), /^HTTP\/1\.1 40[01] /, `${second} besides`)
+    }
+  }
+  t.match(await exchange(url, ['GET http://evil.test/v1/functions HTTP/1.1']), /"code":"bad-request"[^]*different hosts/)
+})
+
+t.test('no header is overlooked for there being many', async (t) => {
+  const { url } = await startControlPlane(t)
+  const many = Array.from({ length: 2_100 }, () => 'a:')
+  const answer = await exchange(url, ['GET /v1/functions HTTP/1.1', ...many, 'origin: http://evil.test'])
+  t.match(answer, /^HTTP\/1\.1 401 /)
+})
+
 t.test('other types of content are refused', async (t) => {
   const { send } = await startControlPlane(t)
   const types = [

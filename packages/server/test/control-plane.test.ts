@@ -155,6 +155,14 @@ t.test('who follows a log gets the past and what comes, and is forgotten on leav
   while (logs.followers > 0) await new Promise(setImmediate)
 })
 
+t.test('who asks for nothing but the head of a log that is followed does not follow it', async (t) => {
+  const { send, logs } = await startControlPlane(t)
+  for (let asked = 0; asked < 3; asked++) t.equal((await send('/v1/logs?follow=true', { method: 'HEAD' })).status, 200)
+  while (logs.followers > 0) await new Promise(setImmediate)
+  logs.append({ ...LINE, msg: 'now' })
+  t.equal(logs.followers, 0)
+})
+
 t.test('a log that cannot be read is a fault, and nobody goes on following it', async (t) => {
   const { dataDir, send, post, logs, faults } = await startControlPlane(t)
   await post('/v1/functions/f/revisions', DEPLOY)

@@ -43,10 +43,15 @@ async function ran(ends: readonly End[], { method = 'GET', wallMs = 60_000 } = {
     },
   }
   const admission = new Admission({ maxInFlight: 1 })
-  const meter = new Meter({ write: (_record, _us, written) => written(), hasRun: () => true, clock: () => performance.now() })
+  const meter = new Meter({
+    write: (_record, _us, written) => written(),
+    hold: () => {},
+    hasRun: () => true,
+    clock: () => performance.now(),
+  })
   const invocations = new Invocations({
     registry: { route: () => revision, checkEnabled: () => {} },
-    hops: new Hops({ maxHops: 3 }),
+    hops: new Hops({ maxHops: 3, maxNestedCalls: 10 }),
     admission,
     meter,
     functionLogger: { failed: () => {} },

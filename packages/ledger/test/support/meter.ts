@@ -39,6 +39,8 @@ export interface Metering {
 export interface Rig {
   readonly meter: Meter
   readonly writes: Write[]
+  /** Records of calls that were refused because they could not be written. */
+  readonly held: InvocationRecord[]
   /** The clocks that the meter reads, in ms; both to be set. */
   readonly clocks: { monotonicMs: number; epochMs: number }
   /** Every write fails with it, from now on. */
@@ -49,6 +51,7 @@ export interface Rig {
 /** A meter with a ledger in memory, under clocks that stand still until they are set. */
 export function meterRig(hasRun: (revision: string) => boolean = () => true): Rig {
   const writes: Write[] = []
+  const held: InvocationRecord[] = []
   const clocks = { monotonicMs: 1_000, epochMs: 1_800_000_000_000 }
   let failure: Error | undefined
   const meter = new Meter({
@@ -56,6 +59,7 @@ export function meterRig(hasRun: (revision: string) => boolean = () => true): Ri
       writes.push({ record, instanceUs })
       written(failure === undefined ? undefined : CarpoolError.from(failure))
     },
+    hold: (record) => held.push(record),
     hasRun,
     clock: () => clocks.monotonicMs,
   })
@@ -86,7 +90,7 @@ export function meterRig(hasRun: (revision: string) => boolean = () => true): Ri
       },
     }
   }
-  return { meter, writes, clocks, failWrites: (cause) => (failure = cause), begin }
+  return { meter, writes, held, clocks, failWrites: (cause) => (failure = cause), begin }
 }
 
 export function answered(start: StartKind = 'warm', usage = NO_USAGE): InvocationResult {

@@ -2,6 +2,7 @@ import { createHash, timingSafeEqual } from 'node:crypto'
 import { isIP } from 'node:net'
 import { DEFAULT_OWNER, holdsToken, OPERATOR, type FailedAttempts, type Principal, type TokenStore } from '@carpool/access'
 import { CarpoolError } from '@carpool/core'
+import { checkAuthority } from '@carpool/gateway'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 
 interface AuthenticationParts {
@@ -12,7 +13,7 @@ interface AuthenticationParts {
   readonly attempts: FailedAttempts
 }
 
-/** @throws CarpoolError `unauthorized` */
+/** @throws CarpoolError `unauthorized`, `bad-request` */
 export type Authenticate = (request: FastifyRequest, reply: FastifyReply) => Principal
 
 const OPERATOR_PRINCIPAL: Principal = { tokenId: OPERATOR, owner: DEFAULT_OWNER, scopes: new Set(['admin']) }
@@ -65,21 +66,25 @@ function digest(text: string): Buffer {
 /**
  * Refuses what a web page may have made a browser send. Any page can have requests sent here, but not without an `Origin` or as a
  * mere navigation, nor under another `Host` than the one of the page: so `Host` must be an address or `localhost`, which no name
- * that somebody lets point here is (DNS rebinding).
- * @throws CarpoolError `unauthorized`
+ * that somebody lets point here is (DNS rebinding). There may be one alone, and a target that is a whole URL must name the same:
+ * else what stands in front could have gone by the other.
+ * @throws CarpoolError `unauthorized`, `bad-request`
  */
-function checkOrigin({ headers }: Pick<FastifyRequest, 'headers'>): void {
+function checkOrigin({ headers, raw }: Pick<FastifyRequest, 'headers' | 'raw'>): void {
   if (headers.origin !== undefined) {
     throw new CarpoolError('unauthorized', 'The control plane takes no requests from web pages.')
   }
-  if (!isOwnHost(headers.host ?? '')) {
+  const { host: [host = '', ...others] = [] } = raw.headersDistinct
+  if (!isOwnHost(host)) {
     throw new CarpoolError('unauthorized', 'The control plane is addressed by IP address or as localhost.')
   }
+  if (others.length > 0) throw new CarpoolError('bad-request', 'A request may have one Host header, not more.')
+  checkAuthority(raw)
 }
 
 /**
  * The same where no token is needed; without an entry in the audit log, which a page could fill.
- * @throws CarpoolError `unauthorized`
+ * @throws CarpoolError `unauthorized`, `bad-request`
  */
 export function refuseWebPages(request: FastifyRequest): void {
   request.audit.isLeftOut = true

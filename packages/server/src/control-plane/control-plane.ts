@@ -52,6 +52,8 @@ export function createControlPlane(options: ControlPlaneOptions): FastifyInstanc
     schemaErrorFormatter: describeSchemaFault,
     frameworkErrors: (cause, request, reply) => void refuse(cause, request, reply),
   })
+  // By default Node.js drops what comes behind the first 2000, also the ones that a request is refused for.
+  app.server.maxHeadersCount = 0
   app.removeAllContentTypeParsers()
   readJsonBodies(app)
   app.setErrorHandler(refuse)

@@ -47,11 +47,17 @@ interface Selection {
 
 /** Read and follow the logs of functions, as NDJSON: what they wrote, and the report of each invocation from the ledger. */
 export function logRoutes(app: FastifyInstance, parts: ControlPlaneOptions): void {
-  addOperation(app, READ, async (request) => {
+  addOperation(app, READ, async (request, reply) => {
     const { function: functionName, owner, limit, follow } = readQuery(QUERY, request.query)
     const selection = { limit, ...defined({ functionName, owner: ownerFilter(request, owner) }) }
     if (functionName !== undefined) requireFunction(request, parts.registry, functionName)
-    if (follow) return await followed(parts, selection, request.principal)
+    if (follow) {
+      const stream = await followed(parts, selection, request.principal)
+      // Fastify ends what it has begun to send. A HEAD takes nothing of it, and a client may have left by now.
+      reply.raw.once('close', () => stream.destroy())
+      if (reply.raw.destroyed) stream.destroy()
+      return stream
+    }
     return (await newest(parts, selection)).map(jsonLine).join('')
   })
 }

@@ -50,6 +50,10 @@ const NETWORK = {
     ...whole(16, 1, 1_000, 'calls'),
     help: 'most calls in a row in which one function calls the next through this server',
   },
+  maxNestedCalls: {
+    ...whole(256, 1, 1_000_000, 'calls'),
+    help: 'most calls that functions make through this server because of one call from outside, in a row or not',
+  },
   allowEgress: {
     ...list('address ranges'),
     help: 'private address range that functions may fetch from, in CIDR form or as an address, with all ports; repeatable',

@@ -115,6 +115,7 @@ export async function startControlPlane(
     registry,
     meter: new Meter({
       write: (record, instanceUs, written) => ledger.write(record, instanceUs, written),
+      hold: (record) => ledger.hold(record),
       hasRun: () => true,
       clock: monotonicClock,
     }),

@@ -18,6 +18,7 @@ const SHED_REASONS = [
 export class QueueMetrics {
   readonly #queue = new Distribution(QUEUE_BUCKETS)
   readonly #shed = new Map<ErrorCode, number>(SHED_REASONS.map((reason) => [reason, 0]))
+  #unrecorded = 0
   readonly metrics: readonly Metric[] = [
     histogramOf({
       name: 'carpool_queue_seconds',
@@ -30,6 +31,12 @@ export class QueueMetrics {
       help: 'Calls of functions that were refused before user code ran, by the code of the error.',
       read: () => this.#shed.entries().map(([reason, value]) => ({ labels: { reason }, value })),
     }),
+    metricOf({
+      type: 'counter',
+      name: 'carpool_unrecorded_total',
+      help: 'Of these, those without a record, for more were refused than are kept while the ledger cannot be written.',
+      read: () => [{ labels: NO_LABELS, value: this.#unrecorded }],
+    }),
   ]
 
   recorded({ outcome, error, host, queueUs }: InvocationRecord): void {
@@ -39,6 +46,10 @@ export class QueueMetrics {
 
   shed(reason: ErrorCode): void {
     this.#shed.set(reason, (this.#shed.get(reason) ?? 0) + 1)
+  }
+
+  unrecorded(): void {
+    this.#unrecorded += 1
   }
 
   get shedCounts(): Record<string, number> {

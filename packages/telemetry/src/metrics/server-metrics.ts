@@ -63,7 +63,7 @@ export class ServerMetrics {
     this.#register(egressMetrics(read))
   }
 
-  /** An invocation has its record. */
+  /** An invocation has its record, or will have it when it can be written. */
   recorded(record: InvocationRecord): void {
     this.#functions.recorded(record)
     this.#queue.recorded(record)
@@ -72,9 +72,14 @@ export class ServerMetrics {
     this.#cpu.billed('starts', record.initCpuUs)
   }
 
-  /** A call of a function was refused and has no record, for none could be written. */
+  /** A call was refused before it was known which function it calls: it has no record. */
   shed(reason: ErrorCode): void {
     this.#queue.shed(reason)
+  }
+
+  /** A call of a function was refused because records cannot be written, and there was no room to keep its own. */
+  unrecorded(): void {
+    this.#queue.unrecorded()
   }
 
   /** Calls of functions refused since the server started, by the code of the error. */

@@ -267,6 +267,9 @@ t.test('refused calls are counted by the code of the error, with or without a re
   t.strictSame(metrics.shedCounts, expected)
   t.equal(shed?.samples.length, Object.keys(expected).length)
   for (const [reason, count] of Object.entries(expected)) t.equal(valueOf(shed, { reason }), count, reason)
+  t.equal(valueOf((await render(metrics))['carpool_unrecorded_total'], {}), 0, 'none is without a record yet')
+  metrics.unrecorded()
+  t.equal(valueOf((await render(metrics))['carpool_unrecorded_total'], {}), 1)
 })
 
 t.test('only calls that got a place are in the time of the queue', async (t) => {
