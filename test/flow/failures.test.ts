@@ -7,7 +7,7 @@ const FAILING = `
   interface Shop { readonly open: boolean }
   const shops: Shop[] = []
   export default {
-    async fetch(request: Request): Promise<Response> {
+    async fetch(request: Request, env: unknown, ctx: { waitUntil(work: Promise<unknown>): void }): Promise<Response> {
       switch (new URL(request.url).pathname) {
         case '/throw':
           return Response.json(shops[0]!.open)
@@ -28,6 +28,12 @@ const FAILING = `
           const kept = []
           for (;;) kept.push({ a: 1 })
         }
+        case '/traced':
+          console.error(new Error('shown'))
+          setTimeout(() => { throw new Error('timed') })
+          ctx.waitUntil(Promise.reject(new Error('behind')))
+          queueMicrotask(() => { throw new Error('queued') })
+          return new Response('fine')
         default:
           return new Response('fine')
       }
@@ -69,6 +75,22 @@ t.test('failing functions', async (t) => {
     t.match(line.msg, /src\/index\.ts:8:\d+/)
     t.notMatch(line.msg, ROOT)
     t.equal(line.stream, 'carpool')
+  })
+
+  t.test('so are the stacks of what it writes, and of what nobody catches', async (t) => {
+    t.equal(await (await server.get('/failing/traced')).text(), 'fine')
+    const traced: ReadonlyArray<readonly [title: string, line: number]> = [
+      ['Error: shown', 27],
+      ['Uncaught error in a timer: Error: timed', 28],
+      ['Uncaught rejection in waitUntil: Error: behind', 29],
+      ['Uncaught error in a microtask: Error: queued', 30],
+    ]
+    for (const [title, position] of traced) {
+      const line = await server.untilLogged('failing', new RegExp(`"msg":"${title}`))
+      t.match(line.msg, new RegExp(`src/index\\.ts:${position}:\\d+`), title)
+      t.notMatch(line.msg, /carpool:runtime|failing\.js/, title)
+      t.equal(line.stream, 'console', title)
+    }
   })
 })
 

@@ -112,6 +112,48 @@ t.test('what comes of a function that was deleted is not put in the log that its
   t.strictSame(await lines(), [])
 })
 
+t.test('stacks that a function writes are in positions of the author, and lines stay in order', async (t) => {
+  const map = Promise.withResolvers<string>()
+  const { logger, lines } = startLogger(t, () => map.promise)
+  const { outcome, ...failed } = { outcome: 'exception', start: 'warm', usage: NO_USAGE, detail: 'd' } as const
+  logger.wrote(REVISION, 'info', 'first', 'one')
+  logger.wrote(
+    REVISION,
+    'error',
+    'Uncaught rejection in waitUntil: Error: x\n    at go (shop.js:3:5)\n    at carpool:runtime:9:9',
+    'one',
+  )
+  logger.wrote(REVISION, 'info', 'shop.js:3:5 and carpool:runtime stay', 'one')
+  logger.failed(REVISION, 'one', { ...failed, outcome, stack: 'Error: y\n    at shop.js:3:5' })
+  logger.wrote(REVISION, 'info', 'last', 'one')
+  logger.wrote({ ...REVISION, id: 'fedcba9876543210' }, 'info', 'of another revision', 'two')
+  map.resolve(MAP)
+  await logger.settled()
+  logger.wrote(REVISION, 'info', 'after it', 'one')
+  t.strictSame(
+    (await lines()).map(({ msg }) => msg),
+    [
+      'first',
+      'of another revision',
+      'Uncaught rejection in waitUntil: Error: x\n    at go (src/app.ts:1:1)',
+      'shop.js:3:5 and carpool:runtime stay',
+      'exception: Error: y\n    at src/app.ts:1:1',
+      'last',
+      'after it',
+    ],
+  )
+})
+
+t.test('a stack that a function writes loses the frames of the guest runtime even without a map', async (t) => {
+  const { logger, lines } = startLogger(t, () => Promise.reject(new Error('no')))
+  logger.wrote(REVISION, 'info', 'Trace: x\n    at carpool:runtime:1:2\n    at shop.js:3:5', 'one')
+  await logger.settled()
+  t.strictSame(
+    (await lines()).map(({ msg }) => msg),
+    ['Trace: x\n    at shop.js:3:5'],
+  )
+})
+
 // Line 3, column 5 of the bundle is line 1, column 1 of src/app.ts.
 const map = new SourceMap({
   file: 'f.js',

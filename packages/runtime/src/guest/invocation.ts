@@ -1,18 +1,14 @@
 import type { BodyKind, GuestFailure, InvokeHead } from '../bridge.ts'
+import { maxBodyBytes, tooLongText } from './body-limit.ts'
 import { entryMs } from './clock.ts'
-import { jsonParse, jsonStringify, SafeMap } from './language/primordials.ts'
+import { jsonParse, jsonStringify, SafeMap, SafeSet } from './language/primordials.ts'
 import { bridge } from './port.ts'
+import { DOMException } from './web-api/dom-exception.ts'
 import { describeError } from './web-api/errors.ts'
 import type { HostRequest } from './web-api/fetch/request.ts'
 
 /** Those without an answer. */
 const running = new SafeMap<number, Invocation>()
-let maxBodyBytes = Infinity
-
-/** From now on longer bodies are refused here: to copy half a gigabyte out of the isolate would hold up the whole host. */
-export function limitBodies(bytes: number): void {
-  maxBodyBytes = bytes
-}
 
 /** One call of the handler, from `invoke` to its one answer. */
 export class Invocation implements HostRequest {
@@ -21,9 +17,11 @@ export class Invocation implements HostRequest {
   readonly body: string
   /** When the entry began that brought it. */
   readonly startedMs = entryMs()
-  /** Called when the invocation is canceled, if user code has asked for something that must know. */
-  onCancel: (() => void) | undefined
-  canceled = false
+  /** Told first when the invocation is canceled: it aborts `request.signal`. */
+  onCancel: ((reason: unknown) => void) | undefined
+  /** Why it was canceled; undefined unless it was. */
+  cancelReason: unknown = undefined
+  #watchers: SafeSet<(reason: unknown) => void> | undefined
   readonly #headText: string
   #head: InvokeHead | undefined
 
@@ -40,11 +38,28 @@ export class Invocation implements HostRequest {
     return (this.#head ??= jsonParse(this.#headText) as InvokeHead)
   }
 
+  /** Ends it without an answer: what it still gives is dropped, and what goes on for it is told to stop. */
+  cancel(): void {
+    if (!running.delete(this.number)) return
+    const reason = new DOMException('The operation was aborted.', 'AbortError')
+    this.cancelReason = reason
+    const { onCancel } = this
+    onCancel?.(reason)
+    this.#watchers?.forEach((tell) => tell(reason))
+  }
+
+  /** Calls back when it is canceled, after its `request.signal` was aborted. @returns what takes that back */
+  whenCanceled(tell: (reason: unknown) => void): () => void {
+    const watchers = (this.#watchers ??= new SafeSet())
+    watchers.add(tell)
+    return () => void watchers.delete(tell)
+  }
+
   /** Answers, unless the invocation has ended already. */
   answer(headJson: string, bodyKind: BodyKind, body: string): void {
     // A text has at least as many bytes as it is long; the host counts them exactly.
     if (body.length > maxBodyBytes) {
-      return this.refuse(`The response body has at least ${body.length} bytes; the limit is ${maxBodyBytes}.`)
+      return this.refuse(tooLongText('response', body.length))
     }
     if (running.delete(this.number)) bridge.answer(this.number, headJson, bodyKind, body)
   }
@@ -66,14 +81,16 @@ function failureJson(outcome: GuestFailure['outcome'], message: string, stack: s
   return `{"outcome":"${outcome}","message":${jsonStringify(message)},"stack":${jsonStringify(stack)}}`
 }
 
-/** Ends an invocation without an answer; what it still gives is dropped. */
+/** Cancels an invocation, unless it has ended. */
 export function cancelInvocation(number: number): void {
-  const invocation = running.get(number)
-  if (invocation === undefined) return
-  running.delete(number)
-  invocation.canceled = true
-  const { onCancel } = invocation
-  onCancel?.()
+  running.get(number)?.cancel()
+}
+
+const NOTHING = (): void => {}
+
+/** {@link Invocation.whenCanceled} of the invocation of that number; without effect if it has ended. */
+export function whenCanceled(number: number, tell: (reason: unknown) => void): () => void {
+  return running.get(number)?.whenCanceled(tell) ?? NOTHING
 }
 
 /** Whether a value is an object that could be a promise, native or not. */

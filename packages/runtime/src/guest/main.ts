@@ -7,10 +7,11 @@ import {
   type LoadReport,
   NO_INVOCATION,
 } from '../bridge.ts'
+import { limitBodies } from './body-limit.ts'
 import { letClockRun, markClock, startClock } from './clock.ts'
 import { addWebAssembly, fillProcess, installGlobals } from './globals.ts'
 import { findHandler, type Handler } from './handlers/find-handler.ts'
-import { cancelInvocation, Invocation, limitBodies } from './invocation.ts'
+import { cancelInvocation, Invocation } from './invocation.ts'
 import { apply, isInstance, jsonParse, jsonStringify, SafePromise } from './language/primordials.ts'
 import { bridge, connectBridge, enter } from './port.ts'
 import { fireTimer } from './timers.ts'
@@ -86,8 +87,11 @@ function invoke(invocation: number, head: string, bodyKind: BodyKind, body: stri
 
 function cancel(invocation: number): void {
   enter(invocation)
-  cancelInvocation(invocation)
-  bridge.canceled(invocation)
+  try {
+    cancelInvocation(invocation)
+  } finally {
+    bridge.canceled(invocation)
+  }
 }
 
 function dispatch(op: number, number = 0, text = '', kind = 0, body = ''): void {

@@ -1,6 +1,6 @@
 import type { InvocationResult, LogLevel, LogLine, Revision } from '@carpool/core'
 import type { FunctionLogs } from '@carpool/telemetry'
-import type { SourceMapper } from './source-mapper.ts'
+import { mayHaveFrames, type SourceMapper } from './source-mapper.ts'
 
 type FailedResult = Exclude<InvocationResult, { outcome: 'ok' }>
 
@@ -17,7 +17,8 @@ export class FunctionLogger {
   readonly #mapper: SourceMapper
   readonly #redact: (revision: Revision, text: string) => string
   readonly #hasLog: (revision: Revision) => boolean
-  readonly #pending = new Set<Promise<void>>()
+  /** By revision, the last of the lines that wait for its source map, or for one before them. */
+  readonly #waiting = new Map<string, Promise<void>>()
 
   constructor(logs: FunctionLogs, mapper: SourceMapper, options: FunctionLoggerOptions = {}) {
     this.#logs = logs
@@ -26,9 +27,12 @@ export class FunctionLogger {
     this.#hasLog = options.hasLog ?? (() => true)
   }
 
-  /** A line that the function wrote to its console. */
+  /** A line that the function wrote to its console; stacks in it come in the author's positions. */
   wrote(revision: Revision, level: LogLevel, msg: string, invocationId: string | undefined): void {
-    this.#append(revision, line(revision, 'console', level, msg, invocationId))
+    const unmapped = line(revision, 'console', level, msg, invocationId)
+    if (mayHaveFrames(msg)) this.#appendMapped(revision, unmapped, this.#mapper.mapFrames(revision, msg))
+    else if (this.#waiting.has(revision.id)) this.#appendMapped(revision, unmapped, Promise.resolve(msg))
+    else this.#append(revision, unmapped)
   }
 
   /** An invocation that ended without a response, with its stack in the author's positions. */
@@ -37,23 +41,35 @@ export class FunctionLogger {
     // The stack comes from where user code ran, so it may be anything.
     const text = typeof stack === 'string' ? stack : detail
     const unmapped = line(revision, 'carpool', 'error', `${outcome}: ${text}`, invocationId)
-    const written: Promise<void> = this.#mapper
-      .map(revision, text)
-      .catch(() => text)
-      .then((mapped) => this.#append(revision, { ...unmapped, msg: `${outcome}: ${mapped}` }))
+    const mapped = this.#mapper.map(revision, text).then((stack) => `${outcome}: ${stack}`)
+    this.#appendMapped(revision, unmapped, mapped)
+  }
+
+  /** Appends a line with its text as mapped, behind those of its revision that came before. */
+  #appendMapped(revision: Revision, unmapped: LogLine, text: Promise<string>): void {
+    const { id } = revision
+    const before = this.#waiting.get(id)
+    const write = async (): Promise<void> => {
+      const msg = await text.catch(() => unmapped.msg)
+      await before
+      this.#append(revision, { ...unmapped, msg })
+    }
+    const written: Promise<void> = write()
       // The log itself counts what it loses.
       .catch(() => {})
-      .finally(() => this.#pending.delete(written))
-    this.#pending.add(written)
+      .finally(() => {
+        if (this.#waiting.get(id) === written) this.#waiting.delete(id)
+      })
+    this.#waiting.set(id, written)
   }
 
   #append(revision: Revision, line: LogLine): void {
     if (this.#hasLog(revision)) this.#logs.append({ ...line, msg: this.#redact(revision, line.msg) })
   }
 
-  /** Resolves when every failure so far is in the log. */
+  /** Resolves when everything so far is in the log. */
   async settled(): Promise<void> {
-    await Promise.allSettled(this.#pending)
+    await Promise.allSettled(this.#waiting.values())
   }
 }
 

@@ -39,6 +39,12 @@ export class SourceMapper {
     return map === undefined ? stack : mapStack(stack, revision.functionName, map)
   }
 
+  /** The same for a text in which stacks may stand: only their frames change. */
+  async mapFrames(revision: Revision, text: string): Promise<string> {
+    const map = await this.#mapOf(revision)
+    return mapFrames(text, revision.functionName, map)
+  }
+
   #mapOf(revision: Revision): Promise<SourceMap | undefined> {
     const { id } = revision
     const cached = this.#cached.get(id)
@@ -99,16 +105,45 @@ export function parseSourceMap(text: string): SourceMap | undefined {
 
 /** Replaces `<function>.js:line:column` by the author's file and position, and drops the frames of the guest runtime. */
 export function mapStack(stack: string, functionName: string, map: SourceMap): string {
-  const position = new RegExp(`(?:<isolated-vm>|${functionName}\\.js):(\\d+):(\\d+)`, 'g')
+  const position = positionIn(functionName)
   return stack
     .split('\n')
-    .filter((line) => !line.includes('carpool:runtime'))
-    .map((line) =>
-      line.replace(position, (whole, lineNumber: string, column: string) => {
-        const origin = map.findEntry(Number(lineNumber) - 1, Number(column) - 1)
-        if (!('originalSource' in origin)) return whole
-        return `${origin.originalSource}:${origin.originalLine + 1}:${origin.originalColumn + 1}`
-      }),
-    )
+    .filter((line) => !isOfRuntime(line))
+    .map((line) => mapLine(line, position, map))
     .join('\n')
+}
+
+/** Whether {@link mapFrames} may have something to do. */
+export function mayHaveFrames(text: string): boolean {
+  return text.includes('    at ')
+}
+
+/** The same for the frames in a text, whose other lines are none of ours. Without a map the author's frames stay as they are. */
+export function mapFrames(text: string, functionName: string, map: SourceMap | undefined): string {
+  const position = positionIn(functionName)
+  return text
+    .split('\n')
+    .filter((line) => !isFrame(line) || !isOfRuntime(line))
+    .map((line) => (map === undefined || !isFrame(line) ? line : mapLine(line, position, map)))
+    .join('\n')
+}
+
+function isFrame(line: string): boolean {
+  return line.trimStart().startsWith('at ')
+}
+
+function isOfRuntime(line: string): boolean {
+  return line.includes('carpool:runtime')
+}
+
+function positionIn(functionName: string): RegExp {
+  return new RegExp(`(?:<isolated-vm>|${functionName}\\.js):(\\d+):(\\d+)`, 'g')
+}
+
+function mapLine(line: string, position: RegExp, map: SourceMap): string {
+  return line.replace(position, (whole, lineNumber: string, column: string) => {
+    const origin = map.findEntry(Number(lineNumber) - 1, Number(column) - 1)
+    if (!('originalSource' in origin)) return whole
+    return `${origin.originalSource}:${origin.originalLine + 1}:${origin.originalColumn + 1}`
+  })
 }

@@ -1,10 +1,11 @@
 import type { GuestOptions } from '../../bridge.ts'
 import { epochMs } from '../clock.ts'
 import { type Invocation, isThenable, whenSettled } from '../invocation.ts'
-import { apply, max } from '../language/primordials.ts'
+import { apply, max, SafeTypeError } from '../language/primordials.ts'
 import { inspect } from '../web-api/console/inspect.ts'
 import { cap, reportUncaught } from '../web-api/errors.ts'
-import { isUsed, readForBridge } from '../web-api/fetch/body.ts'
+import { type Body, cancelBody, isUsed, sendWhole } from '../web-api/fetch/body.ts'
+import { collectBody } from '../web-api/fetch/body-collector.ts'
 import { abortRequest, requestFromHost } from '../web-api/fetch/request.ts'
 import { bodyOfResponse, headersProblemOf, headJsonOf, isResponse, statusOfResponse } from '../web-api/fetch/response.ts'
 import type { Handler } from './find-handler.ts'
@@ -16,7 +17,7 @@ export function fetchHandler(callee: (...args: unknown[]) => unknown, self: unkn
   const { env } = options
   return (invocation) => {
     const request = requestFromHost(invocation)
-    invocation.onCancel = () => abortRequest(request, undefined)
+    invocation.onCancel = (reason) => abortRequest(request, reason)
     let result
     try {
       result = apply(callee, self, [request, env, new ExecutionContext(invocation, options)])
@@ -34,16 +35,27 @@ export function fetchHandler(callee: (...args: unknown[]) => unknown, self: unkn
 function respond(invocation: Invocation, value: unknown): void {
   if (!isResponse(value)) return invocation.refuse(describeWrong(value))
   if (statusOfResponse(value) === 0) return invocation.refuse('The handler returned Response.error().')
-  const problem = headersProblemOf(value)
-  if (problem !== undefined) return invocation.refuse(problem)
   const body = bodyOfResponse(value)
+  const problem = headersProblemOf(value)
+  if (problem !== undefined) {
+    cancelBody(body, new SafeTypeError(problem))
+    return invocation.refuse(problem)
+  }
   if (isUsed(body)) return invocation.refuse('The body of the response was read already.')
   const head = headJsonOf(value)
-  readForBridge(
-    body,
-    (kind, text) => invocation.answer(head, kind, text),
-    (error) => invocation.fail(error),
-  )
+  if (!sendWhole(body, (kind, text) => invocation.answer(head, kind, text))) answerCollected(invocation, head, body!)
+}
+
+/** Answers with the bytes of a stream, which is canceled with the invocation. */
+function answerCollected(invocation: Invocation, head: string, body: Body): void {
+  // The client left while the handler ran.
+  if (invocation.cancelReason !== undefined) return cancelBody(body, invocation.cancelReason)
+  const collecting = collectBody('response', body, invocation.number, {
+    whole: (text) => invocation.answer(head, 'bytes', text),
+    tooLong: (message) => invocation.refuse(message),
+    failed: (error) => invocation.fail(error),
+  })
+  invocation.whenCanceled((reason) => collecting.cancel(reason))
 }
 
 function describeWrong(value: unknown): string {

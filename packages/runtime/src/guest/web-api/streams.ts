@@ -1,4 +1,5 @@
-import { bytesSet, SafeList, SafeTypeError, SafeUint8Array, typedArrayLength, viewName } from '../language/primordials.ts'
+import { typedArrayLength } from '../language/primordials.ts'
+import { reportUncaught } from './errors.ts'
 
 /**
  * The Streams API, from web-streams-polyfill. Its module is evaluated when it is first needed, so that a context which has no use
@@ -6,6 +7,7 @@ import { bytesSet, SafeList, SafeTypeError, SafeUint8Array, typedArrayLength, vi
  */
 type Streams = typeof import('web-streams-polyfill')
 export type ReadableStream<T = unknown> = import('web-streams-polyfill').ReadableStream<T>
+export type StreamReader = import('web-streams-polyfill').ReadableStreamDefaultReader<Uint8Array>
 
 declare const require: (module: 'web-streams-polyfill') => Streams
 
@@ -63,23 +65,17 @@ export function discardStream(stream: ReadableStream): void {
   void stream.getReader().read()
 }
 
-/** Reads a stream to its end. @throws TypeError if a chunk is not of bytes, or what the stream fails with */
-export async function readAll(stream: ReadableStream<Uint8Array>): Promise<Uint8Array<ArrayBuffer>> {
-  const reader = stream.getReader()
-  const chunks = new SafeList<Uint8Array>()
-  let length = 0
-  for (;;) {
-    const { done, value } = await reader.read()
-    if (done) break
-    if (viewName(value) !== 'Uint8Array') throw new SafeTypeError('A body stream must give chunks of type Uint8Array.')
-    chunks[chunks.length] = value
-    length += typedArrayLength(value)
+/** Cancels a stream by its reader, or by itself if it has none. What its source throws is logged: nobody else would hear of it. */
+export async function cancelBy(holder: Pick<ReadableStream, 'cancel'>, stream: ReadableStream, reason: unknown): Promise<void> {
+  // What it failed with, `cancel` would reject with: no error of its source's.
+  if (hasFailed(stream)) return
+  try {
+    await holder.cancel(reason)
+  } catch (error) {
+    reportUncaught(error, 'error in cancel() of a stream')
   }
-  const bytes = new SafeUint8Array(length)
-  let offset = 0
-  for (let index = 0; index < chunks.length; index++) {
-    bytesSet(bytes, chunks[index]!, offset)
-    offset += typedArrayLength(chunks[index])
-  }
-  return bytes
+}
+
+function hasFailed(stream: ReadableStream): boolean {
+  return (stream as unknown as { _state?: string })._state === 'errored'
 }

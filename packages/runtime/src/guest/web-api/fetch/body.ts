@@ -15,7 +15,8 @@ import {
 import { bytesOf, matches, toText } from '../../language/values.ts'
 import { randomUuid } from '../crypto.ts'
 import { bytesFromLatin1, decodeUtf8, encodeUtf8, latin1FromBytes, stripBom } from '../encoding.ts'
-import { discardStream, isDisturbed, isReadableStream, type ReadableStream, readAll, streamOf } from '../streams.ts'
+import { readAll } from '../stream-reading.ts'
+import { cancelBy, discardStream, isDisturbed, isReadableStream, type ReadableStream, streamOf } from '../streams.ts'
 import { parseForm } from '../url/percent-encoding.ts'
 import { isSearchParams, textOfParams } from '../url/search-params.ts'
 import { type FormData, formDataOf, isFormData, multipartOf } from './form-data.ts'
@@ -141,30 +142,29 @@ function textOf(content: Content): string {
 export type BodyReceiver = (kind: BodyKind, text: string) => void
 
 /**
- * Gives what goes over the bridge for a body: at once, or after its stream has ended. By calls, not by a promise: what that gave
- * would pass by `Object.prototype.then`.
+ * Gives what goes over the bridge for a body that is there as a whole, at once.
+ * @returns false if it is a stream, which must be collected
  */
-export function readForBridge(body: Body | null, receive: BodyReceiver, fail: (error: unknown) => void): void {
-  if (body === null) return receive('none', '')
-  const { content, stream } = body
-  if (stream !== undefined) void readStreamForBridge(body, stream, receive, fail)
-  else if (typeof content === 'string') receive('text', content)
-  else receive('bytes', isLatin1(content) ? content.text : latin1FromBytes(content as Uint8Array))
+export function sendWhole(body: Body | null, receive: BodyReceiver): boolean {
+  if (body === null) receive('none', '')
+  else if (body.stream !== undefined) return false
+  else if (typeof body.content === 'string') receive('text', body.content)
+  else receive('bytes', isLatin1(body.content) ? body.content.text : latin1FromBytes(body.content as Uint8Array))
+  return true
 }
 
-async function readStreamForBridge(
-  body: Body,
-  stream: ReadableStream<Uint8Array>,
-  receive: BodyReceiver,
-  fail: (error: unknown) => void,
-): Promise<void> {
-  try {
-    if (isUnusable(body)) throw new SafeTypeError('The body was read already.')
-    body.used = true
-    receive('bytes', latin1FromBytes(await readAll(stream)))
-  } catch (error) {
-    fail(error)
-  }
+/** The stream of a body that is one, to be read once. @throws TypeError if it was read already */
+export function streamToRead(body: Body): ReadableStream<Uint8Array> {
+  if (isUnusable(body)) throw new SafeTypeError('The body was read already.')
+  body.used = true
+  return body.stream!
+}
+
+/** Nobody will read it: its source is told. Without effect if it is no stream, or is or was read by somebody. */
+export function cancelBody(body: Body | null, reason: unknown): void {
+  if (body?.stream === undefined || isUnusable(body)) return
+  body.used = true
+  void cancelBy(body.stream, body.stream, reason)
 }
 
 /** The members that requests and responses share. */

@@ -1,7 +1,8 @@
 import { SafePromise, SafeTypeError } from '../../language/primordials.ts'
-import { followSignal, isAborted, reasonOf } from '../abort-signal.ts'
-import { type BodyKind, currentInvocation, startFetch, stopFetch } from '../host.ts'
-import { bodyFromBridge, readForBridge } from './body.ts'
+import { type AbortSignal, followSignal, isAborted, reasonOf } from '../abort-signal.ts'
+import { type BodyKind, currentInvocation, startFetch, stopFetch, whenCanceled } from '../host.ts'
+import { type Body, bodyFromBridge, type BodyReceiver, cancelBody, sendWhole } from './body.ts'
+import { collectBody } from './body-collector.ts'
 import { bodyOfRequest, fetchHeadJson, releaseSignal, Request, type RequestInit, signalOfRequest } from './request.ts'
 import { isNullBodyStatus, type Response, responseOfFetch } from './response.ts'
 
@@ -11,10 +12,13 @@ export function fetch(input: unknown, init?: RequestInit | null): Promise<Respon
   return new SafePromise((resolve, reject) => {
     const request = new Request(input, init)
     const signal = signalOfRequest(request)
-    if (isAborted(signal)) throw reasonOf(signal)
+    const content = bodyOfRequest(request)
+    if (isAborted(signal)) {
+      cancelBody(content, reasonOf(signal))
+      throw reasonOf(signal)
+    }
     const head = fetchHeadJson(request)
     const send = (kind: BodyKind, text: string): void => {
-      if (isAborted(signal)) return reject(reasonOf(signal))
       const id = startFetch(invocation, head, kind, text, (result, bodyKind, body) => {
         releaseSignal(request)
         if (!result.ok) return reject(new SafeTypeError(result.message))
@@ -24,6 +28,44 @@ export function fetch(input: unknown, init?: RequestInit | null): Promise<Respon
         if (stopFetch(id)) reject(reasonOf(signal))
       })
     }
-    readForBridge(bodyOfRequest(request), send, reject)
+    if (sendWhole(content, send)) return
+    collectUpload(content!, { invocation, signal, send }, (error) => {
+      releaseSignal(request)
+      reject(error)
+    })
+  })
+}
+
+/** Collects a request body that is a stream and sends it, unless the signal is aborted or the invocation canceled before. */
+function collectUpload(
+  body: Body,
+  { invocation, signal, send }: { invocation: number; signal: AbortSignal; send: BodyReceiver },
+  fail: (error: unknown) => void,
+): void {
+  let unfollow: (() => void) | undefined
+  let unwatch: (() => void) | undefined
+  const leave = (): void => {
+    unfollow?.()
+    unwatch?.()
+  }
+  const end = (error: unknown): void => {
+    leave()
+    fail(error)
+  }
+  const collecting = collectBody('request', body, invocation, {
+    whole(text) {
+      leave()
+      send('bytes', text)
+    },
+    tooLong: (message) => end(new SafeTypeError(message)),
+    failed: (error) => end(error),
+  })
+  unfollow = followSignal(signal, () => {
+    collecting.cancel(reasonOf(signal))
+    end(reasonOf(signal))
+  })
+  unwatch = whenCanceled(invocation, (reason) => {
+    collecting.cancel(reason)
+    end(new SafeTypeError('The invocation has ended.'))
   })
 }

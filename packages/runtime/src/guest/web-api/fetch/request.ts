@@ -40,8 +40,8 @@ export interface HostRequest {
   readonly head: InvokeHead
   readonly bodyKind: BodyKind
   readonly body: string
-  /** Whether the invocation was canceled already. */
-  readonly canceled: boolean
+  /** Why the invocation was canceled; undefined unless it was. */
+  readonly cancelReason: unknown
 }
 
 /** Proves to the constructor that `input` is a HostRequest. */
@@ -225,7 +225,8 @@ export class Request implements BodyMembers {
   #getSignal(): AbortSignal {
     if (this.#signal === undefined) {
       this.#signal = createSignal()
-      if (this.#source?.canceled) abortSignal(this.#signal)
+      const reason = this.#source?.cancelReason
+      if (reason !== undefined) abortSignal(this.#signal, reason)
     }
     return this.#signal
   }

@@ -1,0 +1,84 @@
+/** What streams of responses that nobody waits for cost the other calls in their isolate: nothing. */
+import t from 'tap'
+import { inProcessHost, type InProcessHost } from './support/in-process-host.ts'
+
+const CLIENTS = 200
+
+/** `/stream` is endless, `/ready` too and never waits, `/beside` has an effect outside and waits, so it cannot be begun again. */
+const HANDLER = `
+  const { pathname } = new URL(request.url)
+  const counts = (globalThis.counts ??= { pulled: 0, canceled: 0 })
+  const waitFor = (ms) => new Promise((resolve) => setTimeout(resolve, ms))
+  const answer = (pull) => new Response(new ReadableStream({ pull, cancel() { counts.canceled++; console.log('canceled') } }, { highWaterMark: 0 }))
+  switch (pathname) {
+    case '/stream':
+      return answer(async (controller) => { counts.pulled++; await waitFor(1); controller.enqueue(new Uint8Array(1000)) })
+    case '/ready':
+      return answer((controller) => { counts.pulled++; controller.enqueue(new Uint8Array(0)) })
+    case '/large':
+      return answer((controller) => { counts.pulled++; controller.enqueue(new Uint8Array(2 ** 20)) })
+    case '/beside':
+      console.log('has begun')
+      for (let count = 0; count < 200; count++) await waitFor(1)
+      return new Response('fine')
+  }
+  return Response.json(counts)`
+
+interface Counts {
+  readonly pulled: number
+  readonly canceled: number
+}
+
+async function countsOf(host: InProcessHost, until: (counts: Counts) => boolean): Promise<Counts> {
+  for (;;) {
+    const counts = JSON.parse(await host.answerOf(host.invoke('rev', '/counts'))) as Counts
+    if (until(counts)) return counts
+  }
+}
+
+t.test('two hundred clients of endless streams leave, and cost the calls beside them nothing', async (t) => {
+  const host = await inProcessHost()
+  host.load('rev', HANDLER, { cpuMs: 200, concurrency: 500 })
+  const streams = Array.from({ length: CLIENTS }, () => host.invoke('rev', '/stream'))
+  const beside = Array.from({ length: 5 }, () => host.invoke('rev', '/beside'))
+  await countsOf(host, ({ pulled }) => pulled >= 2 * CLIENTS)
+  for (const invocation of streams) host.host.receive({ type: 'cancel', invocation }, '', new Uint8Array())
+  for (const invocation of streams) t.match((await host.endOf(invocation)).message, { type: 'failed', outcome: 'canceled' })
+  const { pulled } = await countsOf(host, ({ canceled }) => canceled === CLIENTS)
+  for (const invocation of beside) t.equal(await host.answerOf(invocation), 'fine')
+  t.same(await countsOf(host, () => true), { pulled, canceled: CLIENTS }, 'nothing was pulled meanwhile')
+})
+
+t.test('endless streams that reach the wall limit are canceled, and cost the calls after them nothing', async (t) => {
+  const host = await inProcessHost()
+  host.load('rev', HANDLER, { cpuMs: 2_000, wallMs: 1_000, concurrency: 500 })
+  const streams = Array.from({ length: 50 }, () => host.invoke('rev', '/stream'))
+  for (const invocation of streams) t.match((await host.endOf(invocation)).message, { type: 'failed', outcome: 'timeout' })
+  const { pulled } = await countsOf(host, ({ canceled }) => canceled === streams.length)
+  t.equal(await host.answerOf(host.invoke('rev', '/beside')), 'fine')
+  t.same(await countsOf(host, () => true), { pulled, canceled: streams.length }, 'nothing was pulled meanwhile')
+})
+
+t.test('an endless stream that never waits reaches its CPU limit alone', async (t) => {
+  const host = await inProcessHost()
+  host.load('rev', HANDLER, { cpuMs: 200 })
+  const canceled = new Promise<void>((resolve) => host.onSent(({ text }) => text === 'canceled' && resolve()))
+  const beside = host.invoke('rev', '/beside')
+  const ready = host.invoke('rev', '/ready')
+  t.match((await host.endOf(ready)).message, { type: 'failed', outcome: 'cpu-exceeded' })
+  t.equal(await host.answerOf(beside), 'fine')
+  await canceled
+})
+
+t.test('of a stream that is too long no more is taken than may leave', async (t) => {
+  const host = await inProcessHost()
+  host.load('rev', HANDLER)
+  const beside = host.invoke('rev', '/beside')
+  t.match((await host.endOf(host.invoke('rev', '/large'))).message, {
+    type: 'failed',
+    outcome: 'invalid-response',
+    detail: `The response body has at least ${9 * 2 ** 20} bytes; the limit is ${8 * 2 ** 20}.`,
+  })
+  t.same(await countsOf(host, () => true), { pulled: 9, canceled: 1 })
+  t.equal(await host.answerOf(beside), 'fine')
+})
