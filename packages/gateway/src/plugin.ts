@@ -17,6 +17,8 @@ export interface GatewayOptions {
   readonly onFault: (error: CarpoolError) => void
   /** Called for what is refused before it is known which function it calls: there is no record of it. */
   readonly onRefused?: (code: ErrorCode) => void
+  /** Whose function it is: shares go by it. Default: nobody's. */
+  readonly ownerOf?: (functionName: string) => string
   /** How many functions called each other before a request came, by its header `x-carpool-hops`. Default: none did. */
   readonly hopsOf?: (header: string | string[] | undefined) => number
   /** Spreads the times after which callers are asked to retry; default: `Math.random`. */
@@ -31,7 +33,14 @@ export interface Calls {
 
 /** @param connectionOf what is known of a client's connection; undefined if it is closed or was refused */
 export function createCalls(options: GatewayOptions, connectionOf: (socket: Socket) => ClientConnection | undefined): Calls {
-  const { limits, onRefused = () => {}, hopsOf = () => 0, random = Math.random, phase = () => 'open' } = options
+  const {
+    limits,
+    onRefused = () => {},
+    hopsOf = () => 0,
+    ownerOf = () => '',
+    random = Math.random,
+    phase = () => 'open',
+  } = options
   const clock = monotonicClock
   const sweep = new Sweep(clock)
   const budget = new ByteBudget(limits.maxBufferedBytes)
@@ -39,7 +48,20 @@ export function createCalls(options: GatewayOptions, connectionOf: (socket: Sock
   const bodies = new BodyReader({ limits, sweep, budget, clock })
   const writeStall = new WriteStallTimeout({ sweep, budget, clock, timeoutMs: limits.answerTimeoutMs })
   const { invoke, onFault } = options
-  const parts = { invoke, limits, phase, onFault, onRefused, hopsOf, random, connectionOf, bodies, writeStall, lingering }
+  const parts = {
+    invoke,
+    limits,
+    phase,
+    onFault,
+    onRefused,
+    hopsOf,
+    ownerOf,
+    random,
+    connectionOf,
+    bodies,
+    writeStall,
+    lingering,
+  }
   return { handler: new CallHandler(parts), lingering }
 }
 

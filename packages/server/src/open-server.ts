@@ -97,6 +97,7 @@ function gatewayOptions(
     onFault: faultLogger(log),
     onRefused: (code) => metrics.shed(code),
     isFunction: (functionName) => registry.find(functionName) !== undefined,
+    ownerOf: (functionName) => registry.ownerOf(functionName) ?? '',
     hopsOf: (header) => hops.fromHeader(header),
   }
 }
