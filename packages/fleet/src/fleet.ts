@@ -264,7 +264,7 @@ export class Fleet {
     return new HostProcess(++this.#lastId, program, this.#hostPolicy, {
       ...listener,
       answered: (host, call, result) => this.#placement.answered(host, call, result),
-      hasRoom: () => this.#placement.dispatch(),
+      hasRoom: (_host, freedBy) => this.#placement.dispatch(freedBy),
       poisoned: (host, harm) => {
         if (this.#quarantine.hosts.includes(host)) host.drain('poisoned')
         else this.#pool.poison(host)
