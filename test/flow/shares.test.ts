@@ -12,9 +12,10 @@ const WORKER = `
   export default {
     async fetch(request) {
       const query = new URL(request.url).searchParams
-      for (let line = 0; line < Number(query.get('lines')); line++) console.log('line ' + line)
+      const [lines, steps] = [Number(query.get('lines')), Number(query.get('steps'))]
+      for (let line = 0; line < lines; line++) console.log('line ' + line)
       let sum = 0
-      for (let step = 0; step < Number(query.get('steps')); step++) sum += step % 7
+      for (let step = 0; step < steps; step++) sum += step % 7
       return new Response(String(sum))
     }
   }`
