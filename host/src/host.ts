@@ -182,10 +182,10 @@ export class Host {
     if (!(await this.#disposing.mayLoad(revision))) {
       throw new LoadFailure('The function does not run in this host process any more.', { outcome: 'isolate-lost' })
     }
-    const { code, options } = this.#codes.get(revision)
+    const { code, options, owner } = this.#codes.get(revision)
     const guest = await this.#prewarmer.take(options.limits.memoryMb)
     try {
-      await guest.load(code, options)
+      await guest.load(code, options, owner)
       // The timers and fetches that it has left are background work from now on.
       guest.start.close(guest.background)
       return guest

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { LOG_LIMITS, LogBudget } from '../src/limits/log-throttle.ts'
+import { LOG_LIMITS, LogBudget, LogShares } from '../src/limits/log-throttle.ts'
 
 const limits = { lines: 5, bytes: 100, windowMs: 1000 }
 const lines = fc.array(fc.record({ afterMs: fc.nat(400), bytes: fc.nat(60) }), { maxLength: 100 })
@@ -65,4 +65,40 @@ t.test('a report tells once how many lines were dropped, and the limits', async 
   t.equal(budget.report(), undefined)
   budget.take(10, 0)
   t.equal(budget.report(), '… 1 line was dropped: the limit is 1000 lines or 1 MiB in 10 s')
+})
+
+t.test('an owner of one function is held back by nothing but its own limit', async (t) => {
+  fc.assert(
+    fc.property(lines, fc.nat(3), (lines, flooders) => {
+      const shares = new LogShares(limits)
+      const holder = { owner: 'one', functionName: 'one' }
+      const budget = new LogBudget(limits, (bytes, nowMs) => shares.take(holder, bytes, nowMs))
+      const alone = new LogBudget(limits)
+      let nowMs = 0
+      for (const { afterMs, bytes } of lines) {
+        nowMs += afterMs
+        for (let flood = 0; flood < flooders * 100; flood++) {
+          shares.take({ owner: 'many', functionName: `many-${flood}` }, 10, nowMs)
+        }
+        if (budget.take(bytes, nowMs) !== alone.take(bytes, nowMs)) return false
+      }
+      return true
+    }),
+  )
+  t.pass()
+})
+
+t.test('what an owner logs beyond the limit of one function is limited, and each of its functions has something', async (t) => {
+  const shares = new LogShares(limits)
+  const taken = new Map<string, number>()
+  for (let line = 0; line < 5; line++) {
+    for (let index = 0; index < 20; index++) {
+      const functionName = `many-${index}`
+      if (shares.take({ owner: 'many', functionName }, 1, 0)) taken.set(functionName, (taken.get(functionName) ?? 0) + 1)
+    }
+  }
+  const sum = [...taken.values()].reduce((total, one) => total + one, 0)
+  t.ok(sum <= 9 * limits.lines, `${sum} lines`)
+  t.equal(taken.size, 20)
+  t.ok(shares.take({ owner: 'many', functionName: 'many-0' }, 1, limits.windowMs), 'the next window is another')
 })

@@ -2,11 +2,16 @@ import fc from 'fast-check'
 import t from 'tap'
 import { Account } from '../src/accounting/account.ts'
 import { Batch } from '../src/scheduler/batch.ts'
-import { TIME_SLICE_MS, type Permit, type Suspendable } from '../src/scheduler/run-scheduler.ts'
+import { TIME_SLICE_MS, type Permit, type PermitRequest, type Suspendable } from '../src/scheduler/run-scheduler.ts'
 import { schedulerOf } from './support/fake-isolate.ts'
 
+/** A guest of a function of the same owner as all others. */
+function guestOf(functionName: string, owner = 'o'): PermitRequest['guest'] {
+  return { holder: { owner, functionName } }
+}
+
 t.test('no more permits are given than there are, and all who ask get one in the end, each guest in its own order', async () => {
-  const guests = { a: {}, b: {}, c: {} }
+  const guests = { a: guestOf('a'), b: guestOf('b'), c: guestOf('c') }
   const step = fc.oneof(fc.constant('leave'), fc.constantFrom('a', 'b', 'c'))
   fc.assert(
     fc.property(fc.integer({ min: 1, max: 5 }), fc.array(step, { maxLength: 200, size: 'max' }), (permits, steps) => {
@@ -45,12 +50,9 @@ t.test('who needs little does not wait for a round of those who need much', asyn
   const scheduler = schedulerOf(1)
   let last: Permit | undefined
   const order: string[] = []
-  const guests = new Map<string, object>()
   const enter = (name: string, costMs: number): void => {
-    const guest = guests.get(name) ?? {}
-    guests.set(name, guest)
     scheduler.request({
-      guest,
+      guest: guestOf(name),
       costMs,
       begin: (permit) => {
         order.push(name)
@@ -77,7 +79,7 @@ t.test('who always asks gets no more than its share', async (t) => {
   const scheduler = schedulerOf(1)
   const servedMs = { small: 0, large: 0 }
   const costs = { small: 1, large: 10 }
-  const guests = { small: {}, large: {} }
+  const guests = { small: guestOf('small'), large: guestOf('large') }
   let left = 2_000
   const enter = (name: 'small' | 'large'): void =>
     scheduler.request({
@@ -101,7 +103,9 @@ t.test('who always asks gets no more than its share', async (t) => {
 t.test('a permit that is released twice is one permit', async (t) => {
   const scheduler = schedulerOf(1)
   const taken: Permit[] = []
-  for (let count = 0; count < 3; count++) scheduler.request({ guest: {}, costMs: 1, begin: (permit) => void taken.push(permit) })
+  for (let count = 0; count < 3; count++) {
+    scheduler.request({ guest: guestOf(`f${count}`), costMs: 1, begin: (permit) => void taken.push(permit) })
+  }
   taken[0]!.release()
   taken[0]!.release()
   t.same([taken.length, scheduler.waiting], [2, 1])
@@ -110,11 +114,11 @@ t.test('a permit that is released twice is one permit', async (t) => {
 t.test('many who leave at once do not fill the stack', async (t) => {
   const scheduler = schedulerOf(1)
   let first: Permit | undefined
-  scheduler.request({ guest: {}, costMs: 1, begin: (permit) => (first = permit) })
+  scheduler.request({ guest: guestOf('first'), costMs: 1, begin: (permit) => (first = permit) })
   let left = 0
   for (let count = 0; count < 2_000; count++) {
     scheduler.request({
-      guest: {},
+      guest: guestOf(`f${count}`),
       costMs: 1,
       begin: (permit) => {
         left++
@@ -249,4 +253,72 @@ t.test('the batch with the least CPU time is the next, unless another was suspen
     guests.map(({ isSuspended }) => isSuspended),
     [true, false, true],
   )
+})
+
+t.test('permits go to owners first: twenty functions of one get no more CPU time than one of another', async (t) => {
+  const scheduler = schedulerOf(1)
+  const servedMs = { many: 0, one: 0 }
+  const taken: Permit[] = []
+  let left = 1_000
+  const enter = (owner: 'many' | 'one', functionName: string, costMs: number): void =>
+    scheduler.request({
+      guest: guestOf(functionName, owner),
+      costMs,
+      begin: (permit) => {
+        servedMs[owner] += costMs
+        taken.push(permit)
+        if (left-- > 0) enter(owner, functionName, costMs)
+      },
+    })
+  for (let index = 0; index < 20; index++) enter('many', `many-${index}`, 2)
+  enter('one', 'one', 3)
+  while (taken.length > 0) taken.shift()!.release()
+  // At the end each asks no more.
+  t.ok(Math.abs(servedMs.many - servedMs.one) <= 50, `${servedMs.many} and ${servedMs.one} ms`)
+})
+
+t.test('time slices go to owners first, and then to their functions', async () => {
+  const functions = fc.array(fc.integer({ min: 1, max: 8 }), { minLength: 2, maxLength: 4 })
+  fc.assert(
+    fc.property(functions, (functionsOf) => {
+      const scheduler = schedulerOf(1, 1)
+      const all = functionsOf.flatMap((count, owner) =>
+        Array.from({ length: count }, (_, index) => ({
+          owner,
+          batch: new Batch([new Account()], 0, { owner: `o${owner}`, functionName: `o${owner}-${index}` }),
+          guest: new Sleeper(),
+          ranMs: 0,
+        })),
+      )
+      const checks = 400 * functionsOf.length
+      for (let check = 0; check < checks; check++) {
+        for (const { batch, guest } of all) scheduler.slice(guest, batch, check * 10)
+        for (const one of all) if (!one.guest.isSuspended) one.batch.measured([(one.ranMs += 10) * 1e6])
+      }
+      const shareMs = (checks * 10) / functionsOf.length
+      return functionsOf.every((count, owner) => {
+        const ofEach = all.filter((one) => one.owner === owner).map(({ ranMs }) => ranMs)
+        const sumMs = ofEach.reduce((sum, ms) => sum + ms, 0)
+        if (Math.abs(sumMs - shareMs) > 0.15 * shareMs) return false
+        return ofEach.every((ms) => Math.abs(ms - shareMs / count) <= 0.15 * shareMs + 2 * TIME_SLICE_MS)
+      })
+    }),
+    { numRuns: 50 },
+  )
+})
+
+t.test('of two cores, an owner of one endless batch keeps one beside an owner of many', async (t) => {
+  const scheduler = schedulerOf(1, 2)
+  const batchOf = (owner: string, functionName: string) => ({
+    batch: new Batch([new Account()], 0, guestOf(functionName, owner).holder),
+    guest: new Sleeper(),
+  })
+  const one = batchOf('one', 'one')
+  const all = [...Array.from({ length: 5 }, (_, index) => batchOf('many', `many-${index}`)), one]
+  let ranMs = 0
+  for (let check = 0; check < 1_000; check++) {
+    for (const { batch, guest } of all) scheduler.slice(guest, batch, check * 10)
+    if (!one.guest.isSuspended) ranMs += 10
+  }
+  t.ok(ranMs >= 8_500, `${ranMs} of 10000 ms`)
 })

@@ -69,7 +69,7 @@ t.test('a module scope that has looped for long may take as long to come out as 
   const rig = await made(t)
   const { guest, watchdog, disposing, poisoned } = rig
   const options = { functionName: 'loops', revision: REVISION, env: {}, limits: resolveLimits({ wallMs: 60_000 }) }
-  const loading = guest.load({ source: '(function () { for (;;); })', filename: 'loops.js' }, options)
+  const loading = guest.load({ source: '(function () { for (;;); })', filename: 'loops.js' }, options, 'o')
   const batch = await longBatch(rig)
   // As its wall limit does. No event is seen between here and the last check, so its thread is in for all that the host knows.
   guest.endLoad(new LoadFailure('The module scope did not finish.', { outcome: 'timeout' }))

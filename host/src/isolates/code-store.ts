@@ -4,6 +4,7 @@ import type { GuestOptions } from '@carpool/runtime/bridge'
 import type { Load } from '@carpool/wire'
 
 export interface StoredCode {
+  readonly owner: string
   readonly code: GuestCode
   readonly options: GuestOptions
 }
@@ -19,8 +20,9 @@ export class CodeStore {
   }
 
   put(load: Load, source: string, codeCache: Uint8Array): void {
-    const { revision, functionName, handlerExport, limits, env } = load
+    const { revision, functionName, owner, handlerExport, limits, env } = load
     this.#stored.set(revision, {
+      owner,
       // The cache is a view into a chunk of the connection, hence the copy.
       code: { source, filename: `${functionName}.js`, ...(codeCache.length > 0 && { codeCache: codeCache.slice() }) },
       options: {

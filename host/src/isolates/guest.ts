@@ -1,4 +1,4 @@
-import { resolveLimits, type FunctionLimits, type HandlerForm } from '@carpool/core'
+import { NOBODY, resolveLimits, type FunctionLimits, type HandlerForm, type Holder } from '@carpool/core'
 import { BODY_KINDS, ENTRIES, type BodyKind, type GuestOptions, type LoadReport } from '@carpool/runtime/bridge'
 import { Account, BackgroundBudget } from '../accounting/account.ts'
 import type { LogThrottle, LogThrottles } from '../limits/log-throttle.ts'
@@ -70,6 +70,7 @@ export class Guest implements Poolable, BatchListener, BridgedGuest, Runnable {
   readonly #host: GuestHost
   readonly #memory = new MemoryWatch()
   #revision = ''
+  #holder: Holder = NOBODY
   #logs: LogThrottle | undefined
   #isLoaded = false
   #isOver = false
@@ -112,6 +113,11 @@ export class Guest implements Poolable, BatchListener, BridgedGuest, Runnable {
 
   get revision(): string {
     return this.#revision
+  }
+
+  /** Whose shares it takes from. */
+  get holder(): Holder {
+    return this.#holder
   }
 
   get form(): HandlerForm {
@@ -216,15 +222,17 @@ export class Guest implements Poolable, BatchListener, BridgedGuest, Runnable {
   }
 
   get logs(): LogThrottle {
-    return (this.#logs ??= this.#host.logs.of(this.#revision))
+    return (this.#logs ??= this.#host.logs.of(this.#revision, this.#holder))
   }
 
   /**
    * Runs the module scope of a revision, within its wall limit.
+   * @param owner of the function
    * @throws LoadFailure
    */
-  async load(code: GuestCode, options: GuestOptions): Promise<void> {
+  async load(code: GuestCode, options: GuestOptions, owner: string): Promise<void> {
     this.#revision = options.revision
+    this.#holder = { owner, functionName: options.functionName }
     this.#limits = options.limits
     try {
       const ended = new Promise<never>((_, reject) => (this.#endLoad = reject))

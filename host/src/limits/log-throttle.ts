@@ -1,3 +1,5 @@
+import { type Holder, SharedPool } from '@carpool/core'
+
 export interface LogLimits {
   readonly lines: number
   readonly bytes: number
@@ -7,20 +9,84 @@ export interface LogLimits {
 
 export const LOG_LIMITS: LogLimits = { lines: 1000, bytes: 1024 * 1024, windowMs: 10_000 }
 
+/** How many times the limits of a function all owners have together for what they log beyond them. */
+const SHARED = 8
+
+/** Lines and bytes of one owner in a window. */
+interface OwnerWindow {
+  startMs: number
+  lines: number
+  bytes: number
+}
+
+/**
+ * What of the logs of a host may pass, shared out among owners. All functions of an owner together may log what one function may, so
+ * that an owner of one is never held back here. What owners log beyond that in a window comes out of a pool.
+ */
+export class LogShares {
+  readonly #limits: LogLimits
+  readonly #owners = new Map<string, OwnerWindow>()
+  #windowStartMs = Number.NEGATIVE_INFINITY
+  #lines = new SharedPool(0)
+  #bytes = new SharedPool(0)
+
+  constructor(limits: LogLimits = LOG_LIMITS) {
+    this.#limits = limits
+  }
+
+  /** Whether a line of the holder may pass. */
+  take(holder: Holder, bytes: number, nowMs: number): boolean {
+    const { lines: maxLines, bytes: maxBytes } = this.#limits
+    const owner = this.#windowOf(holder.owner, nowMs)
+    if (owner.lines + 1 <= maxLines && owner.bytes + bytes <= maxBytes) {
+      owner.lines++
+      owner.bytes += bytes
+      return true
+    }
+    this.#renew(nowMs)
+    if (!this.#bytes.permits(holder, bytes) || !this.#lines.tryTake(holder, 1)) return false
+    return this.#bytes.tryTake(holder, bytes)
+  }
+
+  #windowOf(name: string, nowMs: number): OwnerWindow {
+    let owner = this.#owners.get(name)
+    if (owner === undefined) this.#owners.set(name, (owner = { startMs: nowMs, lines: 0, bytes: 0 }))
+    if (nowMs - owner.startMs >= this.#limits.windowMs) {
+      owner.startMs = nowMs
+      owner.lines = owner.bytes = 0
+    }
+    return owner
+  }
+
+  #renew(nowMs: number): void {
+    const { lines, bytes, windowMs } = this.#limits
+    if (nowMs - this.#windowStartMs < windowMs) return
+    this.#windowStartMs = nowMs
+    // It is for one window, so an owner who is alone need not leave room for another, who has lines of his own.
+    const options = { alonePortion: Number.POSITIVE_INFINITY }
+    this.#lines = new SharedPool(SHARED * lines, options)
+    this.#bytes = new SharedPool(SHARED * bytes, options)
+  }
+}
+
 /**
  * What of a function's log may pass: so many lines and bytes in a window, which begins with the first line after the one before
- * it.
+ * it, and no more than its owner's share.
  */
 export class LogBudget {
   readonly #limits: LogLimits
+  readonly #isWithinShare: (bytes: number, nowMs: number) => boolean
   #windowStartMs = Number.NEGATIVE_INFINITY
   #lines = 0
   #bytes = 0
   #isSpent = false
+  #isShareSpent = false
   #dropped = 0
 
-  constructor(limits: LogLimits = LOG_LIMITS) {
+  /** @param isWithinShare takes a line from the share of the owner; false if that is used up */
+  constructor(limits: LogLimits = LOG_LIMITS, isWithinShare: (bytes: number, nowMs: number) => boolean = () => true) {
     this.#limits = limits
+    this.#isWithinShare = isWithinShare
   }
 
   /** Whether a line may pass. The first that may not ends the window's budget, so that what passes has no gaps but at the end. */
@@ -30,9 +96,10 @@ export class LogBudget {
       this.#windowStartMs = nowMs
       this.#lines = 0
       this.#bytes = 0
-      this.#isSpent = false
+      this.#isSpent = this.#isShareSpent = false
     }
     this.#isSpent ||= this.#lines + 1 > maxLines || this.#bytes + bytes > maxBytes
+    if (!this.#isSpent && !this.#isWithinShare(bytes, nowMs)) this.#isSpent = this.#isShareSpent = true
     if (this.#isSpent) {
       this.#dropped++
       return false
@@ -54,6 +121,8 @@ export class LogBudget {
     this.#dropped = 0
     const { lines, bytes, windowMs } = this.#limits
     const what = dropped === 1 ? '1 line was' : `${dropped} lines were`
+    if (this.#isShareSpent)
+      return `… ${what} dropped: the functions of the owner log more than their share in ${windowMs / 1000} s`
     return `… ${what} dropped: the limit is ${lines} lines or ${bytes / 1024 ** 2} MiB in ${windowMs / 1000} s`
   }
 }
@@ -63,12 +132,13 @@ export class LogBudget {
  * dropped.
  */
 export class LogThrottle {
-  readonly #budget = new LogBudget()
+  readonly #budget: LogBudget
   readonly #report: (text: string) => void
   #reportTimer: NodeJS.Timeout | undefined
 
-  constructor(report: (text: string) => void) {
+  constructor(report: (text: string) => void, holder: Holder, shares: LogShares) {
     this.#report = report
+    this.#budget = new LogBudget(LOG_LIMITS, (bytes, nowMs) => shares.take(holder, bytes, nowMs))
   }
 
   /** Whether a line may pass. */
@@ -92,15 +162,16 @@ export class LogThrottle {
 export class LogThrottles {
   readonly #report: (revision: string, text: string) => void
   readonly #throttles = new Map<string, LogThrottle>()
+  readonly #shares = new LogShares()
 
   constructor(report: (revision: string, text: string) => void) {
     this.#report = report
   }
 
-  of(revision: string): LogThrottle {
+  of(revision: string, holder: Holder): LogThrottle {
     let throttle = this.#throttles.get(revision)
     if (throttle === undefined) {
-      throttle = new LogThrottle((text) => this.#report(revision, text))
+      throttle = new LogThrottle((text) => this.#report(revision, text), holder, this.#shares)
       this.#throttles.set(revision, throttle)
     }
     return throttle

@@ -1,4 +1,4 @@
-import type { Rung } from '@carpool/core'
+import { NOBODY, type Holder, type Rung } from '@carpool/core'
 import { ENTRIES } from '@carpool/runtime/bridge'
 import type { Account } from '../accounting/account.ts'
 
@@ -40,6 +40,8 @@ export class Batch {
   /** Of the entries, in the order in which they run. */
   readonly accounts: readonly Account[]
   readonly beganAtMs: number
+  /** Whose share of the CPU it takes from. */
+  readonly holder: Holder
   /** CPU time of each entry so far, as last measured, in ns. */
   readonly usedNs: number[]
   /** What of it was charged before the end, because an answer could not wait for it. */
@@ -60,9 +62,10 @@ export class Batch {
   wasBlocked = false
   #currentIndex = 0
 
-  constructor(accounts: readonly Account[], nowMs: number) {
+  constructor(accounts: readonly Account[], nowMs: number, holder: Holder = NOBODY) {
     this.accounts = accounts
     this.beganAtMs = nowMs
+    this.holder = holder
     this.usedNs = zeros(accounts.length)
     this.#chargedNs = zeros(accounts.length)
   }

@@ -1,3 +1,4 @@
+import type { Holder } from '@carpool/core'
 import type { RunDelayHistogram } from '@carpool/wire'
 import type { Account } from '../accounting/account.ts'
 import type { Measured } from '../isolates/guest-isolate.ts'
@@ -28,6 +29,8 @@ export interface EnteredIsolate {
 
 /** The guest that the queue is of. Called on the host's loop. */
 export interface BatchListener {
+  /** Whose share of the CPU its entries take from. */
+  readonly holder: Holder
   /** Before the isolate is entered. */
   batchBegan(batch: Batch): void
   /** After the isolate was left, or is gone, and before anything is charged. */
@@ -97,7 +100,7 @@ export class EntryQueue {
     this.#listener = listener
     this.#scheduler = scheduler
     this.#waiting = new WaitingEntries(background)
-    this.#request = { guest: this, costMs: FIRST_BATCH_MS, begin: (permit) => this.#permitted(permit) }
+    this.#request = { guest: listener, costMs: FIRST_BATCH_MS, begin: (permit) => this.#permitted(permit) }
   }
 
   /** The batch that runs. */
@@ -265,7 +268,7 @@ export class EntryQueue {
   }
 
   #begin(accounts: readonly Account[]): Batch {
-    const batch = new Batch(accounts, performance.now())
+    const batch = new Batch(accounts, performance.now(), this.#listener.holder)
     this.#batch = batch
     this.#listener.batchBegan(batch)
     return batch

@@ -1,3 +1,4 @@
+import { FairOrder, Flow, type Holder } from '@carpool/core'
 import { RunDelayHistogram } from '@carpool/wire'
 import type { Batch } from './batch.ts'
 
@@ -17,18 +18,19 @@ export class Permit {
 }
 
 export interface PermitRequest {
-  /** Whose share of the CPU it takes from. */
-  readonly guest: object
+  readonly guest: {
+    /** Whose share of the CPU it takes from. */
+    readonly holder: Holder
+  }
   /** CPU time that its batches usually take, in ms. */
   readonly costMs: number
   /** Called with the permit, at once or later; it may be released before this returns. */
   readonly begin: (permit: Permit) => void
 }
 
-interface Waiting {
-  readonly request: PermitRequest
-  readonly costMs: number
-  readonly startMs: number
+/** The requests of one function that wait for a permit, oldest first. */
+class WaitingRequests extends Flow {
+  readonly requests: PermitRequest[] = []
 }
 
 /** An isolate that can be suspended in the middle of its work. */
@@ -61,6 +63,11 @@ interface Suspension {
   readonly sinceMs: number
 }
 
+/** The batches of one function that are suspended, in the order in which they were. */
+class SuspendedBatches extends Flow {
+  readonly batches = new Map<Batch, Suspension>()
+}
+
 export interface RunSchedulerOptions<G extends Runnable> {
   /** Isolates that may be entered at the same time with a permit. */
   readonly permits: number
@@ -86,8 +93,10 @@ const IDLE_SLICES = 10
 const LONG_ENTRY_MS = 20
 /** Length of later slices, in ms: long against what it costs to change over, short against what people notice. */
 export const TIME_SLICE_MS = 30
-/** A batch that was suspended for so long is the next, however much CPU time it has had, in ms. */
+/** Of one function, a batch that was suspended for so long is the next, however much CPU time it has had, in ms. */
 const MAX_SUSPENDED_MS = 1_000
+/** Who comes to time slices may have so much CPU time before it takes turns, in ms: what needs little more need not wait for all. */
+const HEAD_START_MS = 300
 /** A batch that uses this much CPU time while it is suspended is in something that V8 does not interrupt, in ns. */
 const UNSTOPPABLE_NS = 20e6
 
@@ -96,13 +105,14 @@ const UNSTOPPABLE_NS = 20e6
  * is that of its entry queue.
  *
  * First, a batch needs a permit. A few isolates may be entered at a time: more would not run sooner, and each of their threads
- * would take its share of the event loop's. The next is whoever comes first by the CPU time that it has had and is about to have
- * (self-clocked fair queueing: Golestani, INFOCOM 1994). With three hundred guests waiting, one that needs 20 µs does not wait
- * for a hundred that need 10 ms each, and one that always asks gets no more than its share.
+ * would take its share of the event loop's. The next is that of the owner, and of his function, who comes first by the CPU time that
+ * it has had and is about to have ({@link FairOrder}). With three hundred functions waiting, one that needs 20 µs does not wait for a
+ * hundred that need 10 ms each, and one that always asks gets no more than its share.
  *
  * A batch that has used up its first slice releases its permit and goes on in time slices, as many batches at a time as there are
- * cores. The system would give each of their threads the same share as that of an entry which needs 5 ms, and as the host's own:
- * with twenty endless loops, a twentieth. What cannot be suspended, such as a built-in that runs for long, is limited to a few of
+ * cores. Slices are shared out in the same way, between owners and then between functions; of one function the batch goes first that
+ * has had the least. The system would give each of their threads the same share as that of an entry which needs 5 ms, and as the
+ * host's own: with twenty endless loops, a twentieth. What cannot be suspended, such as a built-in that runs for long, is limited to a few of
  * the cores.
  */
 export class RunScheduler<G extends Runnable> {
@@ -111,15 +121,14 @@ export class RunScheduler<G extends Runnable> {
   /** How long batches waited for a permit and for a core. */
   readonly sharedDelay = new RunDelayHistogram()
   readonly #options: RunSchedulerOptions<G>
-  #waiting: Waiting[] = []
-  /** Virtual time up to which each guest has had its share, in ms of CPU. */
-  readonly #servedToMs = new WeakMap<object, number>()
-  #virtualMs = 0
+  readonly #permitOrder = new FairOrder((holder) => new WaitingRequests(holder), { isShortFirst: true })
+  #waiting = 0
   #permitsTaken = 0
   #isGranting = false
   readonly #onRelease = (): void => {
     this.#permitsTaken--
     this.#grant()
+    if (this.#permitsTaken === 0 && this.#waiting === 0) this.#permitOrder.reset()
   }
   /** The batches that have begun and not ended, with or without a permit. */
   readonly #entered = new Map<G, Batch>()
@@ -129,6 +138,7 @@ export class RunScheduler<G extends Runnable> {
   readonly #running = new Map<Batch, number>()
   /** and those that are suspended, in the order in which they were. */
   readonly #suspended = new Map<Batch, Suspension>()
+  readonly #sliceOrder = new FairOrder((holder) => new SuspendedBatches(holder), { headStart: HEAD_START_MS })
   #timer: NodeJS.Timeout | undefined
 
   constructor(options: RunSchedulerOptions<G>) {
@@ -137,14 +147,14 @@ export class RunScheduler<G extends Runnable> {
 
   /** Requests that wait for a permit. */
   get waiting(): number {
-    return this.#waiting.length
+    return this.#waiting
   }
 
   /** Calls `begin` with a permit: at once if there is one, else in its order. */
   request(request: PermitRequest): void {
-    if (this.#permitsTaken < this.#options.permits && this.waiting === 0) return request.begin(this.#newPermit())
-    const startMs = Math.max(this.#servedToMs.get(request.guest) ?? 0, this.#virtualMs)
-    this.#waiting.push({ request, costMs: Math.max(request.costMs, MIN_COST_MS), startMs })
+    if (this.#permitsTaken < this.#options.permits && this.#waiting === 0) return request.begin(this.#newPermit())
+    this.#waiting++
+    this.#permitOrder.wait(request.guest.holder, costOf(request)).requests.push(request)
   }
 
   /** To be called when the isolate is about to be entered. */
@@ -212,6 +222,8 @@ export class RunScheduler<G extends Runnable> {
       this.#running.set(batch, nowMs)
       if (this.#running.size > this.#options.longBatches) this.#suspend(isolate, batch, nowMs)
     } else if (this.#isSliceOver(batch, nowMs)) {
+      this.#endSlice(batch, nowMs)
+      if (this.#isNext(batch)) return void this.#running.set(batch, nowMs)
       this.#suspend(isolate, batch, nowMs)
       this.#resumeNext(nowMs)
     }
@@ -224,7 +236,8 @@ export class RunScheduler<G extends Runnable> {
   endSlices(batch: Batch, nowMs = performance.now()): void {
     const suspension = this.#suspended.get(batch)
     if (suspension !== undefined) this.#resume(batch, suspension, nowMs)
-    if (this.#running.delete(batch)) this.#resumeNext(nowMs)
+    if (this.#endSlice(batch, nowMs)) this.#resumeNext(nowMs)
+    if (this.#running.size === 0 && this.#suspended.size === 0) this.#sliceOrder.reset()
   }
 
   #newPermit(): Permit {
@@ -238,26 +251,22 @@ export class RunScheduler<G extends Runnable> {
   #grant(): void {
     if (this.#isGranting) return
     this.#isGranting = true
-    while (this.#permitsTaken < this.#options.permits && this.waiting > 0) {
-      const { request, startMs, costMs } = this.#takeNext()
-      this.#virtualMs = Math.max(this.#virtualMs, startMs)
-      this.#servedToMs.set(request.guest, startMs + costMs)
+    while (this.#permitsTaken < this.#options.permits && this.#waiting > 0) {
+      const request = this.#takeNext()
       request.begin(this.#newPermit())
     }
     this.#isGranting = false
   }
 
-  /**
-   * The one that would have had its share first; of several the oldest. There are as many at most as guests, so a search through
-   * all is short.
-   */
-  #takeNext(): Waiting {
-    let next = 0
-    for (let index = 1; index < this.#waiting.length; index++) {
-      const [one, other] = [this.#waiting[index]!, this.#waiting[next]!]
-      if (one.startMs + one.costMs < other.startMs + other.costMs) next = index
-    }
-    return this.#waiting.splice(next, 1)[0]!
+  #takeNext(): PermitRequest {
+    const flow = this.#permitOrder.first()!
+    const request = flow.requests.shift()!
+    const [next] = flow.requests
+    this.#waiting--
+    this.#permitOrder.charge(flow, costOf(request))
+    if (next === undefined) this.#permitOrder.rest(flow)
+    else this.#permitOrder.expect(flow, costOf(next))
+    return request
   }
 
   /** Its slice began first and has lasted, and another waits that was not suspended just now, in exchange for a third. */
@@ -268,26 +277,39 @@ export class RunScheduler<G extends Runnable> {
     return nowMs - first[1] >= TIME_SLICE_MS && nowMs - oldest.sinceMs >= TIME_SLICE_MS
   }
 
-  #suspend(isolate: Suspendable, batch: Batch, nowMs: number): void {
+  /** Its owner and function have had the time for which it ran, whatever it used of it. @returns whether it ran */
+  #endSlice(batch: Batch, nowMs: number): boolean {
+    const sinceMs = this.#running.get(batch)
+    if (sinceMs === undefined) return false
     this.#running.delete(batch)
+    this.#sliceOrder.charge(batch.holder, nowMs - sinceMs)
+    return true
+  }
+
+  /** Whether the next slice would be that of a batch that is in none and not suspended: then it just goes on. */
+  #isNext({ holder }: Batch): boolean {
+    const flow = this.#sliceOrder.wait(holder)
+    if (flow.batches.size > 0) return false
+    const isNext = this.#sliceOrder.first() === flow
+    this.#sliceOrder.rest(flow)
+    return isNext
+  }
+
+  #suspend(isolate: Suspendable, batch: Batch, nowMs: number): void {
+    this.#endSlice(batch, nowMs)
     // What cannot be suspended takes no slice from those that can.
     if (!isolate.suspend()) return
     batch.wasBlocked = true
-    this.#suspended.set(batch, { isolate, usedNs: batch.totalNs, suspendedMs: batch.suspendedMs, sinceMs: nowMs })
+    const suspension = { isolate, usedNs: batch.totalNs, suspendedMs: batch.suspendedMs, sinceMs: nowMs }
+    this.#suspended.set(batch, suspension)
+    this.#sliceOrder.wait(batch.holder).batches.set(batch, suspension)
   }
 
-  /**
-   * The next is the one with the least CPU time, so that one that needs hardly more than a slice need not wait for all the
-   * endless ones.
-   */
   #resumeNext(nowMs: number): void {
-    const [oldest] = this.#suspended
-    if (oldest === undefined || this.#running.size >= this.#options.longBatches) return
-    let next = oldest
-    if (nowMs - oldest[1].sinceMs < MAX_SUSPENDED_MS) {
-      for (const one of this.#suspended) if (one[0].totalNs < next[0].totalNs) next = one
-    }
-    const [batch, suspension] = next
+    if (this.#running.size >= this.#options.longBatches) return
+    const next = this.#sliceOrder.first()
+    if (next === undefined) return
+    const [batch, suspension] = nextOf(next.batches, nowMs)
     this.#running.set(batch, nowMs)
     suspension.isolate.clearAffinity()
     this.#resume(batch, suspension, nowMs)
@@ -295,9 +317,28 @@ export class RunScheduler<G extends Runnable> {
 
   #resume(batch: Batch, suspension: Suspension, nowMs: number): void {
     this.#suspended.delete(batch)
+    const flow = this.#sliceOrder.wait(batch.holder)
+    flow.batches.delete(batch)
+    if (flow.batches.size === 0) this.#sliceOrder.rest(flow)
     countSuspended(batch, suspension, nowMs)
     suspension.isolate.resume()
   }
+}
+
+function costOf({ costMs }: PermitRequest): number {
+  return Math.max(costMs, MIN_COST_MS)
+}
+
+/**
+ * Of one function the next is the batch with the least CPU time, so that one that needs hardly more than a slice need not wait for all
+ * the endless ones.
+ */
+function nextOf(batches: ReadonlyMap<Batch, Suspension>, nowMs: number): readonly [Batch, Suspension] {
+  const [oldest] = batches
+  let next = oldest!
+  if (nowMs - next[1].sinceMs >= MAX_SUSPENDED_MS) return next
+  for (const one of batches) if (one[0].totalNs < next[0].totalNs) next = one
+  return next
 }
 
 function countSuspended(batch: Batch, { suspendedMs, sinceMs }: Suspension, nowMs: number): void {

@@ -83,8 +83,12 @@ export interface BatchLog extends BatchListener {
   readonly ran: number[]
 }
 
+let lastFunction = 0
+
+/** Of a function of its own. */
 export function batchLog(): BatchLog {
   const log: BatchLog = {
+    holder: { owner: 'o', functionName: `f${++lastFunction}` },
     began: [],
     ended: [],
     lost: [],

@@ -1,4 +1,4 @@
-import { CarpoolError, monotonicClock, type Call, type CallHolder, type Clock } from '@carpool/core'
+import { CarpoolError, monotonicClock, type Call, type CallHolder, type Clock, type Holder } from '@carpool/core'
 import { FairQueue, type Queued, type QueueOrder } from './fair-queue.ts'
 
 /** How long calls may wait. The settings `queueTargetMs`, `queueIntervalMs` and `maxQueueMs`. */
@@ -44,6 +44,8 @@ const MAX_REFUSALS = 50
  * itself off: to refuse would help nobody. More than one, so that waits come down to the target.
  */
 const REFUSALS_PER_ARRIVAL = 4
+/** So many functions that wait are all asked each time whether there is room for them. */
+const FEW_FUNCTIONS = 32
 
 /**
  * The one queue in the server: calls that no host has room for, in the order of {@link FairQueue}. A call leaves it once: to
@@ -76,15 +78,20 @@ export class CallQueue implements CallHolder {
     return this.#queue.size > 0 && this.#standing.lateMs(this.#clock()) >= this.#options.policy.intervalMs
   }
 
-  sizeOf(functionName: string): number {
-    return this.#queue.sizeOf(functionName)
+  sizeOf(functionName: string, owner: string): number {
+    return this.#queue.sizeOf(functionName, owner)
   }
 
   push(call: Call): void {
     const { costMs, every = repeat } = this.#options
     const { functionName } = call
     if (this.stands) this.#refusable = Math.min(this.#refusable + REFUSALS_PER_ARRIVAL, this.#queue.size)
-    const { entry, pushedOut } = this.#queue.push(functionName, call, { atMs: this.#clock(), costMs: costMs(functionName) })
+    const owner = call.revision?.owner ?? ''
+    const { entry, pushedOut } = this.#queue.push(functionName, call, {
+      atMs: this.#clock(),
+      costMs: costMs(functionName),
+      owner,
+    })
     this.#entries.set(call, entry)
     call.holder = this
     this.#stopSweeping ??= every(SWEEP_MS, () => this.#sweep())
@@ -104,12 +111,21 @@ export class CallQueue implements CallHolder {
    * Sends calls to hosts in the queue's order, for as long as one has room.
    * @param hasRoom whether a host has room for a call of the function
    * @param send sends the call to a host; false if none has room after all
+   * @param freedBy the function that has given a slot back, if that is why there may be room
+   * @param isFull whether the hosts of a function are full but for what is left of each function's own share
    */
-  dispatch(hasRoom: (functionName: string) => boolean, send: (call: Call) => boolean): void {
+  dispatch(
+    hasRoom: (functionName: string) => boolean,
+    send: (call: Call) => boolean,
+    freedBy?: Holder,
+    isFull: (holder: Holder) => boolean = () => false,
+  ): void {
     if (this.#queue.size === 0) return
     const order = this.#order
     while (this.#queue.size > 0) {
-      const call = this.#queue.take(hasRoom, order)?.item
+      // There is room then for that function alone. Thousands need not be asked for each call that ends.
+      const isForOne = freedBy !== undefined && this.#queue.functions > FEW_FUNCTIONS && isFull(freedBy)
+      const call = (isForOne ? this.#queue.takeOf(freedBy, hasRoom, order) : this.#queue.take(hasRoom, order))?.item
       if (call === undefined) return
       this.#left(call)
       if (!send(call)) this.#options.onRefused(call, new CarpoolError('saturated', 'The host that had room is gone.'))
@@ -158,7 +174,7 @@ export class CallQueue implements CallHolder {
     const timeoutMs = queueTimeoutMs(this.#state, policy)
     const most = Math.min(MAX_REFUSALS, this.#refusable)
     const spareMs = Math.max(timeoutMs, policy.intervalMs)
-    const isShed = ({ atMs, key }: Queued<Call>): boolean => nowMs - atMs >= (this.#isDelayedByOthers(key) ? spareMs : timeoutMs)
+    const isShed = (entry: Queued<Call>): boolean => nowMs - entry.atMs >= (this.#isDelayedByOthers(entry) ? spareMs : timeoutMs)
     const shed = most === 0 ? [] : this.#queue.removeWhere(isShed, most)
     this.#refusable -= shed.length
     for (const entry of [...late, ...shed]) {
@@ -168,10 +184,14 @@ export class CallQueue implements CallHolder {
     this.#restIfEmpty()
   }
 
-  /** What waits of a function could be done within the target by itself, so it is not what keeps the queue standing. */
-  #isDelayedByOthers(functionName: string): boolean {
+  /**
+   * What waits of a function could be done within the target by itself, and it has had less than its share since the call came: so
+   * it is not what keeps the queue standing. A function that is alone is never below its share, however little it has waiting.
+   */
+  #isDelayedByOthers(entry: Queued<Call>): boolean {
     const { policy, costMs } = this.#options
-    return this.#queue.sizeOf(functionName) * costMs(functionName) <= policy.targetMs
+    const { key, owner } = entry
+    return this.#queue.sizeOf(key, owner) * costMs(key) <= policy.targetMs && this.#queue.isBelowShare(entry)
   }
 
   #refuse(call: Call, why: string): void {

@@ -1,8 +1,11 @@
+import { FairOrder, Flow as SharedFlow, type Holder } from '@carpool/core'
+
 /** A call costs at least this much CPU time, in ms: sending it costs something, and no cost would always go first. */
 const MIN_COST_MS = 0.02
 
 /** What waits in a queue; also the handle with which it is taken out. */
 export interface Queued<T> {
+  readonly owner: string
   readonly key: string
   readonly item: T
   /** When it came, in ms of a monotonic clock. */
@@ -17,49 +20,62 @@ export interface Pushed<T> {
   readonly pushedOut?: Queued<T>
 }
 
+export interface PushOptions {
+  readonly atMs: number
+  readonly costMs: number
+  /** Default: none. */
+  readonly owner?: string
+}
+
 /** Which entry of a flow leaves the queue first. */
 export type QueueOrder = 'oldest' | 'newest'
 
 interface Node<T> extends Queued<T> {
   readonly flow: Flow<T>
+  /** Counts what was pushed. */
+  readonly number: number
   older: Node<T> | undefined
   newer: Node<T> | undefined
   isQueued: boolean
 }
 
 /** The entries of one key: of one function. */
-interface Flow<T> {
-  readonly key: string
-  length: number
-  oldest: Node<T> | undefined
-  newest: Node<T> | undefined
-  /** At which virtual time, in ms of cost, its next entry may begin. */
-  startMs: number
-  /** Order of flows that begin at the same time. */
-  sequence: number
+class Flow<T> extends SharedFlow {
+  readonly line: OwnerLine<T>
+  length = 0
+  workMs = 0
+  /** How many had been pushed when one of its entries was taken last. */
+  takenAt = 0
+  oldest: Node<T> | undefined = undefined
+  newest: Node<T> | undefined = undefined
+
+  constructor(holder: Holder, line: OwnerLine<T>) {
+    super(holder)
+    this.line = line
+  }
+}
+
+/** The entries of one owner. */
+class OwnerLine<T> {
+  readonly flows = new ByLength<Flow<T>>()
+  length = 0
+  workMs = 0
 }
 
 /**
- * A bounded queue, fair between flows by the cost of what they are served: start-time fair queueing (Goyal, Vin, Cheng:
- * "Start-time Fair Queuing", SIGCOMM 1996). Each flow has a virtual time, which advances by the cost of each entry that is
- * taken; the flow that is least far is served next. A new flow starts at the queue's virtual time, so that it neither pays for
- * what it used while nobody else waited nor saves up what it did not use: it waits for at most one entry of each other flow.
- * Between flows that always wait the cost served differs by at most the cost of one entry of each.
+ * A bounded queue, fair between owners and between the functions of each by the cost of what they are served, in the order of {@link
+ * FairOrder}: a flow that comes waits for at most one entry of each other owner, and of each other function of its own. Between flows
+ * of one owner that always wait the cost served differs by at most the cost of one entry of each, and between owners likewise.
  */
 export class FairQueue<T> {
   readonly #maxQueued: number
-  /** Flows with entries, and those without that virtual time has not passed yet. */
-  readonly #flows = new Map<string, Flow<T>>()
-  /** Flows with entries, in the order in which they are served. */
-  readonly #active: Array<Flow<T>> = []
-  /** Flows without, in the order in which they can be forgotten. */
-  readonly #idle: Array<Flow<T>> = []
-  /** Active flows by their length. */
-  readonly #byLength: Array<Set<Flow<T>>> = []
+  readonly #order = new FairOrder<Flow<T>>((holder) => new Flow(holder, this.#lineOf(holder.owner)))
+  /** Owners of flows that the order remembers, or who have entries. */
+  readonly #lines = new Map<string, OwnerLine<T>>()
+  readonly #owners = new ByLength<OwnerLine<T>>()
   #size = 0
-  #longest = 0
-  #lastSequence = 0
-  #virtualMs = 0
+  #workMs = 0
+  #pushed = 0
 
   /** @param maxQueued most entries, 0 or more */
   constructor(maxQueued: number) {
@@ -70,55 +86,74 @@ export class FairQueue<T> {
     return this.#size
   }
 
-  sizeOf(key: string): number {
-    return this.#flows.get(key)?.length ?? 0
+  /** Functions with entries. */
+  get functions(): number {
+    return this.#order.waiting
+  }
+
+  /** @param owner default: none */
+  sizeOf(functionName: string, owner = ''): number {
+    return this.#size === 0 ? 0 : (this.#order.find({ owner, functionName })?.length ?? 0)
   }
 
   /** Flows that are kept: those with entries, and those without that virtual time has not passed yet. */
   get rememberedFlows(): number {
-    return this.#flows.size
+    return this.#order.remembered
   }
 
   /** When the entry came that waits longest; undefined if none waits. */
   get oldestAtMs(): number | undefined {
     let oldest: number | undefined
-    for (const flow of this.#active) if (oldest === undefined || flow.oldest!.atMs < oldest) oldest = flow.oldest!.atMs
+    for (const flows of this.#order.waitingByOwner()) {
+      for (const flow of flows) if (oldest === undefined || flow.oldest!.atMs < oldest) oldest = flow.oldest!.atMs
+    }
     return oldest
   }
 
   /**
-   * Adds an entry. If the queue is full, the longest waiting entry of the flow with the most entries leaves; of several such
-   * flows, that of the one that pushes.
+   * Adds an entry. If the queue is full, one leaves: of the owner with the most entries, of the function with the most of these, the
+   * one that waits longest. Of several such owners or functions it is the one that pushes.
    */
-  push(key: string, item: T, { atMs, costMs }: { readonly atMs: number; readonly costMs: number }): Pushed<T> {
-    const flow = this.#flowOf(key)
-    const node: Node<T> = { key, item, atMs, costMs, flow, older: flow.newest, newer: undefined, isQueued: true }
+  push(key: string, item: T, { atMs, costMs, owner = '' }: PushOptions): Pushed<T> {
+    const flow = this.#order.wait({ owner, functionName: key })
+    const number = ++this.#pushed
+    const node: Node<T> = { owner, key, item, atMs, costMs, flow, number, older: flow.newest, newer: undefined, isQueued: true }
     if (flow.newest === undefined) flow.oldest = node
     else flow.newest.newer = node
     flow.newest = node
-    this.#resize(flow, 1)
+    this.#count(flow, 1, costMs)
     if (this.#size <= this.#maxQueued) return { entry: node }
-    const longest = flow.length === this.#longest ? flow : (this.#byLength[this.#longest]!.values().next().value ?? flow)
-    const pushedOut = longest.oldest!
+    const line = this.#owners.longest(flow.line)
+    const pushedOut = line.flows.longest(line === flow.line ? flow : undefined).oldest!
     this.#unlink(pushedOut)
-    this.#forgetIdle()
     return { entry: node, pushedOut }
   }
 
   /**
-   * Takes the entry that is served next: of the flow that was served least and can run.
+   * Takes the entry that is served next: of the owner that was served least and has a function that can run, of the function of
+   * those that was.
    * @param canRun called for one flow after the other until it returns true
    * @param order which entry of the flow
    */
   take(canRun: (key: string) => boolean, order: QueueOrder): Queued<T> | undefined {
-    const flow = this.#active.find(({ key }) => canRun(key))
+    return this.#takeFrom(
+      this.#order.first(({ functionName }) => canRun(functionName)),
+      order,
+    )
+  }
+
+  /** The same of one flow alone. */
+  takeOf(holder: Holder, canRun: (key: string) => boolean, order: QueueOrder): Queued<T> | undefined {
+    const flow = this.#order.find(holder)
+    return flow !== undefined && flow.length > 0 && canRun(flow.functionName) ? this.#takeFrom(flow, order) : undefined
+  }
+
+  #takeFrom(flow: Flow<T> | undefined, order: QueueOrder): Queued<T> | undefined {
     if (flow === undefined) return undefined
     const node = (order === 'oldest' ? flow.oldest : flow.newest)!
-    // A flow that could not run for a while does not catch up on it, or it would hold up all others then.
-    this.#virtualMs = Math.max(this.#virtualMs, flow.startMs)
-    this.#reorder(flow, this.#virtualMs + (node.costMs > MIN_COST_MS ? node.costMs : MIN_COST_MS))
+    flow.takenAt = this.#pushed
+    this.#order.charge(flow, node.costMs > MIN_COST_MS ? node.costMs : MIN_COST_MS)
     this.#unlink(node)
-    this.#forgetIdle()
     return node
   }
 
@@ -127,7 +162,6 @@ export class FairQueue<T> {
     const node = entry as Node<T>
     if (!node.isQueued) return false
     this.#unlink(node)
-    this.#forgetIdle()
     return true
   }
 
@@ -138,37 +172,37 @@ export class FairQueue<T> {
    */
   removeWhere(isExpired: (entry: Queued<T>) => boolean, max = Number.POSITIVE_INFINITY): Array<Queued<T>> {
     const expired: Array<Node<T>> = []
-    for (const { oldest } of this.#active) {
-      let count = 0
-      for (let node = oldest; node !== undefined && count < max && isExpired(node); node = node.newer) {
-        expired.push(node)
-        count++
+    for (const flows of this.#order.waitingByOwner()) {
+      for (const { oldest } of flows) {
+        let count = 0
+        for (let node = oldest; node !== undefined && count < max && isExpired(node); node = node.newer) {
+          expired.push(node)
+          count++
+        }
       }
     }
     if (expired.length === 0) return expired
     const taken = expired.toSorted((a, b) => a.atMs - b.atMs).slice(0, max)
     for (const node of taken) this.#unlink(node)
-    this.#forgetIdle()
     return taken
   }
 
-  #flowOf(key: string): Flow<T> {
-    const known = this.#flows.get(key)
-    if (known !== undefined && known.length > 0) return known
-    const flow = known ?? { key, length: 0, oldest: undefined, newest: undefined, startMs: 0, sequence: 0 }
-    if (known !== undefined) removeSorted(this.#idle, known)
-    flow.startMs = Math.max(flow.startMs, this.#virtualMs)
-    flow.sequence = ++this.#lastSequence
-    this.#flows.set(key, flow)
-    insertSorted(this.#active, flow)
-    return flow
+  /**
+   * Whether an entry's function has had less than its share since the entry came: nothing of it was taken, although less work waits
+   * of it than of others. That is, of its owner less than an equal part of all, or of the function less than an equal part of what
+   * its owner has.
+   */
+  isBelowShare(entry: Queued<T>): boolean {
+    const { flow, number } = entry as Node<T>
+    if (flow.takenAt >= number) return false
+    const { line } = flow
+    return line.workMs * this.#owners.size < this.#workMs || flow.workMs * line.flows.size < line.workMs
   }
 
-  #reorder(flow: Flow<T>, startMs: number): void {
-    removeSorted(this.#active, flow)
-    flow.startMs = startMs
-    flow.sequence = ++this.#lastSequence
-    insertSorted(this.#active, flow)
+  #lineOf(owner: string): OwnerLine<T> {
+    let line = this.#lines.get(owner)
+    if (line === undefined) this.#lines.set(owner, (line = new OwnerLine()))
+    return line
   }
 
   #unlink(node: Node<T>): void {
@@ -179,52 +213,48 @@ export class FairQueue<T> {
     else older.newer = newer
     if (newer === undefined) flow.newest = older
     else newer.older = older
-    this.#resize(flow, -1)
-    if (flow.length > 0) return
-    removeSorted(this.#active, flow)
-    insertSorted(this.#idle, flow)
+    this.#count(flow, -1, node.costMs)
+    if (flow.length === 0) this.#order.rest(flow)
+    if (this.#size > 0) return
+    // An empty queue has no past: nobody waited.
+    this.#order.reset()
+    this.#lines.clear()
   }
 
-  /** Lengths change by one, so the longest is known without a search. */
-  #resize(flow: Flow<T>, by: 1 | -1): void {
-    this.#byLength[flow.length]?.delete(flow)
-    flow.length += by
+  #count(flow: Flow<T>, by: 1 | -1, costMs: number): void {
+    const { line } = flow
+    const ms = costMs > MIN_COST_MS ? costMs * by : MIN_COST_MS * by
+    line.flows.resize(flow, by)
+    this.#owners.resize(line, by)
     this.#size += by
-    if (flow.length > 0) (this.#byLength[flow.length] ??= new Set()).add(flow)
-    if (flow.length > this.#longest) this.#longest = flow.length
+    // Sums of fractions drift.
+    flow.workMs = flow.length === 0 ? 0 : flow.workMs + ms
+    line.workMs = line.length === 0 ? 0 : line.workMs + ms
+    this.#workMs = this.#size === 0 ? 0 : this.#workMs + ms
+  }
+}
+
+/** Finds the longest of things whose lengths change by one, without a search. Those of length 0 are not in it. */
+class ByLength<T extends { length: number }> {
+  readonly #byLength: Array<Set<T>> = []
+  #longest = 0
+  size = 0
+
+  resize(one: T, by: 1 | -1): void {
+    const before = one.length
+    this.#byLength[before]?.delete(one)
+    one.length = before + by
+    if (one.length > 0) (this.#byLength[one.length] ??= new Set()).add(one)
+    this.size += Number(one.length > 0) - Number(before > 0)
+    if (one.length > this.#longest) this.#longest = one.length
     else if (this.#longest > 0 && this.#byLength[this.#longest]!.size === 0) this.#longest--
   }
 
-  /** A flow that virtual time has passed starts as a new one would. An empty queue has no past: nobody waited. */
-  #forgetIdle(): void {
-    if (this.#size === 0) {
-      this.#flows.clear()
-      this.#idle.length = 0
-      this.#virtualMs = 0
-      return
-    }
-    let passed = 0
-    while (passed < this.#idle.length && this.#idle[passed]!.startMs <= this.#virtualMs) passed++
-    for (const { key } of this.#idle.splice(0, passed)) this.#flows.delete(key)
+  /**
+   * There must be one.
+   * @param preferred one of them; given if it is as long as the longest
+   */
+  longest(preferred: T | undefined): T {
+    return preferred?.length === this.#longest ? preferred : this.#byLength[this.#longest]!.values().next().value!
   }
-}
-
-function positionOf<T>(flows: ReadonlyArray<Flow<T>>, { startMs, sequence }: Flow<T>): number {
-  let low = 0
-  let high = flows.length
-  while (low < high) {
-    const middle = (low + high) >>> 1
-    const other = flows[middle]!
-    if (other.startMs < startMs || (other.startMs === startMs && other.sequence < sequence)) low = middle + 1
-    else high = middle
-  }
-  return low
-}
-
-function insertSorted<T>(flows: Array<Flow<T>>, flow: Flow<T>): void {
-  flows.splice(positionOf(flows, flow), 0, flow)
-}
-
-function removeSorted<T>(flows: Array<Flow<T>>, flow: Flow<T>): void {
-  flows.splice(positionOf(flows, flow), 1)
 }

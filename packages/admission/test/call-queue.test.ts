@@ -295,3 +295,18 @@ t.test('newest first only while the queue stands under overload', async (t) => {
   t.equal(takeOrder({ isOverloaded: true, lateMs: 99 }, POLICY), 'oldest')
   t.equal(takeOrder({ isOverloaded: false, lateMs: 5_000 }, POLICY), 'oldest')
 })
+
+t.test('a function that is alone is shed at the target, however little it has waiting', async (t) => {
+  const { state, wait, sweepAt } = makeQueue()
+  state.isOverloaded = true
+  const refused: string[] = []
+  for (let nowMs = 0; nowMs <= 200; nowMs += 5) {
+    state.nowMs = nowMs
+    wait('alone').catch(() => refused.push('alone'))
+    // Few wait at any time: their work fits into the target.
+    if (nowMs % 20 === 0) sweepAt(nowMs)
+  }
+  sweepAt(205)
+  await settled()
+  t.ok(refused.length > 0)
+})

@@ -217,3 +217,63 @@ t.test('keys that are gone leave nothing behind', async (t) => {
   drain(queue)
   t.equal(queue.rememberedFlows, 0)
 })
+
+t.test('owners come first: twenty keys of one are served as much as one of another', async (t) => {
+  const queue = new FairQueue<string>(10_000)
+  for (let n = 0; n < 20; n++) {
+    for (let key = 0; key < 20; key++) queue.push(`many${key}`, 'many', { ...at(n), owner: 'many' })
+    for (let count = 0; count < 20; count++) queue.push('one', 'one', { ...at(n), owner: 'one' })
+  }
+  const first = drain(queue).slice(0, 400)
+  t.equal(first.filter((item) => item === 'one').length, 200)
+})
+
+t.test('a full queue lets go of the owner with the most, and of the key of these with the most', async (t) => {
+  const queue = new FairQueue<string>(8)
+  const push = (key: string, owner: string, n: number) => queue.push(key, `${key}-${n}`, { ...at(n), owner })
+  for (let n = 0; n < 5; n++) push(`many${n % 3}`, 'many', n)
+  for (let n = 0; n < 3; n++) push('one', 'one', n)
+  t.equal(push('one', 'one', 3).pushedOut?.item, 'many0-0', 'the one has most of all keys, but its owner less than the other')
+  t.equal(push('one', 'one', 4).pushedOut?.item, 'one-0', 'now it has more')
+})
+
+t.test('who has less waiting than its part is below its share, and who is alone is not', async (t) => {
+  const queue = new FairQueue<string>(100)
+  const alone = queue.push('a', 'a', { ...at(0), owner: 'x' }).entry
+  t.notOk(queue.isBelowShare(alone))
+  const other = queue.push('b', 'b', { ...at(0, 3), owner: 'y' }).entry
+  t.ok(queue.isBelowShare(alone))
+  t.notOk(queue.isBelowShare(other))
+  const small = queue.push('c', 'c', { ...at(0), owner: 'y' }).entry
+  t.ok(queue.isBelowShare(small), 'its owner has the most, but not it')
+  t.notOk(queue.isBelowShare(other))
+  queue.push('a', 'newer', { ...at(1), owner: 'x' })
+  queue.take((key) => key === 'a', 'newest')
+  t.notOk(queue.isBelowShare(alone), 'what came later was served before it')
+})
+
+t.test('what a full queue lets go is always of an owner with the most, and of a key of these with the most', async () => {
+  const pushes = fc.array(fc.record({ owner: fc.nat(3), key: fc.nat(4), takes: fc.boolean() }), { maxLength: 200, size: 'max' })
+  fc.assert(
+    fc.property(pushes, fc.integer({ min: 0, max: 20 }), (pushes, maxQueued) => {
+      const queue = new FairQueue<number>(maxQueued)
+      const waiting = new Set<Queued<number>>()
+      const count = (is: (entry: Queued<number>) => boolean): number => [...waiting].filter(is).length
+      for (const [n, { owner, key, takes }] of pushes.entries()) {
+        const { entry, pushedOut } = queue.push(`${owner}-${key}`, n, { ...at(n), owner: `${owner}` })
+        waiting.add(entry)
+        if (pushedOut !== undefined) {
+          const ofOwner = (name: string): number => count((one) => one.owner === name)
+          const ofKey = (name: string): number => count((one) => one.key === name)
+          const others = [...waiting].filter((one) => one.owner === pushedOut.owner)
+          if ([...waiting].some((one) => ofOwner(one.owner) > ofOwner(pushedOut.owner))) return false
+          if (others.some((one) => ofKey(one.key) > ofKey(pushedOut.key))) return false
+          waiting.delete(pushedOut)
+        }
+        const taken = takes ? queue.take(ALL, 'oldest') : undefined
+        if (taken !== undefined) waiting.delete(taken)
+      }
+      return queue.size === waiting.size
+    }),
+  )
+})

@@ -80,6 +80,8 @@ export {
   type UsageRow,
   type UsageTotals,
 } from './usage.ts'
+export { FairOrder, Flow, NOBODY, type FairOrderOptions, type Holder } from './sharing/fair-order.ts'
+export { SharedPool, type SharedPoolOptions } from './sharing/shared-pool.ts'
 export {
   climb,
   KILL_POLICY,

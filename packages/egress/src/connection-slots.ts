@@ -1,5 +1,5 @@
+import { FairOrder, Flow, SharedPool, type Holder } from '@carpool/core'
 import { failure } from './failure.ts'
-import { SharedPool, type Holder } from './shared-pool.ts'
 
 export interface Claim extends Holder {
   readonly origin: string
@@ -22,22 +22,22 @@ interface Waiter {
 }
 
 /** The waiting fetches of one function, by origin, so that one slow origin does not hold up the others. */
-interface FunctionQueue {
-  readonly byOrigin: Map<string, Set<Waiter>>
-  size: number
+class WaitingFetches extends Flow {
+  readonly byOrigin = new Map<string, Set<Waiter>>()
+  size = 0
 }
 
 /**
- * Decides which fetch may have a connection, and which waits. Each function has its queue, and the queues are served round robin:
- * a flood of one never shuts out another. Fetches wait rather than being refused: code that fetches a thousand addresses at once
+ * Decides which fetch may have a connection, and which waits. Each function has its queue, and the queues are served round robin,
+ * between owners and then between the functions of each: a flood of one never shuts out another. Fetches wait rather than being refused: code that fetches a thousand addresses at once
  * is no misuse. The timeout of the fetch bounds the wait.
  */
 export class ConnectionSlots {
   readonly #limits: SlotLimits
   readonly #all: SharedPool
   readonly #origins = new Map<string, SharedPool>()
-  /** The function that is served next comes first. */
-  readonly #queues = new Map<string, FunctionQueue>()
+  readonly #order = new FairOrder((holder) => new WaitingFetches(holder))
+  readonly #isServable = (flow: WaitingFetches): boolean => this.#nextOf(flow) !== undefined
   #waiting = 0
 
   constructor(limits: SlotLimits) {
@@ -60,7 +60,7 @@ export class ConnectionSlots {
    */
   async take(claim: Claim, signal: AbortSignal): Promise<ConnectionSlot> {
     signal.throwIfAborted()
-    const isFirst = this.#queues.get(claim.functionName)?.byOrigin.has(claim.origin) !== true
+    const isFirst = this.#order.find(claim)?.byOrigin.has(claim.origin) !== true
     const slot = isFirst ? this.#tryTake(claim) : undefined
     return slot ?? this.#wait(claim, signal)
   }
@@ -104,52 +104,48 @@ export class ConnectionSlots {
 
   /** Called when a slot is free: serves the functions in turn until none of them can go on. */
   #serve(): void {
-    let failures = 0
-    while (failures < this.#queues.size) {
-      const [next] = this.#queues
-      if (next === undefined) return
-      const [functionName, queue] = next
-      this.#queues.delete(functionName)
-      this.#queues.set(functionName, queue)
-      if (this.#serveOne(queue)) failures = 0
-      else failures += 1
+    if (this.#waiting === 0) return
+    for (let flow = this.#order.first(this.#isServable); flow !== undefined; flow = this.#order.first(this.#isServable)) {
+      const waiter = this.#nextOf(flow)
+      const slot = waiter && this.#tryTake(waiter.claim)
+      if (slot === undefined) return
+      this.#order.charge(flow, 1)
+      this.#dequeue(waiter!)
+      waiter!.grant(slot)
     }
   }
 
-  #serveOne(queue: FunctionQueue): boolean {
-    for (const waiters of queue.byOrigin.values()) {
+  /** Of the fetches that wait first for their origins, the one that may have a slot; undefined if none may. */
+  #nextOf({ byOrigin }: WaitingFetches): Waiter | undefined {
+    for (const [origin, waiters] of byOrigin) {
       const [waiter] = waiters
-      if (waiter === undefined || !this.#all.permits(waiter.claim, 1)) return false
-      const slot = this.#tryTake(waiter.claim)
-      if (slot === undefined) continue
-      this.#dequeue(waiter)
-      waiter.grant(slot)
-      return true
+      if (waiter === undefined || !this.#all.permits(waiter.claim, 1)) return undefined
+      if (this.#origins.get(origin)?.permits(waiter.claim, 1) !== false) return waiter
     }
-    return false
+    return undefined
   }
 
   #enqueue(waiter: Waiter): boolean {
-    const { functionName, origin } = waiter.claim
-    let queue = this.#queues.get(functionName)
-    if ((queue?.size ?? 0) >= this.#limits.maxWaitingPerFunction) return false
-    if (queue === undefined) this.#queues.set(functionName, (queue = { byOrigin: new Map(), size: 0 }))
-    const waiters = queue.byOrigin.get(origin)
-    if (waiters === undefined) queue.byOrigin.set(origin, new Set([waiter]))
+    const { claim } = waiter
+    if ((this.#order.find(claim)?.size ?? 0) >= this.#limits.maxWaitingPerFunction) return false
+    const flow = this.#order.wait(claim)
+    const waiters = flow.byOrigin.get(claim.origin)
+    if (waiters === undefined) flow.byOrigin.set(claim.origin, new Set([waiter]))
     else waiters.add(waiter)
-    queue.size += 1
+    flow.size += 1
     this.#waiting += 1
     return true
   }
 
   #dequeue(waiter: Waiter): void {
-    const { functionName, origin } = waiter.claim
-    const queue = this.#queues.get(functionName)
-    const waiters = queue?.byOrigin.get(origin)
-    if (queue === undefined || waiters?.delete(waiter) !== true) return
-    queue.size -= 1
+    const { claim } = waiter
+    const flow = this.#order.find(claim)
+    const waiters = flow?.byOrigin.get(claim.origin)
+    if (flow === undefined || waiters?.delete(waiter) !== true) return
+    flow.size -= 1
     this.#waiting -= 1
-    if (waiters.size === 0) queue.byOrigin.delete(origin)
-    if (queue.size === 0) this.#queues.delete(functionName)
+    if (waiters.size === 0) flow.byOrigin.delete(claim.origin)
+    if (flow.size === 0) this.#order.rest(flow)
+    if (this.#waiting === 0) this.#order.reset()
   }
 }

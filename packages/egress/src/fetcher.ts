@@ -1,4 +1,4 @@
-import { monotonicClock, type FetchResult, type HeaderList } from '@carpool/core'
+import { monotonicClock, SharedPool, type FetchResult, type HeaderList } from '@carpool/core'
 import { createAddressPolicy, createOwnAddresses } from './address-policy.ts'
 import { ConnectionPool } from './connection-pool.ts'
 import { ConnectionSlots } from './connection-slots.ts'
@@ -9,8 +9,8 @@ import { firstHop, parseFetchHead, redirectedHop, redirectLocation, type Hop } f
 import { isListed } from './host-list.ts'
 import { affordableConnections, DEFAULT_LIMITS, type EgressLimits } from './limits.ts'
 import type { ByteTally, EgressPolicy, EgressReading, EgressRequest, EgressResult } from './messages.ts'
+import { OpenFetches, type FetchLease } from './open-fetches.ts'
 import { createResolver, type Resolve } from './resolver.ts'
-import { OpenFetches, SharedPool, type FetchLease } from './shared-pool.ts'
 
 export interface FetcherOptions extends EgressPolicy {
   /** Gives the addresses of a host name. Default: hosts file and DNS. */

@@ -117,3 +117,20 @@ t.test('whatever comes and goes, all that wait are served in the end and no slot
     { numRuns: 200 },
   )
 })
+
+t.test('owners have turns before their functions, and hold equally much in the end', async (t) => {
+  const slots = new ConnectionSlots({ ...LIMITS, maxConnections: 90, maxConnectionsPerOrigin: 90, maxWaitingPerFunction: 1_000 })
+  const held: { readonly owner: string; readonly slot: ConnectionSlot }[] = []
+  const take = (owner: string, functionName: string): void => {
+    void slots.take({ owner, functionName, origin: 'http://a' }, never).then((slot) => held.push({ owner, slot }))
+  }
+  for (let index = 0; index < 20; index++) for (let count = 0; count < 30; count++) take('many', `many-${index}`)
+  for (let count = 0; count < 300; count++) take('one', 'one')
+  await settled()
+  for (let given = 0; given < 300; given++) {
+    held.splice((given * 7) % held.length, 1)[0]?.slot.release()
+    await settled()
+  }
+  const ofOne = held.filter(({ owner }) => owner === 'one').length
+  t.ok(ofOne >= 0.8 * (held.length - ofOne), `${ofOne} of ${held.length}`)
+})

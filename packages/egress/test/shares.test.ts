@@ -1,6 +1,6 @@
 /** What one function opens and holds takes nothing from another. */
 import { once } from 'node:events'
-import { createServer } from 'node:http'
+import { createServer, type ServerResponse } from 'node:http'
 import t from 'tap'
 import { affordableConnections } from '../src/limits.ts'
 import { createTestFetcher, fetchBy, fetcher, listen, text, upstream, type Result } from './fixtures/upstream.ts'
@@ -137,4 +137,27 @@ t.test('connections leave files for clients, hosts and the ledger', async (t) =>
   t.equal(affordableConnections(1000, 1), 1)
   t.equal(affordableConnections(1000, Infinity), 1000)
   t.ok(affordableConnections(1_000_000) > 10)
+})
+
+t.test('a flood of twenty functions of one owner comes to no more connections than one function of another', async (t) => {
+  const held: ServerResponse[] = []
+  const origin = await upstream(t, (_request, response) => void held.push(response))
+  const egress = createTestFetcher({ limits: { maxConnections: 90 } })
+  const stopping = new AbortController()
+  const open = { many: 0, one: 0 }
+  const keepFetching = async (owner: 'many' | 'one', functionName: string): Promise<void> => {
+    while (!stopping.signal.aborted) await fetchBy(egress, `${origin}/${owner}`, { functionName, owner }, stopping.signal)
+  }
+  const many = Array.from({ length: 20 }, (_, index) => Array.from({ length: 10 }, () => keepFetching('many', `many-${index}`)))
+  const one = Array.from({ length: 200 }, () => keepFetching('one', 'one'))
+  // Every answer makes room for another fetch.
+  for (let answered = 0; answered < 400; answered++) {
+    while (held.length < 50) await new Promise((resolve) => setImmediate(resolve))
+    held.splice((answered * 7) % held.length, 1)[0]?.end('x')
+  }
+  while (held.length < 50) await new Promise((resolve) => setImmediate(resolve))
+  for (const { req } of held) open[req.url === '/one' ? 'one' : 'many']++
+  t.ok(open.one >= 0.75 * open.many, `${open.one} and ${open.many} connections`)
+  stopping.abort()
+  await Promise.all([...many.flat(), ...one])
 })

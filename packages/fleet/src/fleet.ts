@@ -283,7 +283,7 @@ export class Fleet {
       ...listener,
       answered: (host, call, result) => this.#placement.answered(host, call, result),
       unbegun: (host, call) => this.#placement.unbegun(host, call),
-      hasRoom: () => this.#placement.dispatch(),
+      hasRoom: (_host, freedBy) => this.#placement.dispatch(freedBy),
       poisoned: (host, harm) => {
         if (this.#quarantine.hosts.includes(host)) host.drain('poisoned')
         else this.#pool.poison(host)

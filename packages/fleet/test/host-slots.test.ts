@@ -8,8 +8,8 @@ function slotsOf(initial: number, onRelease: () => void = () => {}): HostSlots {
 }
 
 /** A function of which nothing is known. */
-function flowOf(functionName: string): Flow {
-  return { functionName, costMs: undefined, wallMs: 30_000 }
+function flowOf(functionName: string, owner = 'o'): Flow {
+  return { owner, functionName, costMs: undefined, wallMs: 30_000 }
 }
 
 t.test('a slot is given back once, and it is told', async (t) => {
@@ -24,7 +24,7 @@ t.test('a slot is given back once, and it is told', async (t) => {
 
 t.test('a flow takes no more than it can run soon', async (t) => {
   const slots = slotsOf(64)
-  const slow = { functionName: 'slow', costMs: 200, wallMs: 30_000 }
+  const slow = { owner: 'o', functionName: 'slow', costMs: 200, wallMs: 30_000 }
   slots.take(slow)
   t.ok(slots.hasRoom(slow))
   slots.take(slow)
@@ -34,7 +34,7 @@ t.test('a flow takes no more than it can run soon', async (t) => {
 
 t.test('a host at its limit takes on what is hardly any work, as long as it is known', async (t) => {
   const slots = slotsOf(4)
-  const short = { functionName: 'short', costMs: 0.0625, wallMs: 30_000 }
+  const short = { owner: 'o', functionName: 'short', costMs: 0.0625, wallMs: 30_000 }
   const held = Array.from({ length: 50 }, () => slots.take(short))
   t.ok(slots.hasRoom(short))
   t.notOk(slots.isFull)
@@ -53,7 +53,7 @@ t.test('a host at its limit takes on what is hardly any work, as long as it is k
 
 t.test('a flow holds no more calls than it can run within their wall limit, those that wait included', async (t) => {
   const slots = slotsOf(64)
-  const flow = { functionName: 'waits-then-burns', costMs: 100, wallMs: 1_000 }
+  const flow = { owner: 'o', functionName: 'waits-then-burns', costMs: 100, wallMs: 1_000 }
   const held = Array.from({ length: 5 }, () => {
     t.ok(slots.hasRoom(flow))
     const slot = slots.take(flow)
@@ -99,4 +99,28 @@ t.test('counts never drift, and a function below its share has room whatever oth
       return true
     }),
   )
+})
+
+t.test('at the limit an owner of many functions has the same share of it as an owner of one', async (t) => {
+  const slots = slotsOf(12)
+  const many = Array.from({ length: 6 }, (_, index) => flowOf(`many-${index}`, 'many'))
+  for (const flow of many) for (let count = 0; count < 2; count++) slots.take(flow)
+  t.notOk(slots.hasRoom(many[0]!))
+  let ofOne = 0
+  while (slots.hasRoom({ ...flowOf('one', 'one'), costMs: 1 })) {
+    slots.take({ ...flowOf('one', 'one'), costMs: 1 })
+    ofOne++
+  }
+  t.equal(ofOne, 6, 'half of the limit')
+})
+
+t.test('a function that was deleted counts until its calls end, and then not at all', async (t) => {
+  const slots = slotsOf(4)
+  const slot = slots.take(flowOf('gone', 'x'))
+  slots.forget('gone')
+  t.same([...slots.runningFunctions], ['gone'])
+  slot.end()
+  t.same([...slots.runningFunctions], [])
+  slots.take(flowOf('gone', 'y')).end()
+  t.equal(slots.running, 0)
 })

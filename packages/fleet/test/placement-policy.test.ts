@@ -39,7 +39,7 @@ t.test('a host without room is never chosen', async () => {
 })
 
 /** Nothing is known of what calls cost. */
-const UNKNOWN = { workMs: Number.POSITIVE_INFINITY, targetMs: 5 }
+const UNKNOWN = { workMs: Number.POSITIVE_INFINITY, targetMs: 5, owners: 1 }
 
 t.test('below the limit there is room for everyone', async (t) => {
   t.ok(hasRoom({ running: 9, limit: 10, ofFunction: 9, functions: 2, ...UNKNOWN }))
@@ -54,7 +54,7 @@ t.test('at the limit there is room for who runs less than its share', async (t) 
 })
 
 t.test('at the limit there is room for little work, of however many calls', async (t) => {
-  const full = { running: 300, limit: 4, ofFunction: 300, functions: 2, targetMs: 5 }
+  const full = { running: 300, limit: 4, ofFunction: 300, owners: 1, functions: 2, targetMs: 5 }
   t.ok(hasRoom({ ...full, workMs: 5 }))
   t.notOk(hasRoom({ ...full, workMs: 5.1 }))
 })

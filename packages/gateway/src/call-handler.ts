@@ -23,6 +23,8 @@ export interface CallHandlerOptions {
   readonly onFault: (error: CarpoolError) => void
   readonly onRefused: (code: ErrorCode) => void
   readonly chainOf: (header: string | string[] | undefined) => CallChain
+  /** Whose function it is; '' if it is nobody's. */
+  readonly ownerOf: (functionName: string) => string
   readonly random: () => number
   /** What is known of a client's connection; undefined if it is closed or was refused. */
   readonly connectionOf: (socket: Socket) => ClientConnection | undefined
@@ -130,13 +132,13 @@ export class CallHandler {
   }
 
   async #readBody(call: HttpCall): Promise<void> {
-    const { bodies } = this.#options
+    const { bodies, ownerOf } = this.#options
     const { connection, incoming, response, functionName, head } = call
     try {
       const reservation = (call.reservation = bodies.reserve(connection, incoming))
       // Only now: a client must not send a body that is refused.
       if (expectsContinue(incoming)) response.writeContinue()
-      const body = await bodies.read(connection, incoming, reservation, functionName)
+      const body = await bodies.read(connection, incoming, reservation, { owner: ownerOf(functionName), functionName })
       if (ignoresBody(head.method)) reservation.release()
       else call.body = body
     } catch (cause) {

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { createServer, type RequestListener, type Server } from 'node:http'
 import { Server as NetServer, type Socket } from 'node:net'
-import { CarpoolError, monotonicClock } from '@carpool/core'
+import { CarpoolError, monotonicClock, NOBODY } from '@carpool/core'
 import Fastify, { type FastifyInstance } from 'fastify'
 import { connectionLimit, type GatewayLimits } from './gateway-limits.ts'
 import { Connections } from './hardening/connections.ts'
@@ -15,12 +15,9 @@ export interface ServerGatewayOptions extends GatewayOptions {
   readonly isFunction?: (name: string) => boolean
 }
 
-/** The name under which calls of no function are read. */
-const NO_FUNCTION = ''
-
 /** The data plane on an HTTP server of its own, hardened against slow, half-open and lying clients. */
 export function createGateway(options: ServerGatewayOptions): FastifyInstance {
-  const { onRefused = () => {}, isFunction = () => true, random = Math.random } = options
+  const { onRefused = () => {}, isFunction = () => true, ownerOf = () => '', random = Math.random } = options
   const limits = { ...options.limits, maxConnections: connectionLimit(options.limits.maxConnections) }
   const { handler, lingering } = createCalls({ ...options, limits }, (socket) => connections.find(socket))
 
@@ -35,8 +32,8 @@ export function createGateway(options: ServerGatewayOptions): FastifyInstance {
   }
   const connections = new Connections({ limits, clock: monotonicClock, refuse })
   const reading = new ReadBackpressure((target) => {
-    const name = functionNameIn(target)
-    return isFunction(name) ? name : NO_FUNCTION
+    const functionName = functionNameIn(target)
+    return isFunction(functionName) ? { owner: ownerOf(functionName), functionName } : NOBODY
   })
   const onConnection = (socket: Socket): void => {
     reading.add(socket)

@@ -19,6 +19,8 @@ export interface GatewayOptions {
   readonly onRefused?: (code: ErrorCode) => void
   /** Which calls of functions stand before a request, by its header `x-carpool-hops`. Default: none. */
   readonly chainOf?: (header: string | string[] | undefined) => CallChain
+  /** Whose function it is: shares go by it. Default: nobody's. */
+  readonly ownerOf?: (functionName: string) => string
   /** Spreads the times after which callers are asked to retry; default: `Math.random`. */
   readonly random?: () => number
 }
@@ -31,7 +33,14 @@ export interface Calls {
 
 /** @param connectionOf what is known of a client's connection; undefined if it is closed or was refused */
 export function createCalls(options: GatewayOptions, connectionOf: (socket: Socket) => ClientConnection | undefined): Calls {
-  const { limits, onRefused = () => {}, chainOf = () => FROM_OUTSIDE, random = Math.random, phase = () => 'open' } = options
+  const {
+    limits,
+    onRefused = () => {},
+    chainOf = () => FROM_OUTSIDE,
+    ownerOf = () => '',
+    random = Math.random,
+    phase = () => 'open',
+  } = options
   const clock = monotonicClock
   const sweep = new Sweep(clock)
   const budget = new ByteBudget(limits.maxBufferedBytes)
@@ -39,7 +48,20 @@ export function createCalls(options: GatewayOptions, connectionOf: (socket: Sock
   const bodies = new BodyReader({ limits, sweep, budget, clock })
   const writeStall = new WriteStallTimeout({ sweep, budget, clock, timeoutMs: limits.answerTimeoutMs })
   const { invoke, onFault } = options
-  const parts = { invoke, limits, phase, onFault, onRefused, chainOf, random, connectionOf, bodies, writeStall, lingering }
+  const parts = {
+    invoke,
+    limits,
+    phase,
+    onFault,
+    onRefused,
+    chainOf,
+    ownerOf,
+    random,
+    connectionOf,
+    bodies,
+    writeStall,
+    lingering,
+  }
   return { handler: new CallHandler(parts), lingering }
 }
 

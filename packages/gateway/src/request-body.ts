@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http'
-import { CarpoolError, type Clock } from '@carpool/core'
+import { CarpoolError, type Clock, type Holder } from '@carpool/core'
 import type { ByteBudget, Reservation } from './byte-budget.ts'
 import type { GatewayLimits } from './gateway-limits.ts'
 import type { ClientConnection } from './hardening/connections.ts'
@@ -45,14 +45,14 @@ export class BodyReader {
   }
 
   /**
-   * @param functionName the function that the body is for: it gets a share of what the server holds
+   * @param holder the function that the body is for: it gets a share of what the server holds
    * @throws CarpoolError `body-too-large`, `request-timeout`, `saturated`, `bad-request`
    */
   async read(
     connection: ClientConnection,
     incoming: IncomingMessage,
     reservation: Reservation,
-    functionName: string,
+    holder: Holder,
   ): Promise<Uint8Array> {
     const { maxBufferedBytes } = this.#options.limits
     // A body that came in one piece with the headers is parsed by the end of this turn.
@@ -60,7 +60,7 @@ export class BodyReader {
     if (connection.broken !== undefined) throw connection.broken
     if (!reservation.isOpen) throw tooManyBuffered(maxBufferedBytes)
     const bytes = incoming.complete ? this.#take(incoming, reservation) : await this.#collect(connection, incoming, reservation)
-    if (!reservation.settle(functionName)) throw tooManyBufferedFor(maxBufferedBytes)
+    if (!reservation.settle(holder)) throw tooManyBufferedFor(maxBufferedBytes)
     return bytes
   }
 

@@ -4,7 +4,7 @@ import type { IncomingMessage } from 'node:http'
 import { Socket } from 'node:net'
 import fc from 'fast-check'
 import t from 'tap'
-import { ByteBudget, FunctionShares, type Reservation } from '../src/byte-budget.ts'
+import { ByteBudget, type Reservation } from '../src/byte-budget.ts'
 import { connectionLimit } from '../src/gateway-limits.ts'
 import { Connections, groupOf } from '../src/hardening/connections.ts'
 import { RequestBody } from '../src/request-body.ts'
@@ -63,7 +63,7 @@ t.test('never more is held than the limit, unless nobody can be cut; what is cut
           one.held += bytes
           one.reservation.add(bytes)
         } else if (act === 'settle') {
-          one.isSettled = one.reservation.settle(`f-${which % 3}`)
+          one.isSettled = one.reservation.settle({ owner: 'o', functionName: `f-${which % 3}` })
         } else {
           one.reservation.release()
           one.reservation.release()
@@ -92,16 +92,17 @@ t.test('never more is held than the limit, unless nobody can be cut; what is cut
 })
 
 t.test('of bodies that have come, one function leaves room for the others', async (t) => {
-  const shares = new FunctionShares(516)
+  const { shares } = new ByteBudget(516)
+  const holder = (functionName: string) => ({ owner: 'o', functionName })
   const takenBy = (name: string): number => {
-    for (let taken = 0; ; taken++) if (!shares.tryTake(name, 6)) return taken
+    for (let taken = 0; ; taken++) if (!shares.tryTake(holder(name), 6)) return taken
   }
   t.equal(takenBy('flooded'), 29, 'a third')
   t.equal(takenBy('second'), 19, 'a third of what is left')
-  for (let name = 0; name < 20; name++) t.ok(shares.tryTake(`other-${name}`, 6))
-  for (let given = 0; given < 29; given++) shares.give('flooded', 6)
-  t.ok(shares.tryTake('flooded', 6))
-  t.notOk(new FunctionShares(5).tryTake('f', 6), 'never more than there is')
+  for (let name = 0; name < 20; name++) t.ok(shares.tryTake(holder(`other-${name}`), 6))
+  for (let given = 0; given < 29; given++) shares.give(holder('flooded'), 6)
+  t.ok(shares.tryTake(holder('flooded'), 6))
+  t.notOk(new ByteBudget(5).shares.tryTake(holder('f'), 6), 'never more than there is')
 })
 
 t.test('who is refused does not cost a look at all connections each time', async (t) => {
@@ -155,4 +156,16 @@ t.test('connections leave files for others', async (t) => {
   t.equal(connectionLimit(1000, 1), 1)
   t.equal(connectionLimit(1000, Infinity), 1000)
   t.ok(connectionLimit(1_000_000) > 100)
+})
+
+t.test('of bodies that have come, many functions of one owner leave another owner as much as they have', async (t) => {
+  const { shares } = new ByteBudget(1_000)
+  const takenBy = (owner: string, functionName: string): number => {
+    for (let taken = 0; ; taken++) if (!shares.tryTake({ owner, functionName }, 1)) return taken
+  }
+  shares.tryTake({ owner: 'one', functionName: 'one' }, 1)
+  let ofMany = 0
+  for (let index = 0; index < 50; index++) ofMany += takenBy('many', `many-${index}`)
+  t.ok(ofMany <= 500, `${ofMany} of 1000`)
+  t.ok(takenBy('one', 'one') >= 150)
 })

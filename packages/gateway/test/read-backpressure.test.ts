@@ -95,7 +95,7 @@ function roundRobinOf(costMs: number) {
     nextTurn: (callback) => void state.turns.push(callback),
   })
   const enter = (name: string): void =>
-    roundRobin.enter(name, () => {
+    roundRobin.enter({ owner: 'o', functionName: name }, () => {
       state.nowMs += costMs
       state.begun.push(name)
     })
@@ -143,7 +143,7 @@ t.test('everything is begun once, in order within its function', async () => {
           continue
         }
         const number = entered++
-        roundRobin.enter(step, () => {
+        roundRobin.enter({ owner: 'o', functionName: step }, () => {
           state.nowMs++
           state.begun.push([step, number])
         })
@@ -156,4 +156,25 @@ t.test('everything is begun once, in order within its function', async () => {
       return state.begun.length === entered && isInOrder
     }),
   )
+})
+
+t.test('connections of one owner are resumed no more often than those of another, however many functions it has', async (t) => {
+  const state = { nowMs: 0, turns: [] as Array<() => void>, begun: [] as string[] }
+  const roundRobin = new RoundRobin({
+    turnMs: 2,
+    clock: () => state.nowMs,
+    nextTurn: (callback) => void state.turns.push(callback),
+  })
+  const enter = (owner: string, functionName: string): void =>
+    roundRobin.enter({ owner, functionName }, () => {
+      state.nowMs++
+      state.begun.push(owner)
+    })
+  for (let count = 0; count < 10; count++) {
+    for (let index = 0; index < 20; index++) enter('many', `many-${index}`)
+    for (let one = 0; one < 20; one++) enter('one', 'one')
+  }
+  while (state.begun.length < 102) for (const callback of state.turns.splice(0)) callback()
+  const ofOne = state.begun.slice(2).filter((owner) => owner === 'one').length
+  t.ok(ofOne >= 49, `${ofOne} of ${state.begun.length}`)
 })

@@ -98,6 +98,7 @@ function gatewayOptions(
     onRefused: (code) => metrics.shed(code),
     isFunction: (functionName) => registry.find(functionName) !== undefined,
     chainOf: (header) => hops.fromHeader(header),
+    ownerOf: (functionName) => registry.ownerOf(functionName) ?? '',
   }
 }
 

@@ -28,6 +28,8 @@ export interface Load {
   readonly type: 'load'
   readonly revision: string
   readonly functionName: string
+  /** Whose shares its function has a part in. */
+  readonly owner: string
   readonly handlerExport?: string
   readonly limits: FunctionLimits
   readonly env: Readonly<Record<string, string>>

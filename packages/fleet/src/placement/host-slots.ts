@@ -1,4 +1,4 @@
-import type { Revision, Slot } from '@carpool/core'
+import type { Holder, Revision, Slot } from '@carpool/core'
 import { whole, type Signals } from '@carpool/wire'
 import { initialHostLimit, nextHostLimit, type HostLimit, type HostLimitPolicy } from '../scaling/host-limit.ts'
 import { flowCapacity, flowLimit, hasRoom } from './placement-policy.ts'
@@ -11,8 +11,7 @@ const AROUND_MS = 0.01
 const UNKNOWN_COST_MS = 1
 
 /** The calls of one function, as a host's room is asked for them. */
-export interface Flow {
-  readonly functionName: string
+export interface Flow extends Holder {
   /** Usual CPU time of a call, in ms; undefined if it is not known. */
   costMs: number | undefined
   wallMs: number
@@ -23,10 +22,10 @@ export class Flows {
   readonly #flows = new Map<string, Flow>()
 
   /** The flow of a revision's function, which from now on has the revision's wall limit. */
-  of({ functionName, limits: { wallMs } }: Pick<Revision, 'functionName' | 'limits'>): Flow {
+  of({ functionName, owner, limits: { wallMs } }: Pick<Revision, 'functionName' | 'owner' | 'limits'>): Flow {
     let flow = this.#flows.get(functionName)
-    if (flow === undefined) {
-      flow = { functionName, costMs: undefined, wallMs }
+    if (flow === undefined || flow.owner !== owner) {
+      flow = { owner, functionName, costMs: undefined, wallMs }
       this.#flows.set(functionName, flow)
     } else flow.wallMs = wallMs
     return flow
@@ -56,16 +55,41 @@ export class Flows {
 }
 
 /** A call that costs hardly more than to send it. */
-const SHORTEST: Flow = { functionName: '', costMs: 0.01, wallMs: 1 }
+const SHORTEST: Flow = { owner: '', functionName: '', costMs: 0.01, wallMs: 1 }
+
+/** What of one owner runs in a host. */
+class OwnerInHost {
+  /** Functions of which something runs. */
+  running = 0
+  /** Functions that are known. */
+  known = 0
+}
+
+/** What of one function is in a host. */
+class FunctionInHost {
+  readonly holder: Holder
+  readonly owner: OwnerInHost
+  running = 0
+  inFlight = 0
+  /** It was deleted; what it has in the host goes on to its end. */
+  isGone = false
+
+  constructor(holder: Holder, owner: OwnerInHost) {
+    this.holder = holder
+    this.owner = owner
+  }
+}
 
 /**
  * The slots of one host: its limit, and what runs there, in all and of each function. A call gives its slot back when it is
  * answered, or when it waits for a timer or a fetch: what waits takes none of the host's CPU.
  */
 export class HostSlots {
-  readonly #onRelease: () => void
-  readonly #runningOf = new Map<string, number>()
-  readonly #inFlightOf = new Map<string, number>()
+  readonly #onRelease: (freedBy: Holder) => void
+  readonly #functions = new Map<string, FunctionInHost>()
+  readonly #owners = new Map<string, OwnerInHost>()
+  /** Owners of functions of which something runs. */
+  #runningOwners = 0
   readonly #policy: HostLimitPolicy
   #held = 0
   /** Usual CPU time of what runs, in ms; of calls whose cost was not known, none is counted. */
@@ -75,8 +99,8 @@ export class HostSlots {
   resumed = 0
   #limit: HostLimit
 
-  /** @param onRelease called when a slot was given back */
-  constructor(policy: HostLimitPolicy, onRelease: () => void) {
+  /** @param onRelease called when a slot was given back, with the function that had it */
+  constructor(policy: HostLimitPolicy, onRelease: (freedBy: Holder) => void) {
     this.#policy = policy
     this.#limit = initialHostLimit(policy)
     this.#onRelease = onRelease
@@ -98,11 +122,19 @@ export class HostSlots {
 
   /** Functions of which something runs. */
   get runningFunctions(): Iterable<string> {
-    return this.#runningOf.keys()
+    return this.#functions.entries().flatMap(([name, { running }]) => (running > 0 ? [name] : []))
   }
 
   runningOf(functionName: string): number {
-    return this.#runningOf.get(functionName) ?? 0
+    return this.#functions.get(functionName)?.running ?? 0
+  }
+
+  /** The function was deleted. What is in the host of it counts until it ends. */
+  forget(functionName: string): void {
+    const known = this.#functions.get(functionName)
+    if (known === undefined) return
+    known.isGone = true
+    if (known.inFlight === 0) this.#drop(known)
   }
 
   /** The host has reported its run delays of the last 100 ms. It runs user code, so any value may be in there. */
@@ -113,48 +145,72 @@ export class HostSlots {
   }
 
   hasRoom(flow: Flow): boolean {
-    const { functionName, costMs, wallMs } = flow
-    const ofFunction = this.runningOf(functionName)
+    const { costMs, wallMs } = flow
+    const known = this.#functions.get(flow.functionName)
+    const ofFunction = known?.running ?? 0
     if (ofFunction >= flowLimit(costMs, this.#policy.targetMs)) return false
-    if ((this.#inFlightOf.get(functionName) ?? 0) >= flowCapacity(costMs, wallMs)) return false
+    if ((known?.inFlight ?? 0) >= flowCapacity(costMs, wallMs)) return false
     return this.#hasRoom(flow, ofFunction)
   }
 
-  take({ functionName, costMs }: Flow): Slot {
+  take(flow: Flow): Slot {
+    const { costMs } = flow
+    const ofFunction = this.#functionOf(flow)
     this.#held++
     if (costMs === undefined) this.#unknown++
     else this.#workMs += costMs
-    add(this.#runningOf, functionName, 1)
-    add(this.#inFlightOf, functionName, 1)
-    return new HeldSlot(this, functionName, costMs)
+    ofFunction.inFlight++
+    if (++ofFunction.running === 1 && ++ofFunction.owner.running === 1) this.#runningOwners++
+    return new HeldSlot(this, ofFunction, costMs)
   }
 
   /** For slots alone: the call does not run any more. */
-  released(functionName: string, costMs: number | undefined): void {
+  released(ofFunction: FunctionInHost, costMs: number | undefined): void {
     this.#held--
     if (costMs === undefined) this.#unknown--
     // Sums of fractions drift.
     else this.#workMs = this.#held === this.#unknown ? 0 : this.#workMs - costMs
-    add(this.#runningOf, functionName, -1)
+    if (--ofFunction.running === 0 && --ofFunction.owner.running === 0) this.#runningOwners--
   }
 
   /** For slots alone: the call has ended. */
-  ended(functionName: string): void {
-    add(this.#inFlightOf, functionName, -1)
+  ended(ofFunction: FunctionInHost): void {
+    if (--ofFunction.inFlight === 0 && ofFunction.isGone) this.#drop(ofFunction)
   }
 
   /** For slots alone: there is more room than before. */
-  hasMoreRoom(): void {
-    this.#onRelease()
+  hasMoreRoom({ holder }: FunctionInHost): void {
+    this.#onRelease(holder)
   }
 
-  #hasRoom({ functionName, costMs }: Flow, ofFunction: number): boolean {
+  #functionOf(holder: Holder): FunctionInHost {
+    const known = this.#functions.get(holder.functionName)
+    if (known !== undefined && !known.isGone) return known
+    if (known !== undefined) this.#drop(known)
+    let owner = this.#owners.get(holder.owner)
+    if (owner === undefined) this.#owners.set(holder.owner, (owner = new OwnerInHost()))
+    owner.known++
+    const made = new FunctionInHost(holder, owner)
+    this.#functions.set(holder.functionName, made)
+    return made
+  }
+
+  #drop(known: FunctionInHost): void {
+    const { functionName, owner } = known.holder
+    if (this.#functions.get(functionName) !== known) return
+    this.#functions.delete(functionName)
+    if (--known.owner.known === 0) this.#owners.delete(owner)
+  }
+
+  #hasRoom({ owner: ownerName, costMs }: Flow, ofFunction: number): boolean {
     const isKnown = costMs !== undefined && this.#unknown === 0 && this.resumed === 0
+    const owner = this.#owners.get(ownerName)
     return hasRoom({
       running: this.running,
       limit: this.limit,
       ofFunction,
-      functions: this.#runningOf.size + (this.#runningOf.has(functionName) ? 0 : 1),
+      owners: this.#runningOwners + (owner === undefined || owner.running === 0 ? 1 : 0),
+      functions: (owner?.running ?? 0) + (ofFunction === 0 ? 1 : 0),
       workMs: isKnown ? this.#workMs + costMs : Number.POSITIVE_INFINITY,
       targetMs: this.#policy.targetMs,
     })
@@ -163,35 +219,29 @@ export class HostSlots {
 
 class HeldSlot implements Slot {
   readonly #slots: HostSlots
-  readonly #functionName: string
+  readonly #ofFunction: FunctionInHost
   readonly #costMs: number | undefined
   #isReleased = false
   #isEnded = false
 
-  constructor(slots: HostSlots, functionName: string, costMs: number | undefined) {
+  constructor(slots: HostSlots, ofFunction: FunctionInHost, costMs: number | undefined) {
     this.#slots = slots
-    this.#functionName = functionName
+    this.#ofFunction = ofFunction
     this.#costMs = costMs
   }
 
   release(): void {
     if (this.#isReleased) return
     this.#isReleased = true
-    this.#slots.released(this.#functionName, this.#costMs)
-    this.#slots.hasMoreRoom()
+    this.#slots.released(this.#ofFunction, this.#costMs)
+    this.#slots.hasMoreRoom(this.#ofFunction)
   }
 
   end(): void {
     if (this.#isEnded) return
     this.#isEnded = true
-    this.#slots.ended(this.#functionName)
-    if (this.#isReleased) this.#slots.hasMoreRoom()
+    this.#slots.ended(this.#ofFunction)
+    if (this.#isReleased) this.#slots.hasMoreRoom(this.#ofFunction)
     else this.release()
   }
-}
-
-function add(counts: Map<string, number>, functionName: string, change: 1 | -1): void {
-  const count = (counts.get(functionName) ?? 0) + change
-  if (count === 0) counts.delete(functionName)
-  else counts.set(functionName, count)
 }

@@ -46,7 +46,9 @@ export interface HostRoom {
   readonly limit: number
   /** Of this function. */
   readonly ofFunction: number
-  /** How many functions run or wait there, this one included. */
+  /** How many owners' functions run or wait there, this one's included. */
+  readonly owners: number
+  /** How many functions of its owner do, this one included. */
   readonly functions: number
   /** CPU time that what runs there and this call are expected to use, in ms; infinite if that is not known. */
   readonly workMs: number
@@ -62,13 +64,14 @@ export interface HostRoom {
  *   longer than they may, and what made them wait was somebody else. With the limit alone, a host that used 0.15 of a core
  *   let 700 calls of 30 µs stand in the queue, because the load generator kept the cores busy and entries had to wait for
  *   one;
- * - at it, as long as the function runs less there than its equal share of the limit, at least 1. So a flood of one function
- *   never shuts another out. A host may pass its limit by that, at most to twice the limit or the number of functions,
+ * - at it, as long as the function runs less there than its share of the limit, at least 1: an equal part of that of its owner,
+ *   which is an equal part of the limit. So a flood of one function never shuts another out, and many functions of one owner take
+ *   no more than one of another. A host may pass its limit by that, at most to twice the limit or the number of functions,
  *   whichever is more.
  */
-export function hasRoom({ running, limit, ofFunction, functions, workMs, targetMs }: HostRoom): boolean {
+export function hasRoom({ running, limit, ofFunction, owners, functions, workMs, targetMs }: HostRoom): boolean {
   if (running < limit || workMs <= targetMs) return true
-  return ofFunction < Math.max(1, Math.floor(limit / Math.max(1, functions)))
+  return ofFunction < Math.max(1, Math.floor(limit / Math.max(1, owners) / Math.max(1, functions)))
 }
 
 /** Calls of a function that has not run yet, at the same time: enough to learn what they cost. */

@@ -1,5 +1,5 @@
 import { CallQueue, type QueuePolicy } from '@carpool/admission'
-import { CarpoolError, NO_USAGE, type Call, type InvocationResult, type Revision } from '@carpool/core'
+import { CarpoolError, NO_USAGE, type Call, type Holder, type InvocationResult, type Revision } from '@carpool/core'
 import type { HostProcess } from '../pool/host-process.ts'
 import { Flows, type Flow } from './host-slots.ts'
 import { chooseHost } from './placement-policy.ts'
@@ -50,6 +50,7 @@ export class Placement {
   readonly #queue: CallQueue
   readonly #flows = new Flows()
   readonly #hasRoom = (functionName: string): boolean => this.#hasRoomFor(functionName)
+  readonly #isFullFor = ({ functionName }: Holder): boolean => this.#hostsFor(functionName).every(({ slots }) => slots.isFull)
   readonly #tryPlaceNext = (call: Call): boolean => this.#tryPlace(call)
 
   constructor(options: PlacementOptions) {
@@ -80,12 +81,15 @@ export class Placement {
     if (call.isCanceled) return this.#options.calls.answered(call, CANCELED_IN_QUEUE)
     // A call that was in a host which ended with the server would wait for another, and its record come too late.
     if (this.#isClosed) return this.#options.calls.refused(call, new CarpoolError('draining', 'The server is shutting down.'))
-    if (this.#queue.sizeOf(call.functionName) > 0 || !this.#tryPlace(call)) this.#queue.push(call)
+    if (this.#waitsOf(call) || !this.#tryPlace(call)) this.#queue.push(call)
   }
 
-  /** A host may have room: sends it what waits, as far as it has. */
-  dispatch(): void {
-    if (this.#queue.size > 0) this.#queue.dispatch(this.#hasRoom, this.#tryPlaceNext)
+  /**
+   * A host may have room: sends it what waits, as far as it has.
+   * @param freedBy a function that has given a slot back, if that is all that has happened
+   */
+  dispatch(freedBy?: Holder): void {
+    if (this.#queue.size > 0) this.#queue.dispatch(this.#hasRoom, this.#tryPlaceNext, freedBy, this.#isFullFor)
   }
 
   /** A host has replied how a call ended, or is gone. Called after the call's slot was given back. */
@@ -104,6 +108,7 @@ export class Placement {
   /** The function is gone: what is known of it is of no use any more. */
   forget(functionName: string): void {
     this.#flows.forget(functionName)
+    for (const { slots } of this.#options.readyHosts(functionName)) slots.forget(functionName)
   }
 
   /** Refuses what still waits of a function. */
@@ -115,6 +120,10 @@ export class Placement {
   close(): void {
     this.#isClosed = true
     this.#queue.close()
+  }
+
+  #waitsOf({ functionName, revision }: Call): boolean {
+    return this.#queue.size > 0 && this.#queue.sizeOf(functionName, revision?.owner ?? '') > 0
   }
 
   #hasRoomFor(functionName: string): boolean {

@@ -27,7 +27,7 @@ export interface RevisionCode {
 }
 
 /** What a host needs to know of a revision. */
-export type HostRevision = Pick<Revision, 'id' | 'functionName' | 'handlerExport' | 'limits' | 'env'> & {
+export type HostRevision = Pick<Revision, 'id' | 'functionName' | 'owner' | 'handlerExport' | 'limits' | 'env'> & {
   /** Its isolate stays while others leave. */
   readonly keepWarm?: boolean
 }
@@ -137,11 +137,12 @@ export class HostConnection implements CallHolder {
     if (this.#given.has(revision.id)) return
     this.#given.add(revision.id)
     this.#functionOf.set(revision.id, revision.functionName)
-    const { id, functionName, handlerExport, limits, env, keepWarm = false } = revision
+    const { id, functionName, owner, handlerExport, limits, env, keepWarm = false } = revision
     const load = {
       type: 'load',
       revision: id,
       functionName,
+      owner,
       limits,
       env: { ...env, ...secrets },
       keepWarm,

@@ -1,6 +1,6 @@
 import type { ChildProcess } from 'node:child_process'
 import { createInterface } from 'node:readline'
-import type { Call, HostInfo, HostState, InvocationResult, KillPolicy, Reason } from '@carpool/core'
+import type { Call, Holder, HostInfo, HostState, InvocationResult, KillPolicy, Reason } from '@carpool/core'
 import type { Background, Fetch, HostCpu, Log, Signals } from '@carpool/wire'
 import { HostSignals } from '../health/host-signals.ts'
 import { HostWatchdog } from '../health/host-watchdog.ts'
@@ -42,7 +42,7 @@ export interface HostProcessListener {
   /** What runs there harms it, so it is to get nothing more. Called again for further functions. */
   poisoned(host: HostProcess, harm: HostHarm): void
   /** A slot was given back, or there are more of them. */
-  hasRoom(host: HostProcess): void
+  hasRoom(host: HostProcess, freedBy?: Holder): void
   /**
    * The process is gone. Called once, after every call in it was answered, but for those whose answer waits to know how the
    * process ended.
@@ -101,7 +101,7 @@ export class HostProcess {
     this.#listener = listener
     const { startTimeoutMs, limit, historyMs: keptMs, saturationPercent, kill } = policy
     const { memoryBudgetBytes } = program.setup
-    this.slots = new HostSlots(limit, () => listener.hasRoom(this))
+    this.slots = new HostSlots(limit, (freedBy) => listener.hasRoom(this, freedBy))
     this.signals = new HostSignals({ targetMs: limit.targetMs, saturationPercent, keptMs, nowMs: this.#bornAtMs })
     this.#process = spawnHost(program, program.launcher)
     this.#child = this.#process.child

@@ -6,6 +6,8 @@ import { POLICY } from '../support/scaling-views.ts'
 /** A call: it runs for each of `cpuMs`, and waits for each of `waitMs` in between. */
 export interface Call {
   readonly functionName: string
+  /** Default: one who has no other function. */
+  readonly owner?: string
   readonly cpuMs: readonly number[]
   readonly waitMs?: readonly number[]
   /** When its client leaves, in ms after it came. Default: never. */

@@ -1,4 +1,6 @@
-import { FairQueue, queueTimeoutMs, StandingQueue, takeOrder, type Queued } from '@carpool/admission'
+import { CallQueue } from '@carpool/admission'
+import { Call as ServerCall, type Revision } from '@carpool/core'
+import { routedCall } from '../../../../test/support/call.ts'
 import { initialHostLimit, nextHostLimit, type HostLimit } from '../../src/scaling/host-limit.ts'
 import { flowLimit, hasRoom } from '../../src/placement/placement-policy.ts'
 import { decideScaling, initialScalingMemory, type ScalingDecision } from '../../src/scaling/scaling-policy.ts'
@@ -11,18 +13,26 @@ import { SimulatedHost, WINDOW_MS } from './simulated-host.ts'
 const MESSAGE_MS = 0.25
 const PROMOTION_MS = 20
 const HOST_START_MS = 500
-const SWEEP_MS = 5
 const SETTLED_MS = 4_000
 const HOST_BYTES = 100e6
 
-interface Waiting {
-  readonly call: Call
-  readonly arrivedMs: number
-  isDeparted: boolean
-  isSettled: boolean
+const { head: HEAD } = routedCall('f')
+
+/** A call as the server knows it. */
+class Arrived extends ServerCall {
+  readonly planned: Call
+  isSettled = false
+
+  constructor(planned: Call, revision: Revision, nowMs: number) {
+    super({ id: '', functionName: planned.functionName, trigger: 'http', head: HEAD, hops: 0, startedAtMs: nowMs, cameMs: nowMs })
+    this.planned = planned
+    this.revision = revision
+  }
+
+  override end(): void {}
 }
 
-/** Server, hosts and cores, with the real policies between them. */
+/** Server, hosts and cores, with the real queue and the real policies between them. */
 export class SimulatedServer {
   readonly machine: Machine
   readonly hosts = new Set<SimulatedHost>()
@@ -36,13 +46,11 @@ export class SimulatedServer {
   longestRefusalMs = 0
   readonly #clock: FakeClock
   readonly #settings: Settings
-  readonly #queue: FairQueue<Waiting>
-  readonly #standing: StandingQueue
+  readonly #queue: CallQueue
+  readonly #revisions = new Map<string, Revision>()
   readonly #limits = new Map<SimulatedHost, HostLimit>()
   readonly #costOf = new Map<string, number>()
   readonly #machineUsedMs: number[] = []
-  /** How many calls may be refused for those that came while the queue stood. */
-  #refusable = 0
   #memory = initialScalingMemory(0)
   #overloadedUntilMs = -Infinity
   #standbyAtMs = 0
@@ -52,12 +60,20 @@ export class SimulatedServer {
     this.#clock = clock
     this.#settings = { ...DEFAULTS, ...settings }
     this.machine = new Machine(clock, this.#settings.cores)
-    this.#queue = new FairQueue(this.#settings.maxQueued)
-    this.#standing = new StandingQueue(this.#settings)
+    this.#queue = new CallQueue({
+      maxQueued: this.#settings.maxQueued,
+      policy: this.#settings,
+      isOverloaded: () => this.isOverloaded,
+      hasHost: () => true,
+      costMs: (functionName) => this.#costOf.get(functionName) ?? 1,
+      onCanceled: (call) => this.#settle(call as Arrived, 'departed'),
+      onRefused: (call) => this.#refused(call as Arrived),
+      clock: () => clock.nowMs,
+      every: (periodMs, sweep) => everyUntilStopped(clock, periodMs, sweep),
+    })
     for (let n = 0; n < this.#settings.minHosts; n++) this.#addHost(0)
     clock.every(WINDOW_MS, () => this.#sample())
     clock.every(250, () => this.#scale())
-    clock.every(SWEEP_MS, () => this.#expire())
   }
 
   get limits(): number[] {
@@ -77,64 +93,40 @@ export class SimulatedServer {
     return this.#clock.nowMs < this.#overloadedUntilMs
   }
 
-  arrive(call: Call): void {
+  arrive(planned: Call): void {
     this.arrived++
-    if (this.#standing.lateMs(this.#clock.nowMs) >= this.#settings.intervalMs) {
-      this.#refusable = Math.min(this.#refusable + 4, this.#queue.size)
-    }
-    const waiting: Waiting = { call, arrivedMs: this.#clock.nowMs, isDeparted: false, isSettled: false }
-    const { entry, pushedOut } = this.#queue.push(call.functionName, waiting, {
-      atMs: this.#clock.nowMs,
-      costMs: this.#costOf.get(call.functionName) ?? 1,
-    })
-    if (pushedOut !== undefined) this.#refuse(pushedOut)
+    const call = new Arrived(planned, this.#revisionOf(planned), this.#clock.nowMs)
+    this.#queue.push(call)
     this.#dispatch()
-    if (call.patienceMs === undefined) return
-    this.#clock.after(call.patienceMs, () => {
-      if (waiting.isSettled) return
-      waiting.isDeparted = true
-      if (!this.#queue.remove(entry)) return
-      this.#standing.lost(this.#clock.nowMs)
-      this.#settle(waiting, 'departed')
-    })
+    if (planned.patienceMs !== undefined) this.#clock.after(planned.patienceMs, () => call.isSettled || call.cancel())
   }
 
-  #queueState() {
+  #revisionOf({ functionName, owner = functionName }: Call): Revision {
+    let revision = this.#revisions.get(functionName)
+    if (revision === undefined) this.#revisions.set(functionName, (revision = routedCall(functionName, { owner }).revision))
+    return revision
+  }
+
+  #refused(call: Arrived): void {
     const { nowMs } = this.#clock
-    return { isOverloaded: this.isOverloaded, lateMs: this.#standing.lateMs(nowMs) }
+    if (nowMs >= SETTLED_MS) this.longestRefusalMs = Math.max(this.longestRefusalMs, nowMs - call.cameMs)
+    this.#settle(call, 'refused')
   }
 
-  #expire(): void {
-    this.#standing.look(this.#clock.nowMs, this.#queue.oldestAtMs)
-    if (this.#queue.size === 0) return
-    const timeoutMs = queueTimeoutMs(this.#queueState(), this.#settings)
-    const { maxQueueMs } = this.#settings
-    const most = timeoutMs < maxQueueMs ? this.#refusable : Infinity
-    const expired = this.#queue.removeWhere(({ atMs }) => this.#clock.nowMs - atMs >= timeoutMs, most)
-    this.#refusable -= Math.min(this.#refusable, expired.length)
-    for (const entry of expired) this.#refuse(entry)
-  }
-
-  #refuse({ item, atMs }: Queued<Waiting>): void {
-    const { nowMs } = this.#clock
-    this.#standing.lost(nowMs)
-    if (nowMs >= SETTLED_MS) this.longestRefusalMs = Math.max(this.longestRefusalMs, nowMs - atMs)
-    this.#settle(item, 'refused')
-  }
-
-  #settle(waiting: Waiting, how: Settled): void {
-    waiting.isSettled = true
+  #settle(call: Arrived, how: Settled): void {
+    call.isSettled = true
     this.settled[how]++
-    waiting.call.settled?.(how, this.#clock.nowMs - waiting.arrivedMs)
+    call.planned.settled?.(how, this.#clock.nowMs - call.cameMs)
   }
 
   #dispatch(): void {
-    const order = takeOrder(this.#queueState(), this.#settings)
-    for (;;) {
-      const entry = this.#queue.take((functionName) => this.#hostFor(functionName) !== undefined, order)
-      if (entry === undefined) return
-      this.#send(this.#hostFor(entry.key)!, entry.item)
-    }
+    this.#queue.dispatch(
+      (functionName) => this.#hostFor(functionName) !== undefined,
+      (call) => {
+        this.#send(this.#hostFor(call.functionName)!, call as Arrived)
+        return true
+      },
+    )
   }
 
   #hostFor(functionName: string): SimulatedHost | undefined {
@@ -153,33 +145,36 @@ export class SimulatedServer {
     if (this.#settings.isLimited && ofFunction >= flowLimit(this.#costOf.get(functionName), this.#settings.runDelayTargetMs))
       return false
     if (running < limit) return true
-    const functions = new Set([...runningOf.keys(), functionName]).size
+    const ownerOf = (name: string): string => this.#revisions.get(name)!.owner
+    const names = [...new Set([...runningOf.keys(), functionName])]
+    const owners = new Set(names.map(ownerOf)).size
+    const functions = names.filter((name) => ownerOf(name) === ownerOf(functionName)).length
     let workMs = this.#costOf.get(functionName) ?? Infinity
     for (const [name, count] of runningOf) workMs += count * (this.#costOf.get(name) ?? Infinity)
-    return hasRoom({ running, limit, ofFunction, functions, workMs, targetMs: this.#settings.runDelayTargetMs })
+    return hasRoom({ running, limit, ofFunction, owners, functions, workMs, targetMs: this.#settings.runDelayTargetMs })
   }
 
-  #send(host: SimulatedHost, waiting: Waiting): void {
-    const { call } = waiting
-    if (waiting.isDeparted) this.sentInVain++
+  #send(host: SimulatedHost, call: Arrived): void {
+    const { planned } = call
+    if (call.isCanceled) this.sentInVain++
     host.begin(call.functionName)
     host.inFlight++
     let isRunning = true
-    const isWanted = (): boolean => !waiting.isDeparted
+    const isWanted = (): boolean => !call.isCanceled
     const enter = (index: number): void =>
       host.enter(call.functionName, {
-        cpuMs: call.cpuMs[index]!,
+        cpuMs: planned.cpuMs[index]!,
         isWanted,
         ended: () => {
-          const isLast = index === call.cpuMs.length - 1 || !isWanted()
-          if (!isLast) this.#clock.after(call.waitMs?.[index] ?? 0, () => enter(index + 1))
+          const isLast = index === planned.cpuMs.length - 1 || !isWanted()
+          if (!isLast) this.#clock.after(planned.waitMs?.[index] ?? 0, () => enter(index + 1))
           this.#clock.after(MESSAGE_MS, () => {
-            if (index === 0) this.#learnCost(call)
+            if (index === 0) this.#learnCost(planned)
             if (isRunning) host.end(call.functionName)
             isRunning = false
             if (isLast) {
               host.inFlight--
-              this.#settle(waiting, isWanted() ? 'answered' : 'departed')
+              this.#settle(call, isWanted() ? 'answered' : 'departed')
               this.#leaveIfDrained(host)
             }
             this.#dispatch()
@@ -274,5 +269,19 @@ export class SimulatedServer {
       this.hosts.delete(host)
       this.#limits.delete(host)
     }
+  }
+}
+
+/** @returns what stops it */
+function everyUntilStopped(clock: FakeClock, periodMs: number, happen: () => void): () => void {
+  let isStopped = false
+  const next = (): void => {
+    if (isStopped) return
+    happen()
+    clock.after(periodMs, next)
+  }
+  clock.after(periodMs, next)
+  return () => {
+    isStopped = true
   }
 }

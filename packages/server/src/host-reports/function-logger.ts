@@ -64,7 +64,7 @@ export class FunctionLogger {
   }
 
   #append(revision: Revision, line: LogLine): void {
-    if (this.#hasLog(revision)) this.#logs.append({ ...line, msg: this.#redact(revision, line.msg) })
+    if (this.#hasLog(revision)) this.#logs.append({ ...line, msg: this.#redact(revision, line.msg) }, revision.owner)
   }
 
   /** Resolves when everything so far is in the log. */

@@ -1,7 +1,7 @@
 import { readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
-import { checkFunctionName, monotonicClock, type Clock, type LogLine } from '@carpool/core'
-import { BufferBudget, DropReport, LogFile, type LogFileOptions, type LogProblem } from './log-file.ts'
+import { checkFunctionName, monotonicClock, SharedPool, type Clock, type LogLine } from '@carpool/core'
+import { DropReport, LogFile, type LogFileOptions, type LogProblem } from './log-file.ts'
 
 export interface FunctionLogsOptions {
   /** Size of a function's log file at which a new one is begun; one older file is kept. Default: 8 MiB. */
@@ -10,7 +10,7 @@ export interface FunctionLogsOptions {
   readonly maxMessageLength?: number
   /** Most bytes of one function that wait to be written; what comes on top is dropped. Default: 1 MiB. */
   readonly maxBufferBytes?: number
-  /** The same for all functions together. Default: 32 MiB. */
+  /** The same for all functions together, shared out among owners and their functions. Default: 32 MiB. */
   readonly maxTotalBufferBytes?: number
   /** How long a line may wait for others to be written with, in ms. A killed server loses these. Default: 100. */
   readonly flushDelayMs?: number
@@ -42,14 +42,15 @@ export class FunctionLogs {
   readonly #folder: string
   readonly #files = new Map<string, LogFile>()
   readonly #followers = new Set<Follower>()
-  readonly #budget: BufferBudget
+  readonly #buffers: SharedPool
   readonly #drops: DropReport
   readonly #fileOptions: LogFileOptions
   readonly #maxMessageLength: number
 
   constructor(dataDir: string, options: FunctionLogsOptions = {}) {
     this.#folder = join(dataDir, 'logs')
-    this.#budget = new BufferBudget(options.maxTotalBufferBytes ?? 32 * 1024 * 1024)
+    // What waits is written soon, so an owner who is alone need not leave room for another.
+    this.#buffers = new SharedPool(options.maxTotalBufferBytes ?? 32 * 1024 * 1024, { alonePortion: Number.POSITIVE_INFINITY })
     this.#drops = new DropReport(options.clock ?? monotonicClock, options.onProblem ?? (() => {}))
     this.#maxMessageLength = options.maxMessageLength ?? 16 * 1024
     this.#fileOptions = {
@@ -65,10 +66,11 @@ export class FunctionLogs {
     return this.#drops.total
   }
 
-  append(line: LogLine): void {
+  /** @param owner of the function: shares of what waits to be written go by it. Default: none. */
+  append(line: LogLine, owner = ''): void {
     const kept = cutMessage(line, this.#maxMessageLength)
     const file = this.#files.get(line.function) ?? this.#add(checkFunctionName(line.function), '')
-    file.append(kept)
+    file.append(kept, owner)
     for (const { functionName, includes, listener } of this.#followers) {
       if ((functionName === undefined || functionName === line.function) && includes?.(line.function) !== false) listener(kept)
     }
@@ -121,7 +123,7 @@ export class FunctionLogs {
   }
 
   #add(functionName: string, newestTime: string): LogFile {
-    const file = new LogFile(join(this.#folder, functionName), newestTime, this.#fileOptions, this.#budget, this.#drops)
+    const file = new LogFile(join(this.#folder, functionName), newestTime, this.#fileOptions, this.#buffers, this.#drops)
     this.#files.set(functionName, file)
     return file
   }

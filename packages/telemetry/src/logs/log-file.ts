@@ -1,4 +1,4 @@
-import { jsonLine, type Clock, type LogLine } from '@carpool/core'
+import { jsonLine, NOBODY, type Clock, type Holder, type LogLine, type SharedPool } from '@carpool/core'
 import { readLastLines, RotatingFile } from '@carpool/storage'
 
 export interface LogFileOptions {
@@ -20,21 +20,24 @@ const BATCH_BYTES = 64 * 1024
 export class LogFile {
   readonly #file: RotatingFile
   readonly #options: LogFileOptions
-  readonly #budget: BufferBudget
+  /** Bytes that wait to be written, in all files together. */
+  readonly #buffers: SharedPool
   readonly #drops: DropReport
   #pending: string[] = []
   #pendingBytes = 0
   #bufferedBytes = 0
+  /** Whose share what is buffered takes from. */
+  #holder: Holder = NOBODY
   #flushTimer: NodeJS.Timeout | undefined
   #queue: Promise<unknown> = Promise.resolve()
   #newestTime: string
 
   /** @param basePath the file's path without its ending */
-  constructor(basePath: string, newestTime: string, options: LogFileOptions, budget: BufferBudget, drops: DropReport) {
+  constructor(basePath: string, newestTime: string, options: LogFileOptions, buffers: SharedPool, drops: DropReport) {
     this.#file = new RotatingFile(`${basePath}.ndjson`, { maxFileBytes: options.maxFileBytes, olderFiles: 1 })
     this.#newestTime = newestTime
     this.#options = options
-    this.#budget = budget
+    this.#buffers = buffers
     this.#drops = drops
   }
 
@@ -43,10 +46,15 @@ export class LogFile {
     return this.#newestTime
   }
 
-  append(line: LogLine): void {
+  /** @param owner of the function */
+  append(line: LogLine, owner: string): void {
     const text = jsonLine(line)
     const bytes = Buffer.byteLength(text)
-    if (this.#bufferedBytes + bytes > this.#options.maxBufferBytes || !this.#budget.take(bytes)) {
+    // What was taken for one owner is given back for the same.
+    if (this.#bufferedBytes === 0 && (this.#holder.owner !== owner || this.#holder === NOBODY)) {
+      this.#holder = { owner, functionName: line.function }
+    }
+    if (this.#bufferedBytes + bytes > this.#options.maxBufferBytes || !this.#buffers.tryTake(this.#holder, bytes)) {
       this.#drops.add(1, { detail: 'Functions log faster than the disk takes it.' })
       return
     }
@@ -102,28 +110,8 @@ export class LogFile {
       this.#drops.add(lines.length, { detail: 'The log of a function cannot be written.', cause })
     } finally {
       this.#bufferedBytes -= bytes
-      this.#budget.give(bytes)
+      this.#buffers.give(this.#holder, bytes)
     }
-  }
-}
-
-/** Bytes that wait to be written, in all files together. */
-export class BufferBudget {
-  readonly #limitBytes: number
-  #usedBytes = 0
-
-  constructor(limitBytes: number) {
-    this.#limitBytes = limitBytes
-  }
-
-  take(bytes: number): boolean {
-    if (this.#usedBytes + bytes > this.#limitBytes) return false
-    this.#usedBytes += bytes
-    return true
-  }
-
-  give(bytes: number): void {
-    this.#usedBytes -= bytes
   }
 }
 

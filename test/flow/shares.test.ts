@@ -1,0 +1,98 @@
+/** Shares are those of owners first: twenty functions of one take no more than the one function of another. */
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { CreatedToken } from '@carpool/core'
+import t, { type Test } from 'tap'
+import { startServer, type TestServer } from '../support/server.ts'
+
+const FUNCTIONS = 20
+
+/** Computes and logs as much as the query says. */
+const WORKER = `
+  export default {
+    async fetch(request) {
+      const query = new URL(request.url).searchParams
+      const [lines, steps] = [Number(query.get('lines')), Number(query.get('steps'))]
+      for (let line = 0; line < lines; line++) console.log('line ' + line)
+      let sum = 0
+      for (let step = 0; step < steps; step++) sum += step % 7
+      return new Response(String(sum))
+    }
+  }`
+
+const MANY = Array.from({ length: FUNCTIONS }, (_, index) => `many-${index}`)
+
+/** One host with one permit, so that who runs is decided by its scheduler alone; twenty functions of one owner, one of another. */
+async function startShared(t: Test, ...args: string[]): Promise<TestServer> {
+  const server = await startServer(t, ['--max-hosts', '1', '--entered-isolates', '1', ...args])
+  const tokenOf = async (owner: string): Promise<string> =>
+    (await server.json<CreatedToken>('token', 'create', '--owner', owner, '--scope', 'deploy')).token
+  const [many, one] = [await tokenOf('many'), await tokenOf('one')]
+  for (const name of MANY) await server.deploy(name, WORKER, '--token', many)
+  await server.deploy('one', WORKER, '--token', one)
+  // What their calls cost is known from then on.
+  await Promise.all([...MANY, 'one'].map((name) => call(server, name)))
+  return server
+}
+
+const STEPS = 4_000_000
+
+/** @returns how it ended */
+async function call(server: TestServer, name: string): Promise<string> {
+  const response = await server.get(`/${name}/?steps=${STEPS}`)
+  const text = await response.text()
+  return response.ok ? 'answered' : (JSON.parse(text) as { detail: string }).detail
+}
+
+function median(values: readonly number[]): number {
+  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0
+}
+
+t.test('of a full CPU the owner of one function gets as much as the owner of twenty', async (t) => {
+  const server = await startShared(t)
+  const tookMs = { many: [] as number[], one: [] as number[] }
+  const isOver = (): boolean => tookMs.many.length + tookMs.one.length >= 600
+  const keepCalling = async (name: string, of: number[]): Promise<void> => {
+    while (!isOver()) {
+      const startMs = performance.now()
+      t.equal(await call(server, name), 'answered')
+      of.push(performance.now() - startMs)
+    }
+  }
+  const lanes = MANY.flatMap((name) => [keepCalling(name, tookMs.many), keepCalling(name, tookMs.many)])
+  await Promise.all([...lanes, ...Array.from({ length: 4 }, () => keepCalling('one', tookMs.one))])
+  const [many, one] = [tookMs.many.length, tookMs.one.length]
+  t.comment(`${many} and ${one} calls; medians of ${median(tookMs.many)} and ${median(tookMs.one)} ms`)
+  t.ok(one >= 0.5 * many, `${one} calls of the one, ${many} of the twenty`)
+  t.ok(median(tookMs.one) <= 0.5 * median(tookMs.many))
+})
+
+t.test('a full queue pushes out calls of the owner who has the most in it', async (t) => {
+  const server = await startShared(t, '--max-queued', '40')
+  const many = Promise.all(MANY.flatMap((name) => Array.from({ length: 8 }, () => call(server, name))))
+  const one = Promise.all(Array.from({ length: 16 }, () => call(server, 'one')))
+  t.same(new Set(await one), new Set(['answered']))
+  t.ok((await many).some((how) => how.includes('the limit of 40 waiting calls was reached')))
+})
+
+t.test('what owners log beyond what one function may is limited for all together, and nobody loses the rest', async (t) => {
+  const server = await startShared(t)
+  const log = async (name: string, lines: number): Promise<void> => {
+    t.equal((await server.get(`/${name}/?lines=${lines}`)).status, 200)
+  }
+  await Promise.all([...MANY.map((name) => log(name, 1_000)), log('one', 1_000)])
+  await server.stop()
+  const folder = join(server.dataDir, 'logs')
+  const linesOf = (is: (file: string) => boolean): number =>
+    readdirSync(folder)
+      .filter(is)
+      .flatMap((file) => readFileSync(join(folder, file), 'utf8').split('\n'))
+      .filter((line) => line.includes('"line ')).length
+  t.equal(
+    linesOf((file) => file.startsWith('one.')),
+    1_000,
+  )
+  const ofMany = linesOf((file) => file.startsWith('many-'))
+  t.ok(ofMany > 5_000 && ofMany < 10_000, `${ofMany} lines`)
+  for (const name of MANY) t.ok(linesOf((file) => file.startsWith(`${name}.`)) > 0, `${name} has something`)
+})
