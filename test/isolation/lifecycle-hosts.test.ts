@@ -166,7 +166,7 @@ t.test('L15 hosts that are replaced for their age, under load: OK', async (t) =>
     return seen.size >= 4
   })
   const probe = await watched.stop()
-  t.strictSame(probe.wrong, [], `${probe.answers.length} calls, none lost or wrong`)
+  t.strictSame(probe.wrong, [], `${probe.calls} calls, none lost or wrong`)
   await checkRig(t, rig)
   keepRow({
     id: 'L15',

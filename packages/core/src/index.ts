@@ -67,6 +67,7 @@ export { nearestName } from './nearest-name.ts'
 export { NumberedTable } from './numbered-table.ts'
 export { OUTCOMES, type FailedOutcome, type Outcome } from './outcome.ts'
 export { PROBLEM_CONTENT_TYPE, problemOfError, problemOfOutcome, retryAfterSeconds, type Problem } from './problem.ts'
+export { RoundRobin, type RoundRobinOptions } from './sharing/round-robin.ts'
 export {
   INSTANCE_CONCURRENCY,
   NO_TOTALS,

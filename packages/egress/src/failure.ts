@@ -101,7 +101,7 @@ export function describeFailure(cause: unknown, host: string, limits: EgressLimi
 }
 
 /** The message for the function of a failure that is not about a host. */
-export function failureSentence(code: 'closed' | 'interrupted' | 'unavailable'): string {
+export function failureSentence(code: 'aborted' | 'closed' | 'interrupted' | 'unavailable'): string {
   return FAILED[code]()
 }
 

@@ -10,6 +10,8 @@ type BodyLimits = Pick<GatewayLimits, 'maxBodyBytes' | 'bodyTimeoutMs' | 'bodyBy
 const NO_BYTES = new Uint8Array(0)
 /** First size of a buffer that chunks are copied into. */
 const MIN_CAPACITY_BYTES = 4096
+/** Once this share of an announced body has come, there is memory for all of it. */
+const TRUSTED_SHARE = 0.25
 
 /** Whether a request has a body, by its headers. */
 export function hasBody({ headers }: IncomingMessage): boolean {
@@ -75,7 +77,8 @@ export class BodyReader {
 
   async #collect(connection: ClientConnection, incoming: IncomingMessage, reservation: Reservation): Promise<Uint8Array> {
     const { limits, sweep, clock } = this.#options
-    const body = new RequestBody(incoming, limits.maxBodyBytes, (bytes) => reservation.add(bytes))
+    const announcedBytes = Number(incoming.headers['content-length'] ?? 0)
+    const body = new RequestBody(incoming, limits.maxBodyBytes, (bytes) => reservation.add(bytes), announcedBytes)
     connection.body = body
     const beganMs = clock()
     const check = (nowMs: number): boolean => {
@@ -101,12 +104,17 @@ export class RequestBody {
   readonly #incoming: IncomingMessage
   readonly #limitBytes: number
   readonly #onBytes: (bytes: number) => void
+  readonly #announcedBytes: number
   #bytes: Uint8Array = NO_BYTES
   #receivedBytes = 0
   #reject: ((error: CarpoolError) => void) | undefined
 
-  /** @param onBytes so many bytes more are in memory */
-  constructor(incoming: IncomingMessage, limitBytes: number, onBytes: (bytes: number) => void) {
+  /**
+   * @param onBytes so many bytes more are in memory
+   * @param announcedBytes `content-length`, if there is one
+   */
+  constructor(incoming: IncomingMessage, limitBytes: number, onBytes: (bytes: number) => void, announcedBytes = 0) {
+    this.#announcedBytes = announcedBytes
     this.#incoming = incoming
     this.#limitBytes = limitBytes
     this.#onBytes = onBytes
@@ -158,7 +166,12 @@ export class RequestBody {
   }
 
   #grow(neededBytes: number): void {
-    const capacity = Math.min(this.#limitBytes, Math.max(neededBytes * 2, MIN_CAPACITY_BYTES))
+    const announcedBytes = this.#announcedBytes
+    // To double and double again takes three times the memory of a large body, and has garbage collected that much sooner.
+    // What was announced alone may never come.
+    const isLikely = announcedBytes > neededBytes && neededBytes >= announcedBytes * TRUSTED_SHARE
+    const wantedBytes = isLikely ? announcedBytes : neededBytes * 2
+    const capacity = Math.min(this.#limitBytes, Math.max(wantedBytes, MIN_CAPACITY_BYTES))
     const larger = Buffer.allocUnsafeSlow(capacity)
     larger.set(this.#bytes.subarray(0, this.#receivedBytes))
     this.#bytes = larger

@@ -23,6 +23,24 @@ t.test('a body is what came, however it was cut', async () => {
   )
 })
 
+t.test(
+  'a large body that was announced takes little more memory than it has; one that was announced alone takes little',
+  async (t) => {
+    const chunk = Buffer.alloc(64 * 1024, 'x')
+    const announcedBytes = 80 * chunk.length
+    for (const [chunks, mostBytes] of [
+      [80, announcedBytes],
+      [10, 2 * 10 * chunk.length],
+      [21, announcedBytes],
+    ] as const) {
+      const incoming = Readable.from(Array.from({ length: chunks }, () => Buffer.from(chunk))) as IncomingMessage
+      const body = await new RequestBody(incoming, 2 * announcedBytes, onBytes, announcedBytes).read()
+      t.equal(body.length, chunks * chunk.length)
+      t.ok(body.buffer.byteLength <= mostBytes, `${body.buffer.byteLength} bytes for ${chunks} of 80 chunks`)
+    }
+  },
+)
+
 t.test('a body above the limit is not kept', async () => {
   const chunks = fc.array(fc.uint8Array({ minLength: 1, maxLength: 50 }), { minLength: 1, maxLength: 40 })
   await fc.assert(

@@ -1,9 +1,9 @@
 /** Floods of one function's calls: those of another are read between them. */
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
+import { RoundRobin } from '@carpool/core'
 import fc from 'fast-check'
 import t, { type Test } from 'tap'
-import { RoundRobin } from '../src/hardening/read-backpressure.ts'
 import { gatewayWith, ok } from './support/gateway.ts'
 
 const CONNECTIONS = 300

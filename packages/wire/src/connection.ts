@@ -46,7 +46,7 @@ export class Connection<In, Out extends { readonly type: string }> {
     return this.#writer.bytes + this.#stream.writableLength
   }
 
-  /** Sends a message by the end of the turn, or nothing if the connection is closed. Text and body must not change until then. */
+  /** Sends a message by the end of the turn, or nothing if the connection is closed. Text and body must not change any more. */
   send(message: Out, text = '', body: Uint8Array = NO_BODY): void {
     if (!this.#open) return
     this.#writer.append(message, text, body)
@@ -68,6 +68,10 @@ export class Connection<In, Out extends { readonly type: string }> {
   }
 
   #write(): void {
-    if (this.#open && !this.#writer.isEmpty) this.#stream.write(this.#writer.take())
+    if (!this.#open || this.#writer.isEmpty) return
+    if (!this.#writer.isLarge) return void this.#stream.write(this.#writer.take())
+    this.#stream.cork()
+    for (const part of this.#writer.takeParts()) this.#stream.write(part)
+    this.#stream.uncork()
   }
 }

@@ -25,6 +25,8 @@ const FIRST_CAPACITY_BYTES = 64 * 1024
 /** UTF-8 takes at most three bytes for each UTF-16 code unit. */
 const MAX_BYTES_PER_UNIT = 3
 const ENTRIES_PER_MESSAGE = 3
+/** Bodies of a frame, together, that are not copied into it. */
+const LARGE_BYTES = 128 * 1024
 
 /** Collects the messages of a turn into one frame, so that they leave in one write. */
 export class FrameWriter {
@@ -33,6 +35,7 @@ export class FrameWriter {
   #texts = ''
   #bodies: Uint8Array[] = []
   #bodyBytes = 0
+  #headBytes = 0
 
   /** Texts and bodies that were appended and not taken yet, about in bytes. */
   get bytes(): number {
@@ -52,29 +55,52 @@ export class FrameWriter {
     this.#bodyBytes += body.length
   }
 
+  /** Whether the bodies are so large that a copy of them costs more than to write each by itself: see {@link takeParts}. */
+  get isLarge(): boolean {
+    return this.#bodyBytes >= LARGE_BYTES
+  }
+
   /** @returns what was collected, as one frame */
   take(): Buffer {
+    const bodies = this.#bodies
+    const buffer = this.#takeHead(this.#bodyBytes)
+    let length = this.#headBytes
+    for (const body of bodies) {
+      buffer.set(body, length)
+      length += body.length
+    }
+    const frame = buffer.subarray(0, length)
+    return buffer === this.#buffer ? Buffer.from(frame) : frame
+  }
+
+  /**
+   * The same in parts, which are to be written in this order. Copies no body, so bodies must not change until they are written: a
+   * large one takes memory and time once more, and has garbage collected that much sooner.
+   */
+  takeParts(): Uint8Array[] {
+    const bodies = this.#bodies
+    const buffer = this.#takeHead(0)
+    const head = buffer.subarray(0, this.#headBytes)
+    return [buffer === this.#buffer ? Buffer.from(head) : head, ...bodies]
+  }
+
+  /** Writes all that stands before the bodies, {@link #headBytes} long. @param roomBytes to be left behind that */
+  #takeHead(roomBytes: number): Buffer {
     const list = JSON.stringify(this.#list)
     const texts = this.#texts
-    const mostBytes = HEADER_BYTES + (list.length + texts.length) * MAX_BYTES_PER_UNIT + this.#bodyBytes
-    const isShort = mostBytes <= this.#buffer.length
-    const buffer = isShort ? this.#buffer : Buffer.allocUnsafeSlow(mostBytes)
+    const mostBytes = HEADER_BYTES + (list.length + texts.length) * MAX_BYTES_PER_UNIT + roomBytes
+    const buffer = mostBytes <= this.#buffer.length ? this.#buffer : Buffer.allocUnsafeSlow(mostBytes)
     const listBytes = buffer.write(list, HEADER_BYTES, 'utf8')
     const textBytes = texts.length === 0 ? 0 : buffer.write(texts, HEADER_BYTES + listBytes, 'utf8')
     buffer.writeUInt32LE(listBytes, 0)
     buffer.writeUInt32LE(textBytes, 4)
     buffer.writeUInt32LE(this.#bodyBytes, 8)
-    let length = HEADER_BYTES + listBytes + textBytes
-    for (const body of this.#bodies) {
-      buffer.set(body, length)
-      length += body.length
-    }
     this.#list = []
     this.#texts = ''
     this.#bodies = []
     this.#bodyBytes = 0
-    const frame = buffer.subarray(0, length)
-    return isShort ? Buffer.from(frame) : frame
+    this.#headBytes = HEADER_BYTES + listBytes + textBytes
+    return buffer
   }
 }
 

@@ -36,6 +36,21 @@ t.test('frames arrive in order, and closing sends what is left first', async (t)
   )
 })
 
+t.test('large bodies arrive as they were, beside small ones and in order', async (t) => {
+  const { left, received, closed } = pair()
+  const sizes = [0, 10, 5_000_000, 3, 200_000, 0, 70_000]
+  const bodies = sizes.map((size, n) => Buffer.alloc(size, n + 1))
+  for (const [n, body] of bodies.entries()) left.send({ type: 'note', n }, `text ${n}`, body)
+  left.close()
+  t.equal(await closed, undefined)
+  t.strictSame(
+    received.map(({ message, text }) => [message.n, text]),
+    sizes.map((_, n) => [n, `text ${n}`]),
+  )
+  for (const [n, { body }] of received.entries())
+    t.ok(Buffer.compare(body, bodies[n]!) === 0, `body ${n} of ${body.length} bytes`)
+})
+
 t.test('a peer that sends no frames is closed with the reason', async (t) => {
   const { raw, closed } = pair()
   raw.write(Buffer.alloc(64, 0xff))

@@ -1,6 +1,11 @@
+import { once } from 'node:events'
+import { Worker } from 'node:worker_threads'
+import type { Test } from 'tap'
 import type { TestServer } from '../../support/server.ts'
 import { call, shown, type Answer } from './call.ts'
 import { deployScript } from './control.ts'
+import type { FromNeighbour, ToNeighbour } from './neighbour-thread.ts'
+import { UPSTREAM_HOST } from './upstream.ts'
 
 export const NEIGHBOUR = 'neighbour'
 
@@ -10,7 +15,7 @@ const CALIBRATION_LOOPS = 2_000_000
 
 /** How the neighbour fared for a while. */
 export interface Probe {
-  readonly answers: readonly Answer[]
+  readonly calls: number
   /** Calls that were not answered as they should be. */
   readonly wrong: readonly string[]
   /** From when each call was due to the end of its answer, in ms. */
@@ -41,7 +46,9 @@ const CODE = `(function () {
 })`
 
 /** Deploys the neighbour and finds out how many turns of a loop take 5 ms here. */
-export async function settleNeighbour(server: TestServer, upstreamUrl: string, secret: string): Promise<Neighbour> {
+export async function settleNeighbour(t: Test, server: TestServer, secret: string): Promise<Neighbour> {
+  const caller = await Caller.start(t)
+  const { upstreamUrl } = caller
   const deployed = await deployScript(server, NEIGHBOUR, { code: CODE, env: { UPSTREAM: upstreamUrl, SECRET: secret } })
   if (deployed.status !== 201) throw new Error(`The neighbour was refused: ${JSON.stringify(deployed)}`)
   let count = 0
@@ -60,37 +67,56 @@ export async function settleNeighbour(server: TestServer, upstreamUrl: string, s
     fastestMs = Math.min(fastestMs, Number(cpuMs))
   }
   loops = Math.max(1, Math.round((CALIBRATION_LOOPS * CALL_CPU_MS) / fastestMs))
-  return { check, watch: (perSecond) => watch(check, perSecond), calls: () => count }
-}
-
-function watch(check: Neighbour['check'], perSecond: number): { stop(): Promise<Probe> } {
-  const pending = new Set<Promise<void>>()
-  const answers: Answer[] = []
-  const wrong: string[] = []
-  const tookMs: number[] = []
-  const startMs = performance.now()
-  let due = 0
-  const callDue = (): void => {
-    // A timer that is late makes up for it, and the delay counts: who calls at a rate does not wait for a slow answer.
-    for (; startMs + (due * 1000) / perSecond <= performance.now(); due++) {
-      const dueMs = startMs + (due * 1000) / perSecond
-      const probe = check().then((checked) => {
-        tookMs.push(performance.now() - dueMs)
-        answers.push(checked.answer)
-        if (checked.wrong !== undefined) wrong.push(checked.wrong)
-        pending.delete(probe)
-      })
-      pending.add(probe)
+  const watch: Neighbour['watch'] = (perSecond) => {
+    const url = `${server.url}/${NEIGHBOUR}/?loops=${loops}`
+    const watched = caller.watch({ url, perSecond, firstNumber: count + 1 })
+    let probe: Promise<Probe> | undefined
+    return {
+      stop: () =>
+        (probe ??= watched.stop().then((calls) => {
+          count += calls.calls
+          return { ...calls, p99Ms: quantile(calls.tookMs, 0.99) }
+        })),
     }
   }
-  callDue()
-  const timer = setInterval(callDue, Math.min(10, 1000 / perSecond))
-  return {
-    stop: async () => {
-      clearInterval(timer)
-      await Promise.all(pending)
-      return { answers, wrong, tookMs, p99Ms: quantile(tookMs, 0.99) }
-    },
+  return { check, watch, calls: () => count }
+}
+
+type Calls = Extract<FromNeighbour, { readonly calls: number }>
+
+/** The thread that calls the neighbour, and answers its fetches. */
+class Caller {
+  readonly upstreamUrl: string
+  readonly #thread: Worker
+
+  private constructor(thread: Worker, upstreamUrl: string) {
+    this.#thread = thread
+    this.upstreamUrl = upstreamUrl
+  }
+
+  static async start(t: Test): Promise<Caller> {
+    // Without the hooks of the test runner.
+    const thread = new Worker(new URL('neighbour-thread.ts', import.meta.url), { workerData: UPSTREAM_HOST, execArgv: [] })
+    t.teardown(() => thread.terminate())
+    const [{ upstreamUrl }] = (await once(thread, 'message')) as [{ upstreamUrl: string }]
+    return new Caller(thread, upstreamUrl)
+  }
+
+  watch(order: { readonly url: string; readonly perSecond: number; readonly firstNumber: number }): { stop(): Promise<Calls> } {
+    this.#send({ watch: order })
+    let stopped: Promise<Calls> | undefined
+    return {
+      stop: () =>
+        (stopped ??= (async () => {
+          this.#send('stop')
+          const [calls] = (await once(this.#thread, 'message')) as [Calls]
+          return calls
+        })()),
+    }
+  }
+
+  #send(message: ToNeighbour): void {
+    this.#thread.postMessage(message, [])
   }
 }
 

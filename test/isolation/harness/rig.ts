@@ -35,7 +35,7 @@ export async function startRig(t: Test, { flags = [], upstream: also }: RigOptio
   const canary = await setCanary(t)
   const upstream = await startUpstream(t, withTurns(also))
   const server = await startServer(t, [...FLAGS, ...flags], canary.dataDir)
-  const neighbour = await settleNeighbour(server, upstream.url, canary.secret)
+  const neighbour = await settleNeighbour(t, server, canary.secret)
   const rig: Rig = { server, neighbour, canary, upstream, alone: await measureAlone(neighbour), host: () => untilReady(server) }
   return rig
 }

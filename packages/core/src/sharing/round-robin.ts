@@ -1,0 +1,62 @@
+import type { Clock } from '../clock.ts'
+import { FairOrder, Flow, type Holder } from './fair-order.ts'
+
+export interface RoundRobinOptions {
+  /** How long tasks may be begun in one turn of the event loop, in ms. */
+  readonly turnMs: number
+  readonly clock: Clock
+  /** Calls back in the next turn of the event loop. */
+  readonly nextTurn: (callback: () => void) => void
+}
+
+/** The tasks of one function that wait, oldest first. */
+class WaitingTasks extends Flow {
+  readonly tasks: Array<() => void> = []
+}
+
+/**
+ * Begins tasks for a bounded time in each turn of the event loop, and the rest in the next ones: by round robin between owners, and
+ * then between the functions of each.
+ */
+export class RoundRobin {
+  readonly #options: RoundRobinOptions
+  readonly #order = new FairOrder((holder) => new WaitingTasks(holder))
+  /** When this turn begins no more; undefined before its first task. */
+  #endsAtMs: number | undefined
+
+  constructor(options: RoundRobinOptions) {
+    this.#options = options
+  }
+
+  /** Whether tasks wait for the next turns. */
+  get isBusy(): boolean {
+    return this.#order.waiting > 0
+  }
+
+  /** Begins the task now, or in one of the next turns. */
+  enter(holder: Holder, begin: () => void): void {
+    if (!this.isBusy && this.#hasTime()) return begin()
+    this.#order.wait(holder).tasks.push(begin)
+  }
+
+  #hasTime(): boolean {
+    const nowMs = this.#options.clock()
+    if (this.#endsAtMs === undefined) {
+      this.#endsAtMs = nowMs + this.#options.turnMs
+      this.#options.nextTurn(() => this.#runTurn())
+    }
+    return nowMs < this.#endsAtMs
+  }
+
+  #runTurn(): void {
+    this.#endsAtMs = undefined
+    for (let next = this.#order.first(); next !== undefined; next = this.#order.first()) {
+      if (!this.#hasTime()) return
+      const begin = next.tasks.shift()
+      this.#order.charge(next, 1)
+      if (next.tasks.length === 0) this.#order.rest(next)
+      begin?.()
+    }
+    this.#order.reset()
+  }
+}

@@ -1,0 +1,65 @@
+import { monotonicClock, RoundRobin, type Holder } from '@carpool/core'
+import { failure, failureSentence } from './failure.ts'
+import type { FetchOutcome } from './fetcher.ts'
+import type { EgressRequest } from './messages.ts'
+
+/** How long fetches may be begun and stopped in one turn of the thread's event loop, in ms: each takes a tenth of that. */
+const TURN_MS = 1
+
+/** Nothing of it has left. */
+const STOPPED: FetchOutcome = {
+  result: { ok: false, message: failureSentence('aborted') },
+  body: new Uint8Array(),
+  end: 'aborted',
+  bytesOut: 0,
+  bytesIn: 0,
+}
+
+interface RunningFetch extends Holder {
+  readonly ending: AbortController
+}
+
+/**
+ * Begins and stops fetches for a bounded time in each turn of the event loop, by round robin between owners and their functions. To
+ * open or to end a connection takes the loop a tenth of a millisecond or more, and a function that has a thousand fetches begin or end at
+ * once would hold up everybody else's for as long as all of them take. What is stopped before its turn has come never begins.
+ */
+export class FetchTurns {
+  readonly #fetch: (request: EgressRequest, ending: AbortController) => Promise<FetchOutcome>
+  readonly #settled: (number: number, outcome: FetchOutcome) => void
+  readonly #roundRobin = new RoundRobin({ turnMs: TURN_MS, clock: monotonicClock, nextTurn: setImmediate })
+  /** Those whose turn has not come. */
+  readonly #waiting = new Map<number, EgressRequest>()
+  readonly #running = new Map<number, RunningFetch>()
+
+  /** @param settled called once for each fetch, later */
+  constructor(
+    fetch: (request: EgressRequest, ending: AbortController) => Promise<FetchOutcome>,
+    settled: (number: number, outcome: FetchOutcome) => void,
+  ) {
+    this.#fetch = fetch
+    this.#settled = settled
+  }
+
+  begin(number: number, request: EgressRequest): void {
+    this.#waiting.set(number, request)
+    this.#roundRobin.enter(request, () => {
+      if (this.#waiting.delete(number)) void this.#run(number, request)
+    })
+  }
+
+  stop(number: number): void {
+    if (this.#waiting.delete(number)) return this.#settled(number, STOPPED)
+    const running = this.#running.get(number)
+    if (running !== undefined) this.#roundRobin.enter(running, () => running.ending.abort(failure('aborted')))
+  }
+
+  async #run(number: number, request: EgressRequest): Promise<void> {
+    const ending = new AbortController()
+    const { owner, functionName } = request
+    this.#running.set(number, { ending, owner, functionName })
+    const outcome = await this.#fetch(request, ending)
+    this.#running.delete(number)
+    this.#settled(number, outcome)
+  }
+}
