@@ -132,6 +132,46 @@ for (const [title, body] of Object.entries(SHAPES)) {
   })
 }
 
+/** Responses of three chunks, or two and an error, and what they come to if nobody leaves. */
+const FINITE: Readonly<Record<string, [pull: string, end: 'answer' | 'failure']>> = {
+  'that ends': [`if (left-- === 0) controller.close(); else controller.enqueue(chunk())`, 'answer'],
+  'that errors': [`if (left-- === 1) controller.error(new Error('dry')); else controller.enqueue(chunk())`, 'failure'],
+}
+
+const WAYS: Readonly<Record<string, string>> = {
+  'read as it is': 'stream',
+  'through a transform': 'stream.pipeThrough(new TransformStream())',
+  'half of a tee': 'stream.tee()[0]',
+}
+
+for (const [title, [pull, end]] of Object.entries(FINITE)) {
+  for (const [way, expression] of Object.entries(WAYS)) {
+    t.test(`A client may leave at every point of a stream ${title}, ${way}`, (t) => {
+      const seen = new Set<string>()
+      for (let steps = 0; seen.size < 2; steps++) {
+        const guest = guestOf(`${SOURCE}; let left = 3
+          const stream = source(5, { async pull(controller) { console.log('pull'); await waitFor(5); ${pull} } })
+          return new Response(${expression})`)
+        const call = guest.start()
+        for (let step = 0; step < steps; step++) fireTimers(guest, 1)
+        const hasEnded = guest.answers.has(call) || guest.failures.has(call)
+        const pulls = count(guest, 'pull')
+        guest.cancel(call)
+        fireTimers(guest)
+        const moment = `after ${steps} steps`
+        t.same([guest.answers.size, guest.failures.size], hasEnded ? (end === 'answer' ? [1, 0] : [0, 1]) : [0, 0], moment)
+        // Of a tee, the other half may still be read.
+        t.equal(count(guest, 'canceled'), hasEnded || way === 'half of a tee' ? 0 : 1, moment)
+        t.equal(count(guest, 'pull'), pulls, moment)
+        t.equal(guest.lines.filter((line) => line.startsWith('error')).length, 0, moment)
+        seen.add(hasEnded ? 'ended' : 'left')
+        guest.isolate.dispose()
+      }
+      t.end()
+    })
+  }
+}
+
 t.test('The reason is that of request.signal, which is aborted first', (t) => {
   const guest = guestOf(`${SOURCE}
     request.signal.addEventListener('abort', () => console.log('aborted'))
