@@ -35,6 +35,7 @@ const LOGS: readonly IsolationCase[] = [
   }),
   bursts('F01c', 'one line of a hundred megabytes', `console.log('x'.repeat(1e8))`, {
     // The text takes most of its memory, so it may be given no more calls.
+    limits: { cpuMs: 5_000, wallMs: 20_000, memoryMb: 128 },
     again: 'any',
     check: async (context, outcome) => {
       await checkGrowth(context, outcome)
