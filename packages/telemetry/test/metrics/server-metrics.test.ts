@@ -17,6 +17,7 @@ const NAMES = [
   'carpool_scaling_decisions_total',
   'carpool_shed_total',
   'carpool_unattributed_cpu_seconds',
+  'carpool_unrecorded_total',
   'faas_coldstarts_total',
   'faas_cpu_usage_seconds_total',
   'faas_errors_total',
