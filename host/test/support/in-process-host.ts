@@ -18,7 +18,8 @@ export interface Sent {
 export class InProcessHost {
   readonly sent: Sent[] = []
   readonly host: Host
-  readonly #events = new EventEmitter()
+  /** Many may wait at once. */
+  readonly #events = new EventEmitter().setMaxListeners(0)
   #last = 0
 
   constructor(runtime: string) {
