@@ -44,7 +44,11 @@ export class FetchTurns {
   begin(number: number, request: EgressRequest): void {
     this.#waiting.set(number, request)
     this.#roundRobin.enter(request, () => {
-      if (this.#waiting.delete(number)) void this.#run(number, request)
+      // One that was stopped meanwhile keeps nothing of its request.
+      const waiting = this.#waiting.get(number)
+      if (waiting === undefined) return
+      this.#waiting.delete(number)
+      void this.#run(number, waiting)
     })
   }
 

@@ -18,8 +18,7 @@ export class ByteBudget {
 
   constructor(limitBytes: number) {
     this.#limitBytes = limitBytes
-    // They are held for as long as a call takes, so an owner who is alone need not leave room for another.
-    this.shares = new SharedPool(limitBytes, { alonePortion: Number.POSITIVE_INFINITY })
+    this.shares = new SharedPool(limitBytes)
   }
 
   get heldBytes(): number {

@@ -177,6 +177,14 @@ t.test('frames of the guest runtime are left out', async (t) => {
   t.equal(mapStack('Error: x\n    at invoke (carpool:runtime:9:9)\n    at b', 'shop', map), 'Error: x\n    at b')
 })
 
+t.test('what a map and a line of its author bring is bounded: a long name of a file, and thousands of positions', async (t) => {
+  const map = parseSourceMap(JSON.stringify({ ...JSON.parse(MAP), sources: [`${'x'.repeat(250_000)}/app.ts`] }))!
+  const mapped = mapStack(`    at ${'shop.js:3:5 '.repeat(2_000)}`, 'shop', map)
+  t.ok(mapped.length < 100_000, `${mapped.length} characters`)
+  t.equal(mapped.match(/app\.ts:1:1/g)?.length, 100)
+  t.equal(mapped.match(/shop\.js:3:5/g)?.length, 1_900)
+})
+
 t.test('a text that is no source map is none', async (t) => {
   t.equal(parseSourceMap('{'), undefined)
   t.equal(parseSourceMap('null'), undefined)

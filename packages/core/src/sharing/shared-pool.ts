@@ -13,9 +13,12 @@ class OwnerHoldings {
   held = 0
   /** Functions that hold something. */
   holding = 0
-  /** By function. What is 0 stays: a Map whose keys come and go costs more than the few that it has. */
+  /** By function. What is 0 stays for a while: a Map whose keys come and go costs more than the few that it has. */
   readonly ofFunction = new Map<string, number>()
 }
+
+/** Those who hold nothing are forgotten when there are so many more of them than of those who do: anybody can make up names. */
+const MAX_IDLE = 64
 
 /**
  * Shares out a resource so that a flood of one holder leaves room for others, first between owners and then between the functions
@@ -39,6 +42,13 @@ export class SharedPool {
 
   get used(): number {
     return this.#used
+  }
+
+  /** Owners, and functions of all of them, that are remembered, whether they hold something or not. */
+  get remembered(): number {
+    let count = this.#owners.size
+    for (const { ofFunction } of this.#owners.values()) count += ofFunction.size
+    return count
   }
 
   /** Whether a holder may have so much more. */
@@ -77,7 +87,11 @@ export class SharedPool {
 
   #holdingsOf(owner: string): OwnerHoldings {
     let holdings = this.#owners.get(owner)
-    if (holdings === undefined) this.#owners.set(owner, (holdings = new OwnerHoldings()))
+    if (holdings !== undefined) return holdings
+    if (this.#owners.size > 2 * this.#holding + MAX_IDLE) {
+      for (const [name, { held }] of this.#owners) if (held === 0) this.#owners.delete(name)
+    }
+    this.#owners.set(owner, (holdings = new OwnerHoldings()))
     return holdings
   }
 
@@ -86,7 +100,10 @@ export class SharedPool {
     this.#holding += started(owner.held, by)
     owner.held += by
     owner.holding += started(held, by)
-    owner.ofFunction.set(functionName, held + by)
+    const { ofFunction } = owner
+    ofFunction.set(functionName, held + by)
+    if (ofFunction.size <= 2 * owner.holding + MAX_IDLE) return
+    for (const [name, amount] of ofFunction) if (amount === 0) ofFunction.delete(name)
   }
 }
 

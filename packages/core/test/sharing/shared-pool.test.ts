@@ -122,3 +122,17 @@ t.test('a function that comes when another of its owner has all of their share g
   t.ok(ofQuiet > 50, `${ofQuiet}`)
   t.notOk(pool.tryTake(holder('greedy', 'many'), 1))
 })
+
+t.test('names that anybody can make up are forgotten, those who hold something are not', async (t) => {
+  const pool = new SharedPool(1_000_000)
+  pool.tryTake(holder('kept', 'owner'), 7)
+  for (let index = 0; index < 10_000; index += 1) {
+    const some = index % 2 === 0 ? holder(`f${index}`, '') : holder(`f${index}`)
+    pool.tryTake(some, 1)
+    pool.give(some, 1)
+    if (pool.remembered > 300) return t.fail(`${pool.remembered} names after ${index} calls`)
+  }
+  t.equal(pool.used, 7)
+  pool.give(holder('kept', 'owner'), 7)
+  t.equal(pool.used, 0)
+})

@@ -17,6 +17,12 @@ interface CachedMap {
 const MIB = 1024 * 1024
 /** What an entry counts for at least, so that those without a map are bounded too. */
 const MIN_ENTRY_BYTES = 1024
+/**
+ * Positions of one text that are mapped, and characters that the name of a file in a map may bring: both are the author's, and the
+ * server has no time or memory for thousands of either.
+ */
+const MAX_POSITIONS = 100
+const MAX_SOURCE_CHARS = 256
 
 /** Rewrites positions in the bundle of a revision to positions in the author's files. Keeps the maps that were used last. */
 export class SourceMapper {
@@ -105,12 +111,8 @@ export function parseSourceMap(text: string): SourceMap | undefined {
 
 /** Replaces `<function>.js:line:column` by the author's file and position, and drops the frames of the guest runtime. */
 export function mapStack(stack: string, functionName: string, map: SourceMap): string {
-  const position = positionIn(functionName)
-  return stack
-    .split('\n')
-    .filter((line) => !isOfRuntime(line))
-    .map((line) => mapLine(line, position, map))
-    .join('\n')
+  const own = stack.split('\n').filter((line) => !isOfRuntime(line))
+  return mapPositions(own.join('\n'), functionName, map)
 }
 
 /** Whether {@link mapFrames} may have something to do. */
@@ -120,12 +122,10 @@ export function mayHaveFrames(text: string): boolean {
 
 /** The same for the frames in a text, whose other lines are none of ours. Without a map the author's frames stay as they are. */
 export function mapFrames(text: string, functionName: string, map: SourceMap | undefined): string {
-  const position = positionIn(functionName)
-  return text
-    .split('\n')
-    .filter((line) => !isFrame(line) || !isOfRuntime(line))
-    .map((line) => (map === undefined || !isFrame(line) ? line : mapLine(line, position, map)))
-    .join('\n')
+  const own = text.split('\n').filter((line) => !isFrame(line) || !isOfRuntime(line))
+  if (map === undefined) return own.join('\n')
+  const mapped = mapPositions(own.filter(isFrame).join('\n'), functionName, map).split('\n')
+  return own.map((line) => (isFrame(line) ? mapped.shift() : line)).join('\n')
 }
 
 function isFrame(line: string): boolean {
@@ -136,14 +136,14 @@ function isOfRuntime(line: string): boolean {
   return line.includes('carpool:runtime')
 }
 
-function positionIn(functionName: string): RegExp {
-  return new RegExp(`(?:<isolated-vm>|${functionName}\\.js):(\\d+):(\\d+)`, 'g')
-}
-
-function mapLine(line: string, position: RegExp, map: SourceMap): string {
-  return line.replace(position, (whole, lineNumber: string, column: string) => {
+function mapPositions(text: string, functionName: string, map: SourceMap): string {
+  let left = MAX_POSITIONS
+  const position = new RegExp(`(?:<isolated-vm>|${functionName}\\.js):(\\d+):(\\d+)`, 'g')
+  return text.replace(position, (whole, lineNumber: string, column: string) => {
+    if (left-- <= 0) return whole
     const origin = map.findEntry(Number(lineNumber) - 1, Number(column) - 1)
     if (!('originalSource' in origin)) return whole
-    return `${origin.originalSource}:${origin.originalLine + 1}:${origin.originalColumn + 1}`
+    const { originalSource, originalLine, originalColumn } = origin
+    return `${originalSource.slice(-MAX_SOURCE_CHARS)}:${originalLine + 1}:${originalColumn + 1}`
   })
 }
