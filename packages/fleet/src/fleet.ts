@@ -115,6 +115,7 @@ export class Fleet {
       readyHosts: (functionName) =>
         this.isQuarantined(functionName) ? this.#quarantine.readyFor(functionName) : this.#pool.ready,
       hasHost: () => this.isReady,
+      allHosts: () => this.#all,
       isOverloaded: () => this.isOverloaded,
       give: (host, revision) => this.#give(host, revision),
       isLive: options.isLive,
