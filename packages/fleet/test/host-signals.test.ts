@@ -143,3 +143,37 @@ t.test('time in which the server itself was held up is nobody else’s silence',
   host.excuse(60_000, 9_100)
   t.equal(host.silentMs(9_100), 0, 'and never less than none')
 })
+
+t.test('what it had no work for is not silence: without work it reports seldom', async (t) => {
+  const host = signals()
+  host.onReport(QUIET, 1_000)
+  for (let atMs = 1_000; atMs <= 1_750; atMs += 250) host.sample(undefined, false, atMs)
+  t.equal(host.silentMs(1_800), 0)
+  host.sample(undefined, true, 2_000)
+  t.equal(host.silentMs(2_000), 250, 'the work may have come just after the last look')
+  t.notOk(host.isSilent(2_000))
+  t.notOk(host.isDelayed(2_000))
+  t.equal(host.load(1_000).loopUtilization, 0)
+  host.sample(undefined, true, 2_500)
+  t.ok(host.isSilent(2_500))
+  t.ok(host.isDelayed(2_500))
+  t.equal(host.load(1_000).loopUtilization, 750 / 1_000)
+})
+
+t.test('work that is taken back while a host says nothing does not begin its silence anew', async (t) => {
+  const host = signals()
+  host.onReport(QUIET, 1_000)
+  host.sample(undefined, false, 1_000)
+  for (const [atMs, hasWork] of [
+    [1_250, true],
+    [1_500, true],
+    [1_750, false],
+    [2_000, true],
+  ] as const)
+    host.sample(undefined, hasWork, atMs)
+  t.equal(host.silentMs(2_000), 1_000)
+  host.excuse(300, 2_000)
+  t.equal(host.silentMs(2_000), 700)
+  host.onReport(QUIET, 2_100)
+  t.equal(host.silentMs(2_200), 0)
+})

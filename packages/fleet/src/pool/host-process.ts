@@ -55,8 +55,6 @@ export interface HostProcessListener {
 /** What a host process is there for. */
 export type HostRole = 'standby' | 'serving' | 'quarantine' | 'draining' | 'poisoned'
 
-/** A host that has work and reports nothing for so long gets no more, in ms; others take its calls. */
-const SILENT_MS = 500
 /** How long it gets to end by itself, in ms. */
 const STOP_MS = 1_000
 /** A host that drains waits so long for what a last answer may have left behind, in ms: reports of that come a little later. */
@@ -88,8 +86,6 @@ export class HostProcess {
   #readyAtMs: number | undefined
   #promotedAtMs = 0
   #idleSinceMs: number | undefined
-  /** When it was last seen to owe nothing. */
-  #owedNothingAtMs = 0
   #isSilent = false
   readonly #standstill = new Standstill()
   #killTimer: NodeJS.Timeout | undefined
@@ -219,7 +215,10 @@ export class HostProcess {
     return this.#readyAtMs !== undefined
   }
 
-  /** Whether it had work and had reported nothing for a while when it was last looked at, and has not since: it may be stuck. */
+  /**
+   * Whether it had work and had reported nothing for a while when it was last looked at, and has not since: it may be stuck. It
+   * gets no more; others take its calls.
+   */
   get isSilent(): boolean {
     return this.#isSilent
   }
@@ -286,9 +285,7 @@ export class HostProcess {
     const usage = processUsage(this.#process.pid())
     this.signals.sample(usage, this.inFlight > 0, nowMs)
     this.#standstill.sample(usage, this.callsSent, nowMs)
-    if (this.inFlight === 0) this.#owedNothingAtMs = nowMs
-    // Without work it reports once a second.
-    this.#isSilent = Math.min(this.signals.silentMs(nowMs), nowMs - this.#owedNothingAtMs) > SILENT_MS
+    this.#isSilent = this.signals.isSilent(nowMs)
   }
 
   /** The server was held up for so long: nothing of that is the host's silence. */
