@@ -20,8 +20,8 @@ interface OwnerWindow {
 }
 
 /**
- * What of the logs of a host may pass, shared out among owners. All functions of an owner together may log what one function may, so
- * that an owner of one is never held back here. What owners log beyond that in a window comes out of a pool.
+ * What of the logs of a host may pass, shared out among owners. All functions of an owner together may log what one function
+ * may, so that an owner of one is never held back here. What owners log beyond that in a window comes out of a pool.
  */
 export class LogShares {
   readonly #limits: LogLimits

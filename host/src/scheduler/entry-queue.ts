@@ -60,8 +60,8 @@ export interface Charged {
 }
 
 /**
- * What the first batch of an isolate is taken to cost, in ms of CPU. With 10 the start of a function waits ten rounds of a hundred
- * busy ones that need 1 ms each, more than a second.
+ * What the first batch of an isolate is taken to cost, in ms of CPU. With 10 the start of a function waits ten rounds of a
+ * hundred busy ones that need 1 ms each, more than a second.
  */
 const FIRST_BATCH_MS = 1
 /** Weight of the newest batch. */

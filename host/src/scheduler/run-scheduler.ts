@@ -95,7 +95,7 @@ const LONG_ENTRY_MS = 20
 export const TIME_SLICE_MS = 30
 /** Of one function, a batch that was suspended for so long is the next, however much CPU time it has had, in ms. */
 const MAX_SUSPENDED_MS = 1_000
-/** Who comes to time slices may have so much CPU time before it takes turns, in ms: what needs little more need not wait for all. */
+/** Who comes to time slices has so much CPU time before it takes turns, in ms: what needs little more need not wait for all. */
 const HEAD_START_MS = 300
 /** A batch that uses this much CPU time while it is suspended is in something that V8 does not interrupt, in ns. */
 const UNSTOPPABLE_NS = 20e6
@@ -105,15 +105,15 @@ const UNSTOPPABLE_NS = 20e6
  * is that of its entry queue.
  *
  * First, a batch needs a permit. A few isolates may be entered at a time: more would not run sooner, and each of their threads
- * would take its share of the event loop's. The next is that of the owner, and of his function, who comes first by the CPU time that
- * it has had and is about to have ({@link FairOrder}). With three hundred functions waiting, one that needs 20 µs does not wait for a
- * hundred that need 10 ms each, and one that always asks gets no more than its share.
+ * would take its share of the event loop's. The next is that of the owner, and of his function, who comes first by the CPU time
+ * that it has had and is about to have ({@link FairOrder}). With three hundred functions waiting, one that needs 20 µs does not
+ * wait for a hundred that need 10 ms each, and one that always asks gets no more than its share.
  *
  * A batch that has used up its first slice releases its permit and goes on in time slices, as many batches at a time as there are
- * cores. Slices are shared out in the same way, between owners and then between functions; of one function the batch goes first that
- * has had the least. The system would give each of their threads the same share as that of an entry which needs 5 ms, and as the
- * host's own: with twenty endless loops, a twentieth. What cannot be suspended, such as a built-in that runs for long, is limited to a few of
- * the cores.
+ * cores. Slices are shared out in the same way, between owners and then between functions; of one function the batch goes first
+ * that has had the least. The system would give each of their threads the same share as that of an entry which needs 5 ms, and as
+ * the host's own: with twenty endless loops, a twentieth. What cannot be suspended, such as a built-in that runs for long, is
+ * limited to a few of the cores.
  */
 export class RunScheduler<G extends Runnable> {
   /** How long entries waited until they ran. */
@@ -330,8 +330,8 @@ function costOf({ costMs }: PermitRequest): number {
 }
 
 /**
- * Of one function the next is the batch with the least CPU time, so that one that needs hardly more than a slice need not wait for all
- * the endless ones.
+ * Of one function the next is the batch with the least CPU time, so that one that needs hardly more than a slice need not wait
+ * for all the endless ones.
  */
 function nextOf(batches: ReadonlyMap<Batch, Suspension>, nowMs: number): readonly [Batch, Suspension] {
   const [oldest] = batches

@@ -185,8 +185,8 @@ export class CallQueue implements CallHolder {
   }
 
   /**
-   * What waits of a function could be done within the target by itself, and it has had less than its share since the call came: so
-   * it is not what keeps the queue standing. A function that is alone is never below its share, however little it has waiting.
+   * What waits of a function could be done within the target by itself, and it has had less than its share since the call came:
+   * so it is not what keeps the queue standing. A function that is alone is never below its share, however little it has waiting.
    */
   #isDelayedByOthers(entry: Queued<Call>): boolean {
     const { policy, costMs } = this.#options

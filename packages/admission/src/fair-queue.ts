@@ -63,9 +63,10 @@ class OwnerLine<T> {
 }
 
 /**
- * A bounded queue, fair between owners and between the functions of each by the cost of what they are served, in the order of {@link
- * FairOrder}: a flow that comes waits for at most one entry of each other owner, and of each other function of its own. Between flows
- * of one owner that always wait the cost served differs by at most the cost of one entry of each, and between owners likewise.
+ * A bounded queue, fair between owners and between the functions of each by the cost of what they are served, in the order of
+ * {@link FairOrder}: a flow that comes waits for at most one entry of each other owner, and of each other function of its own.
+ * Between flows of one owner that always wait the cost served differs by at most the cost of one entry of each, and between
+ * owners likewise.
  */
 export class FairQueue<T> {
   readonly #maxQueued: number
@@ -111,8 +112,8 @@ export class FairQueue<T> {
   }
 
   /**
-   * Adds an entry. If the queue is full, one leaves: of the owner with the most entries, of the function with the most of these, the
-   * one that waits longest. Of several such owners or functions it is the one that pushes.
+   * Adds an entry. If the queue is full, one leaves: of the owner with the most entries, of the function with the most of these,
+   * the one that waits longest. Of several such owners or functions it is the one that pushes.
    */
   push(key: string, item: T, { atMs, costMs, owner = '' }: PushOptions): Pushed<T> {
     const flow = this.#order.wait({ owner, functionName: key })
@@ -188,9 +189,9 @@ export class FairQueue<T> {
   }
 
   /**
-   * Whether an entry's function has had less than its share since the entry came: nothing of it was taken, although less work waits
-   * of it than of others. That is, of its owner less than an equal part of all, or of the function less than an equal part of what
-   * its owner has.
+   * Whether an entry's function has had less than its share since the entry came: nothing of it was taken, although less work
+   * waits of it than of others. That is, of its owner less than an equal part of all, or of the function less than an equal part
+   * of what its owner has.
    */
   isBelowShare(entry: Queued<T>): boolean {
     const { flow, number } = entry as Node<T>

@@ -23,8 +23,8 @@ const MAX_IDLE = 64
 /**
  * Shares out a resource so that a flood of one holder leaves room for others, first between owners and then between the functions
  * of each. A function may hold at most half as much as is free; alone it gets a third. An owner may hold no more than that either
- * as soon as another owner holds something, however many functions it has; but each of them may come to its equal part of it, even
- * if the others hold more than theirs. Who holds nothing gets something as long as there is anything. These are the dynamic
+ * as soon as another owner holds something, however many functions it has; but each of them may come to its equal part of it,
+ * even if the others hold more than theirs. Who holds nothing gets something as long as there is anything. These are the dynamic
  * thresholds of Choudhury and Hahne, "Dynamic queue length thresholds for shared-memory packet switches" (1998).
  */
 export class SharedPool {
