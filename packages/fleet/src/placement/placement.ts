@@ -128,7 +128,7 @@ export class Placement {
   }
 
   #waitsOf({ functionName, revision }: Call): boolean {
-    return this.#queue.size > 0 && this.#queue.sizeOf(functionName, revision?.owner ?? '') > 0
+    return this.#queue.size > 0 && this.#queue.sizeOf(revision ?? { owner: '', functionName }) > 0
   }
 
   #hasRoomFor(functionName: string): boolean {
