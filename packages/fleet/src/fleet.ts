@@ -241,7 +241,7 @@ export class Fleet {
     return this.isOverloaded && this.#placement.queueStands
   }
 
-  /** Everything periodic in the fleet. In this order: each step goes by the figures of those before it. */
+  /** Looks at the hosts: at once, or when what they have said is read if this process itself was held up. */
   #tick(): void {
     const nowMs = performance.now()
     const lateMs = nowMs - this.#tickedAtMs - TICK_MS
@@ -254,6 +254,7 @@ export class Fleet {
     })
   }
 
+  /** Everything periodic in the fleet. In this order: each step goes by the figures of those before it. */
   #look(nowMs: number): void {
     this.#machineLoad = this.#options.machine.load(nowMs)
     for (const host of this.#all) host.sample(nowMs)

@@ -97,9 +97,9 @@ export class SharedPool {
 
   #change(owner: OwnerHoldings, functionName: string, held: number, by: number): void {
     this.#used += by
-    this.#holding += started(owner.held, by)
+    this.#holding += holdersAdded(owner.held, by)
     owner.held += by
-    owner.holding += started(held, by)
+    owner.holding += holdersAdded(held, by)
     const { ofFunction } = owner
     ofFunction.set(functionName, held + by)
     if (ofFunction.size <= 2 * owner.holding + MAX_IDLE) return
@@ -107,7 +107,7 @@ export class SharedPool {
   }
 }
 
-/** 1 if a change of `held` begins something, -1 if it ends it, else 0. */
-function started(held: number, by: number): number {
+/** How many more hold something once a holder's `held` has changed: 1 if it held nothing before, -1 if it does not any more. */
+function holdersAdded(held: number, by: number): number {
   return Number(held + by > 0) - Number(held > 0)
 }
