@@ -3,7 +3,7 @@ import { RunDelayHistogram } from '@carpool/wire'
 import type { Batch } from './batch.ts'
 
 /** The right to have an isolate entered. Released exactly once; releasing it again is harmless. */
-export class Permit {
+export class RunPermit {
   #onRelease: (() => void) | undefined
 
   constructor(onRelease: () => void) {
@@ -17,7 +17,7 @@ export class Permit {
   }
 }
 
-export interface PermitRequest {
+export interface RunPermitRequest {
   readonly guest: {
     /** Whose share of the CPU it takes from. */
     readonly holder: Holder
@@ -25,12 +25,12 @@ export interface PermitRequest {
   /** CPU time that its batches usually take, in ms. */
   readonly costMs: number
   /** Called with the permit, at once or later; it may be released before this returns. */
-  readonly begin: (permit: Permit) => void
+  readonly begin: (permit: RunPermit) => void
 }
 
 /** The requests of one function that wait for a permit, oldest first. */
 class WaitingRequests extends Flow {
-  readonly requests: PermitRequest[] = []
+  readonly requests: RunPermitRequest[] = []
 }
 
 /** An isolate that can be suspended in the middle of its work. */
@@ -151,7 +151,7 @@ export class RunScheduler<G extends Runnable> {
   }
 
   /** Calls `begin` with a permit: at once if there is one, else in its order. */
-  request(request: PermitRequest): void {
+  request(request: RunPermitRequest): void {
     if (this.#permitsTaken < this.#options.permits && this.#waiting === 0) return request.begin(this.#newPermit())
     this.#waiting++
     this.#permitOrder.wait(request.guest.holder, costOf(request)).requests.push(request)
@@ -240,9 +240,9 @@ export class RunScheduler<G extends Runnable> {
     if (this.#running.size === 0 && this.#suspended.size === 0) this.#sliceOrder.reset()
   }
 
-  #newPermit(): Permit {
+  #newPermit(): RunPermit {
     this.#permitsTaken++
-    return new Permit(this.#onRelease)
+    return new RunPermit(this.#onRelease)
   }
 
   /**
@@ -258,7 +258,7 @@ export class RunScheduler<G extends Runnable> {
     this.#isGranting = false
   }
 
-  #takeNext(): PermitRequest {
+  #takeNext(): RunPermitRequest {
     const flow = this.#permitOrder.first()!
     const request = flow.requests.shift()!
     const [next] = flow.requests
@@ -325,7 +325,7 @@ export class RunScheduler<G extends Runnable> {
   }
 }
 
-function costOf({ costMs }: PermitRequest): number {
+function costOf({ costMs }: RunPermitRequest): number {
   return Math.max(costMs, MIN_COST_MS)
 }
 
