@@ -233,11 +233,11 @@ export class Fleet {
     // Of one that is silent nothing is known.
     const ready = this.#pool.ready.filter(({ isSilent }) => !isSilent)
     const isMachineFull = this.#isMachineFull
-    return ready.length > 0 && ready.every(({ isDelayed, signals }) => isDelayed && (isMachineFull || signals.isBusy))
+    return ready.length > 0 && ready.every(({ isDelayed, load }) => isDelayed && (isMachineFull || load.isBusy))
   }
 
   /** Whether the CPU is full and the queue stands: calls are refused because they would have to wait too long. */
-  get isSaturated(): boolean {
+  get isShedding(): boolean {
     return this.isOverloaded && this.#placement.queueStands
   }
 

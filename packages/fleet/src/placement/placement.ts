@@ -159,7 +159,7 @@ export class Placement {
       host,
       hasRoom: host.slots.hasRoom(flow),
       isWarm: host.connection.has(revision.id),
-      sharedDelayMs: host.signals.sharedDelayMs(nowMs),
+      sharedDelayMs: host.load.sharedDelayMs(nowMs),
       ofFunction: host.slots.runningOf(flow.functionName),
       running: host.slots.running,
     }))
