@@ -1,6 +1,7 @@
 /**
  * All that the web APIs need of the host: lines for the log, random bytes, fetches, a timer, the time, how long a body may be,
- * whether the invocation was canceled, and buffers that count against the memory limit. No other file of this folder imports anything of the bridge: see test/border.test.ts.
+ * whether the invocation was canceled, and buffers that count against the memory limit. No other file of this folder imports
+ * anything of the bridge: see test/border.test.ts.
  */
 import type { LogLevel } from '@carpool/core'
 import { bridge } from '../port.ts'

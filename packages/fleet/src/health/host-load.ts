@@ -1,5 +1,5 @@
 import type { Percentiles } from '@carpool/core'
-import { whole, type Signals } from '@carpool/wire'
+import { whole, type LoadReport } from '@carpool/wire'
 import type { ProcessUsage } from '../pool/os-process.ts'
 import type { Load } from '../scaling/scaling-policy.ts'
 
@@ -14,22 +14,22 @@ const LATELY_MS = 1_000
 /** Evidence that entries wait too long holds for so long, in ms. */
 const DELAYED_MS = 1_000
 
-export interface HostSignalsOptions {
+export interface HostLoadOptions {
   /** Run delay above which an entry has waited too long. */
   readonly targetMs: number
   /** Share of a core, or of the event loop's time, from which on the host is busy. */
   readonly saturationPercent: number
-  /** The longest window of {@link HostSignals.load}. */
+  /** The longest window of {@link HostLoad.over}. */
   readonly keptMs: number
   readonly nowMs: number
 }
 
 /** The load of one host: by its own reports, and by what the system counts, also while it is stuck. */
-export class HostSignals {
+export class HostLoad {
   readonly #history: LoadHistory
   readonly #targetMs: number
   readonly #saturationPercent: number
-  #last: Signals | undefined
+  #last: LoadReport | undefined
   #reportedAtMs: number
   /** When it was last seen without work. */
   #idleAtMs = Number.NEGATIVE_INFINITY
@@ -42,7 +42,7 @@ export class HostSignals {
   #delayedMs = 0
   #usage: ProcessUsage = { cpuUs: 0, memoryBytes: 0 }
 
-  constructor({ targetMs, saturationPercent, keptMs, nowMs }: HostSignalsOptions) {
+  constructor({ targetMs, saturationPercent, keptMs, nowMs }: HostLoadOptions) {
     this.#targetMs = targetMs
     this.#saturationPercent = saturationPercent
     this.#history = new LoadHistory(keptMs)
@@ -50,14 +50,14 @@ export class HostSignals {
   }
 
   /** The host has reported its load. It runs user code, so any value may be in there. */
-  onReport(signals: Signals, nowMs: number): void {
+  onReport(report: LoadReport, nowMs: number): void {
     // A host without work reports seldom, and of the time just before, not of all since the last report.
-    const passedMs = Math.min(nowMs - this.#countedToMs, whole(signals.windowMs))
+    const passedMs = Math.min(nowMs - this.#countedToMs, whole(report.windowMs))
     this.#reportedAtMs = this.#countedToMs = nowMs
     this.#workSinceMs = undefined
-    this.#last = signals
-    this.#loopMs += clampShare(signals.loopUtilization) * passedMs
-    if (!this.#showsDelay(signals)) return
+    this.#last = report
+    this.#loopMs += clampShare(report.loopUtilization) * passedMs
+    if (!this.#showsDelay(report)) return
     this.#delayedMs += passedMs
     this.#delayedAtMs = nowMs
   }
@@ -66,7 +66,7 @@ export class HostSignals {
    * Whether entries waited too long: most of those that ran; or if none ran, those that still wait; or one waits for so long
    * that its function must have filled its isolate, which the many short entries of others would hide.
    */
-  #showsDelay({ runDelay, oldestWaitUs }: Signals): boolean {
+  #showsDelay({ runDelay, oldestWaitUs }: LoadReport): boolean {
     const targetUs = this.#targetMs * 1000
     if (runDelay.count > 0 && runDelay.p90Us > targetUs) return true
     return whole(oldestWaitUs) > targetUs * (runDelay.count === 0 ? 1 : LONG_WAIT_TARGETS)
@@ -97,12 +97,12 @@ export class HostSignals {
     this.#history.add({ atMs: nowMs, cpuMs: this.#usage.cpuUs / 1000, loopMs: this.#loopMs, delayedMs: this.#delayedMs })
   }
 
-  load(windowMs: number): Load {
+  over(windowMs: number): Load {
     return this.#history.over(windowMs)
   }
 
   get lately(): Load {
-    return this.load(LATELY_MS)
+    return this.over(LATELY_MS)
   }
 
   /** Whether it has lately filled its core or its event loop. */
