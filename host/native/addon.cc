@@ -52,6 +52,7 @@ extern "C" __attribute__((visibility("default"))) void InitForContext(
 	v8::Local<v8::Value> data = v8::Integer::NewFromUnsigned(isolate, index);
 	TrackIsolate(states[index].load(), isolate, context);
 	AddMailboxOfGuest(isolate, context, target, data);
+	AddScriptsOfGuest(isolate, context, target, data);
 	Set(isolate, context, target, "index", data);
 }
 
@@ -67,6 +68,7 @@ extern "C" __attribute__((visibility("default"))) napi_value napi_register_modul
 	AddClock(isolate, context, host);
 	AddSuspend(isolate, context, host);
 	AddMailboxOfHost(isolate, context, host);
+	AddScriptsOfHost(isolate, context, host);
 	Set(isolate, context, host, "release", MakeFunction(context, Release));
 	AddSignals(env, exports);
 	return exports;

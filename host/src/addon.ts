@@ -43,6 +43,11 @@ interface Addon {
    */
   readOutbox(index: number): Array<number | string> | undefined
   release(index: number): void
+  /**
+   * Keeps a script for `boot` and `library` of guests, outside of all heaps and for good. Its characters must be of one byte each.
+   * @returns its index, one more than that of the script before; undefined if there is no room
+   */
+  addScript(name: string, source: string): number | undefined
   /** Has it called with indexes, each followed by its events. */
   listen(onEvents: (events: readonly number[]) => void): void
 }

@@ -13,10 +13,13 @@ import { findHandler, type Handler } from './handlers/find-handler.ts'
 import { cancelInvocation, Invocation, limitBodies } from './invocation.ts'
 import { apply, isInstance, jsonParse, jsonStringify, SafePromise } from './language/primordials.ts'
 import { bridge, connectBridge, enter } from './port.ts'
+import { rejected, settleRejections } from './rejections.ts'
 import { fireTimer } from './timers.ts'
 import { startEntropy } from './web-api/crypto.ts'
 import { describeError } from './web-api/errors.ts'
 import { settleFetch } from './fetches.ts'
+
+export { shareCore } from './libraries.ts'
 
 /** Makes a bare context into the world of a function. */
 export function boot(names: string, ...functions: unknown[]): GuestEntries {
@@ -24,7 +27,7 @@ export function boot(names: string, ...functions: unknown[]): GuestEntries {
   startClock()
   startEntropy()
   installGlobals()
-  return { load, dispatch }
+  return { load, dispatch, rejected }
 }
 
 let handler: Handler = () => {}
@@ -92,6 +95,8 @@ function cancel(invocation: number): void {
 
 function dispatch(op: number, number = 0, text = '', kind = 0, body = ''): void {
   if (op === 0) return
+  // Part of the entry before.
+  if (op === ENTRIES.settleRejections) return settleRejections()
   markClock()
   switch (op) {
     case ENTRIES.invoke:

@@ -1,13 +1,14 @@
 /**
- * All that the web APIs need of the host: lines for the log, random bytes, fetches, a timer, the time, and buffers that count
- * against the memory limit. No other file of this folder imports anything of the bridge: see test/border.test.ts.
+ * All that the web APIs need of the host: lines for the log, random bytes, fetches, a timer, the time, buffers that count
+ * against the memory limit, and libraries. No other file of this folder imports anything of the bridge: see test/border.test.ts.
  */
 import type { LogLevel } from '@carpool/core'
 import { bridge } from '../port.ts'
 
 export { type BodyKind, ENTROPY_BYTES, type InvokeHead } from '../../bridge.ts'
-export { now } from '../clock.ts'
+export { now, timeOrigin } from '../clock.ts'
 export { startFetch, stopFetch } from '../fetches.ts'
+export { library, loadedLibrary } from '../libraries.ts'
 export { resizableBuffer } from '../memory/reservation.ts'
 export { currentInvocation } from '../port.ts'
 export { setTimeout } from '../timers.ts'

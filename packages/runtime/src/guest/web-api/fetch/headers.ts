@@ -3,9 +3,12 @@ import {
   apply,
   arrayOf,
   arraySort,
+  getOwnPropertyDescriptor,
+  hasOwn,
+  iteratorSymbol,
   jsonStringify,
   type List,
-  objectKeys,
+  ownKeys,
   regExpExec,
   SafeList,
   SafeMap,
@@ -151,16 +154,21 @@ export class Headers {
     if ((typeof init !== 'object' && typeof init !== 'function') || init === null) {
       throw new SafeTypeError('Headers needs an object or pairs.')
     }
-    if (isHeaders(init)) {
+    if (isHeaders(init) && !hasOwn(init, iteratorSymbol)) {
       this.#list = copyList(init.#list)
       return
     }
     if (!isIterable(init)) {
-      const names = objectKeys(init)
-      for (let index = 0; index < names.length; index++) {
-        const name = names[index]!
-        this.#append(name, (init as Record<string, unknown>)[name])
+      // All is read before any of it is looked at, in the order that WebIDL says.
+      const pairs = new SafeList<Pair>()
+      const keys = ownKeys(init)
+      for (let index = 0; index < keys.length; index++) {
+        const key = keys[index]!
+        if (getOwnPropertyDescriptor(init, key)?.enumerable !== true) continue
+        const name = toText(key)
+        pairs[pairs.length] = [name, toText((init as Record<string, unknown>)[name])]
       }
+      for (let index = 0; index < pairs.length; index++) this.#append(pairs[index]![0], pairs[index]![1])
       return
     }
     const items = valuesOf(init as Iterable<Iterable<unknown>>)

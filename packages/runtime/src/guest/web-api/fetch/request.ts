@@ -57,7 +57,9 @@ export let requestFromHost: (source: HostRequest) => Request
 export let abortRequest: (request: Request, reason: unknown) => void
 export let isRequest: (value: unknown) => value is Request
 export let bodyOfRequest: (request: Request) => Body | null
+export let methodOfRequest: (request: Request) => string
 export let signalOfRequest: (request: Request) => AbortSignal
+export let urlOfRequest: (request: Request) => string
 /** All but the body as the JSON text of a FetchHead. Reads no property that user code could have replaced. */
 export let fetchHeadJson: (request: Request) => string
 /** Ends the request's interest in the signal that it was made with, which may live much longer. */
@@ -69,6 +71,7 @@ export class Request implements BodyMembers {
   declare readonly body: BodyMembers['body']
   declare readonly bodyUsed: boolean
   declare readonly arrayBuffer: BodyMembers['arrayBuffer']
+  declare readonly blob: BodyMembers['blob']
   declare readonly bytes: BodyMembers['bytes']
   declare readonly formData: BodyMembers['formData']
   declare readonly json: BodyMembers['json']
@@ -92,7 +95,9 @@ export class Request implements BodyMembers {
     }
     isRequest = (value): value is Request => typeof value === 'object' && value !== null && #source in value
     bodyOfRequest = (request) => request.#getBody()
+    methodOfRequest = (request) => request.#getMethod()
     signalOfRequest = (request) => request.#getSignal()
+    urlOfRequest = (request) => request.#getUrl()
     contentTypeOf = (request) => valueOfHeader(request.#getHeaders(), 'content-type')
     fetchHeadJson = (request) => {
       const method = jsonStringify(request.#getMethod())
@@ -124,6 +129,9 @@ export class Request implements BodyMembers {
     if (headers !== undefined) this.#headers = new Headers(headers)
     else this.#headers = from === undefined ? new Headers() : copyHeaders(from.#getHeaders())
     this.#takeOptions(init)
+    if (this.#options?.cache === 'only-if-cached' && this.#options.mode !== 'same-origin') {
+      throw new SafeTypeError('A request can be only-if-cached with the mode same-origin only.')
+    }
     const given = init?.signal
     const signal = given === undefined && from !== undefined ? from.#getSignal() : given
     if (signal !== undefined && signal !== null) this.#follow(signal)

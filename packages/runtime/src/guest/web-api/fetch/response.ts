@@ -42,6 +42,7 @@ export class Response implements BodyMembers {
   declare readonly body: BodyMembers['body']
   declare readonly bodyUsed: boolean
   declare readonly arrayBuffer: BodyMembers['arrayBuffer']
+  declare readonly blob: BodyMembers['blob']
   declare readonly bytes: BodyMembers['bytes']
   declare readonly formData: BodyMembers['formData']
   declare readonly json: BodyMembers['json']
