@@ -5,6 +5,7 @@
 import { writeFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 import {
+  ALL,
   compare,
   EXPECTATIONS_FILE,
   type Outcome,
@@ -51,7 +52,7 @@ const rows = rowsOf(outcomes)
 console.log(renderRows(values.markdown))
 if (values.update) {
   const kept = names.length === 0 ? {} : readExpectations()
-  const found = Object.fromEntries(outcomes.map(({ path, missing }) => [path, missing]))
+  const found = Object.fromEntries(outcomes.map(expectationOf))
   const all = Object.entries({ ...kept, ...found })
     .filter(([, missing]) => missing.length > 0)
     .toSorted(([one], [other]) => (one < other ? -1 : 1))
@@ -82,4 +83,8 @@ function renderRows(isMarkdown: boolean): string {
   return [head, ...cells]
     .map((row) => row.map((cell, i) => (i === 0 ? cell.padEnd(widths[i]!) : cell.padStart(widths[i]!))).join('  '))
     .join('\n')
+}
+
+function expectationOf({ path, nodePasses, missing }: Outcome): [path: string, missing: readonly string[]] {
+  return [path, missing.length === nodePasses && missing.length > 1 ? [ALL] : missing]
 }

@@ -18,7 +18,7 @@ import {
   stringSlice,
   stringToLowerCase,
 } from '../../language/primordials.ts'
-import { isIterable, toText, valuesOf } from '../../language/values.ts'
+import { isIterable, matches, toText, valuesOf } from '../../language/values.ts'
 import { customInspect } from '../console/inspect.ts'
 import { type Pair, pairIterator } from '../pairs.ts'
 
@@ -35,6 +35,8 @@ export let makeImmutable: (headers: Headers) => Headers
 export let valueOfHeader: (headers: Headers, name: string) => string | null
 /** Adds a content type if there is none. */
 export let implyContentType: (headers: Headers, type: string) => void
+
+const WIDE = /[^\0-\xff]/
 
 export class Headers {
   /** Name, value, name, value: cheaper to make than a map, and a message has few headers. */
@@ -166,7 +168,11 @@ export class Headers {
         const key = keys[index]!
         if (getOwnPropertyDescriptor(init, key)?.enumerable !== true) continue
         const name = toText(key)
-        pairs[pairs.length] = [name, toText((init as Record<string, unknown>)[name])]
+        // No byte can stand for it, so it is refused before its value is read.
+        if (matches(name, WIDE)) headerName(name)
+        const value = toText((init as Record<string, unknown>)[name])
+        if (matches(value, WIDE)) headerValue(value, name)
+        pairs[pairs.length] = [name, value]
       }
       for (let index = 0; index < pairs.length; index++) this.#append(pairs[index]![0], pairs[index]![1])
       return
