@@ -1,7 +1,7 @@
 import { build, type Metafile, type Plugin, transform } from 'esbuild'
 import { basename, extname, join } from 'node:path'
 import { joinScripts } from './bridge.ts'
-import { LIBRARIES } from './libraries.ts'
+import { INTRINSICS, INTRINSICS_NUMBER, LIBRARIES } from './libraries.ts'
 
 const GUEST = join(import.meta.dirname, 'guest')
 const EXTENSION = extname(import.meta.filename)
@@ -100,5 +100,7 @@ async function libraryScript({ name, text }: Chunk, numberOf: (path: string) => 
   })
   const numbered = code.replaceAll(/\brequire\("\.\/([\w-]+\.js)"\)/g, (_, path: string) => `require(${numberOf(path)})`)
   if (/\brequire\("/.test(numbered)) throw new Error(`The library ${name} requires what is no part of the runtime.`)
-  return `(function(require){'use strict';const module={exports:{}};let exports=module.exports;${numbered}\nreturn module.exports})`
+  const own = `const{${INTRINSICS.join(',')}}=require(${INTRINSICS_NUMBER})`
+  const body = `const module={exports:{}};let exports=module.exports;${numbered}\nreturn module.exports`
+  return `(function(require){'use strict';${own};return(function(){${body}})()})`
 }

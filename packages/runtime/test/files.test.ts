@@ -57,7 +57,9 @@ t.test('a form is read as clients write them', (t) => {
   t.same(readForm(`\r\n${part(named, '')}--x--`), [['a', '']], 'with one in front')
   t.same(readForm(`--x--`), [], 'without parts')
   t.same(readForm(`${part(`${named}; filename="f.txt"`, 'xyz')}--x--`), [['a', ['f.txt', 'text/plain', 3]]])
-  t.same(readForm(`${part(`content-type: a/b\r\ncontent-disposition:form-data;filename=f;name=a`, '')}--x--`), [['a', ['f', 'a/b', 0]]])
+  t.same(readForm(`${part(`content-type: a/b\r\ncontent-disposition:form-data;filename=f;name=a`, '')}--x--`), [
+    ['a', ['f', 'a/b', 0]],
+  ])
   t.same(readForm(`${part(named, '--x')}--x--`), [['a', '--x']], 'the boundary without a line break before it')
   t.same(readForm(`${part(named, '1')}--x--`, 'multipart/form-data; boundary="x"; charset=utf-8'), [['a', '1']])
   t.same(readForm(`${part(`${named}\r\nContent-Transfer-Encoding: base64`, 'aGk=')}--x--`), [['a', 'hi']])
@@ -92,7 +94,21 @@ t.test('what is no form is refused, with what is wrong and where', (t) => {
 
 t.test('whatever the bytes are, reading them as a form ends, in time that goes with their number', (t) => {
   const guest = guestOf(READ)
-  const pieces = ['--x', '\r\n', '--', '\r', '\n', 'Content-Disposition: form-data; name="a"', ';', '"', 'filename=', 'a', '\0', '\xff', ':']
+  const pieces = [
+    '--x',
+    '\r\n',
+    '--',
+    '\r',
+    '\n',
+    'Content-Disposition: form-data; name="a"',
+    ';',
+    '"',
+    'filename=',
+    'a',
+    '\0',
+    '\xff',
+    ':',
+  ]
   fc.assert(
     fc.property(fc.array(fc.constantFrom(...pieces), { maxLength: 40 }), (parts) => {
       const headers = [['content-type', 'multipart/form-data; boundary=x']] as [string, string][]
@@ -125,8 +141,27 @@ t.test('Blob and File are what Node.js has them be', (t) => {
         (await Array.fromAsync(new Blob(['x'.repeat(100_000)]).stream())).map((chunk) => chunk.length),
       ]`),
     [
-      4, 'a/b', 'abc\0', 'bc', 'c/d', 4, 'a/b', 1, 'n', 5, true, 'n', 5, true,
-      'text/plain;charset=utf-8', '[object Blob]', '[object File]', 'TypeError', 'TypeError', 'DataCloneError', [65_536, 34_464],
+      4,
+      'a/b',
+      'abc\0',
+      'bc',
+      'c/d',
+      4,
+      'a/b',
+      1,
+      'n',
+      5,
+      true,
+      'n',
+      5,
+      true,
+      'text/plain;charset=UTF-8',
+      '[object Blob]',
+      '[object File]',
+      'TypeError',
+      'TypeError',
+      'DataCloneError',
+      [65_536, 34_464],
     ],
   )
   t.end()

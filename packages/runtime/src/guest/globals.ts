@@ -19,11 +19,7 @@ import { Headers } from './web-api/fetch/headers.ts'
 import { Request } from './web-api/fetch/request.ts'
 import { Response } from './web-api/fetch/response.ts'
 import { Performance } from './web-api/performance.ts'
-import { structuredClone } from './web-api/structured-clone.ts'
 import { TextDecoder } from './web-api/text-decoder.ts'
-import { URLSearchParams } from './web-api/url/search-params.ts'
-import { URL } from './web-api/url/url.ts'
-import { guestWebAssembly } from './web-assembly/namespace.ts'
 
 const CLASSES = {
   AbortController,
@@ -39,8 +35,6 @@ const CLASSES = {
   Response,
   TextDecoder,
   TextEncoder,
-  URL,
-  URLSearchParams,
 }
 
 const FUNCTIONS = {
@@ -55,11 +49,11 @@ const FUNCTIONS = {
   setImmediate,
   setInterval,
   setTimeout,
-  structuredClone,
 }
 
 /** What libraries have: each is loaded when one of its names is first read. */
 const LAZY = {
+  clone: ['structuredClone'],
   'encoding-streams': ['TextDecoderStream', 'TextEncoderStream'],
   encodings: [],
   events: ['ErrorEvent', 'PromiseRejectionEvent', 'addEventListener', 'dispatchEvent', 'removeEventListener'],
@@ -88,7 +82,9 @@ const LAZY = {
     'WritableStreamDefaultController',
     'WritableStreamDefaultWriter',
   ],
+  url: ['URL', 'URLSearchParams'],
   'url-pattern': ['URLPattern'],
+  'web-assembly': [],
 } as const satisfies Record<LibraryName, readonly string[]>
 
 /** What `performance` has of the library. */
@@ -134,7 +130,6 @@ export function installGlobals(): void {
   for (const [name, exported] of objectEntries(LAZY)) {
     for (const one of exported) defineLazy(target, one, () => (library(name as LibraryName) as Record<string, unknown>)[one])
   }
-  for (const name of ['createObjectURL', 'revokeObjectURL'] as const) defineLazy(URL, name, () => library('files')[name])
   for (const name of TIMING) defineLazy(Performance.prototype, name, () => library('performance')[name])
   for (const name of WORLD_HANDLERS) installHandler(name)
   const objects = {
@@ -153,7 +148,7 @@ export function installGlobals(): void {
 
 /** Adds WebAssembly, for a function whose memory limit is the given one. Its memories count against that. */
 export function addWebAssembly(memoryMb: number): void {
-  setHidden(target, 'WebAssembly', guestWebAssembly(nativeWebAssembly, memoryMb))
+  setHidden(target, 'WebAssembly', library('web-assembly').guestWebAssembly(nativeWebAssembly, memoryMb))
 }
 
 function install(name: string, value: { readonly name: string }): void {

@@ -15,8 +15,6 @@ import { bytesOf, toText } from '../../language/values.ts'
 import { randomUuid } from '../crypto.ts'
 import { bytesFromLatin1, decodeUtf8, encodeUtf8, latin1FromBytes, stripBom } from '../encoding.ts'
 import { discardStream, isDisturbed, isReadableStream, type ReadableStream, readAll, streamOf, streams } from '../streams.ts'
-import { structuredClone } from '../structured-clone.ts'
-import { isSearchParams, textOfParams } from '../url/search-params.ts'
 
 export type BodyInit = unknown
 
@@ -79,10 +77,11 @@ export function extractBody(init: unknown): Extracted {
   if (typeof init === 'object' && init !== null) {
     const bytes = bytesOf(init)
     if (bytes !== undefined) return { body: new Body(bytesCopy(bytes)), type: '' }
-    if (isSearchParams(init)) {
-      return { body: new Body(textOfParams(init)), type: 'application/x-www-form-urlencoded;charset=UTF-8' }
+    // What a library makes cannot be there before it is loaded.
+    const url = loadedLibrary('url')
+    if (url?.isSearchParams(init)) {
+      return { body: new Body(url.textOfParams(init)), type: 'application/x-www-form-urlencoded;charset=UTF-8' }
     }
-    // What it makes cannot be there before it is loaded.
     const files = loadedLibrary('files')
     if (files?.isFormData(init)) {
       const boundary = `----carpool-${randomUuid()}`
@@ -117,6 +116,7 @@ export function cloneBody(body: Body | null): { readonly mine: Body | null; read
 /** Gives copies of what the stream gives, as the other half gives the same chunks. */
 function copyChunks(stream: ReadableStream<Uint8Array>): ReadableStream<Uint8Array> {
   const { TransformStream } = streams()
+  const { structuredClone } = library('clone')
   const transformer: Transformer = {
     __proto__: null,
     transform(chunk, controller) {

@@ -1,10 +1,8 @@
-import type { BodyKind, InvokeHead } from '../host.ts'
+import { type BodyKind, type InvokeHead, library } from '../host.ts'
 import { jsonStringify, SafeTypeError, setOwn, stringToUpperCase } from '../../language/primordials.ts'
 import { matches, toText } from '../../language/values.ts'
 import { type AbortSignal, abortSignal, createSignal, followSignal, isAborted, isAbortSignal, reasonOf } from '../abort-signal.ts'
 import { customInspect } from '../console/inspect.ts'
-import { serializeUrl } from '../url/parse-url.ts'
-import { requireUrl } from '../url/url.ts'
 import { type Body, bodyFromBridge, type BodyInit, type BodyMembers, cloneBody, extractBody, mixBody, takeBody } from './body.ts'
 import {
   copyHeaders,
@@ -290,6 +288,7 @@ export class Request implements BodyMembers {
 mixBody(Request.prototype, bodyOfRequest, contentTypeOf)
 
 function checkUrl(text: string): string {
+  const { requireUrl, serializeUrl } = library('url')
   const url = requireUrl(text)
   if (url.username !== '' || url.password !== '') throw new SafeTypeError('A request URL cannot have a user name or password.')
   return serializeUrl(url)
