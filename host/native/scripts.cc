@@ -58,6 +58,14 @@ void AddScript(const v8::FunctionCallbackInfo<v8::Value>& info) {
 	info.GetReturnValue().Set(script_count++);
 }
 
+// Calls `warmUp` of what a script has given, if it has one. Returns false if something was thrown.
+bool WarmUp(v8::Isolate* isolate, v8::Local<v8::Context> context, v8::Local<v8::Value> given) {
+	v8::Local<v8::Value> warm_up;
+	if (!given->IsObject()) return true;
+	if (!given.As<v8::Object>()->Get(context, v8::String::NewFromUtf8Literal(isolate, "warmUp")).ToLocal(&warm_up)) return false;
+	return !warm_up->IsFunction() || !warm_up.As<v8::Function>()->Call(context, given, 0, nullptr).IsEmpty();
+}
+
 // Compiles a script in the isolate, runs it, and calls the function that it gives. Empty if something was thrown.
 v8::MaybeLocal<v8::Value> RunScript(v8::Isolate* isolate, RuntimeScript* script, int count, v8::Local<v8::Value>* values) {
 	v8::Local<v8::Context> context = isolate->GetCurrentContext();
@@ -78,7 +86,8 @@ v8::MaybeLocal<v8::Value> RunScript(v8::Isolate* isolate, RuntimeScript* script,
 	if (!compiled->Run(context).ToLocal(&made) || !made->IsFunction()) return {};
 	if (!made.As<v8::Function>()->Call(context, v8::Undefined(isolate), count, values).ToLocal(&result)) return {};
 	if (kept == nullptr) {
-		// With what has been compiled by now, which every isolate compiles that runs it.
+		// The cache has what has been compiled by now: what every isolate runs of it, and what most will.
+		if (!WarmUp(isolate, context, result)) return {};
 		const v8::ScriptCompiler::CachedData* made_cache = v8::ScriptCompiler::CreateCodeCache(compiled->GetUnboundScript());
 		// Another thread may have been faster.
 		if (made_cache != nullptr && !script->cache.compare_exchange_strong(kept, made_cache)) delete made_cache;

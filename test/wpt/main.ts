@@ -15,6 +15,8 @@ import {
   rootsOf,
   rowsOf,
 } from './compare.ts'
+import { writeTable } from './document.ts'
+import { ecma429, renderEcma429 } from './ecma-429.ts'
 
 const AIM_PERCENT = 95
 /** How much of a test is printed. */
@@ -24,6 +26,7 @@ const MISSING_LINES = 20
 const HELP = `npm run test:wpt -- [options] [area or part of a path …]
   --wpt <folder[:folder…]>  where the tests are; default: CARPOOL_WPT. test/wpt/collect.sh takes them out of a repository
   --update                  write to expectations.json what is missing now, of the tests that were run
+  --write                   write the tables to docs/web-apis.md: that of ECMA-429, and that of the tests if all were run
   --verbose                 name each subtest that is missing
   --markdown                print the table as Markdown
   --jobs <n>                tests at the same time; default: 2`
@@ -34,6 +37,7 @@ const { values, positionals: names } = parseArgs({
     wpt: { type: 'string', default: process.env['CARPOOL_WPT'] ?? '' },
     update: { type: 'boolean', default: false },
     verbose: { type: 'boolean', default: false },
+    write: { type: 'boolean', default: false },
     markdown: { type: 'boolean', default: false },
     jobs: { type: 'string', default: '2' },
     help: { type: 'boolean', default: false },
@@ -50,6 +54,8 @@ const outcomes = await compare({ roots, names, jobs: Number(values.jobs) }, (out
 })
 const rows = rowsOf(outcomes)
 console.log(renderRows(values.markdown))
+if (values.write) writeTable('ecma-429', renderEcma429(ecma429()))
+if (values.write && names.length === 0) writeTable('wpt', renderRows(true))
 if (values.update) {
   const kept = names.length === 0 ? {} : readExpectations()
   const found = Object.fromEntries(outcomes.map(expectationOf))

@@ -3,6 +3,8 @@
  * expectations.json names. `npm run test:wpt` runs all, and prints a table.
  */
 import t from 'tap'
+import { readTable } from './document.ts'
+import { ecma429, renderEcma429 } from './ecma-429.ts'
 import { compare, readExpectations, regressionsOf, rootsOf } from './compare.ts'
 
 const EVERY = 6
@@ -13,4 +15,9 @@ t.test('A guest passes what Node.js passes of the Web Platform Tests', { skip },
   const outcomes = await compare({ roots, every: EVERY })
   t.ok(outcomes.length > 0, 'there are tests')
   t.same(regressionsOf(outcomes, readExpectations()), [])
+})
+
+t.test('The table of ECMA-429 in docs/web-apis.md is what a guest has', (t) => {
+  t.equal(readTable('ecma-429'), renderEcma429(ecma429()), 'npm run test:wpt -- --write renews it')
+  t.end()
 })

@@ -62,6 +62,8 @@ export interface GuestEntries {
    * those it is not so any more. An entry that has rejected some ends with {@link ENTRIES.settleRejections}.
    */
   rejected(isHandled: boolean, promise: object, reason?: unknown): void
+  /** Called in the first isolate of a process, before V8's code cache is made of what has been compiled. */
+  warmUp(): void
 }
 
 /** Operations of entries, and what comes with them. */

@@ -101,6 +101,13 @@ async function libraryScript({ name, text }: Chunk, numberOf: (path: string) => 
   const numbered = code.replaceAll(/\brequire\("\.\/([\w-]+\.js)"\)/g, (_, path: string) => `require(${numberOf(path)})`)
   if (/\brequire\("/.test(numbered)) throw new Error(`The library ${name} requires what is no part of the runtime.`)
   const own = `const{${INTRINSICS.join(',')}}=require(${INTRINSICS_NUMBER})`
-  const body = `const module={exports:{}};let exports=module.exports;${numbered}\nreturn module.exports`
+  // What esbuild puts in front of exports is made for programs that ask for more than their names.
+  const lean = numbered.replace(/^var __defProp=.*?module\.exports=__toCommonJS\((\w+)\);/s, (found, name: string) => {
+    const list = /__export\(\w+,\{(.*?)\}\);/s.exec(found)
+    if (list === null) return found
+    const getters = list[1]!.split(',').map((one) => one.replace(/^([\w$]+):\(\)=>(.+)$/, 'get $1(){return $2}'))
+    return `const ${name}={__proto__:null,${getters.join(',')}};module.exports=${name};`
+  })
+  const body = `const module={exports:{}};let exports=module.exports;${lean}\nreturn module.exports`
   return `(function(require){'use strict';${own};return(function(){${body}})()})`
 }

@@ -1,14 +1,16 @@
 import { markPlatformClass } from '../web-api/brands.ts'
 
+const UNTOUCHED = new Set(['constructor', 'length', 'name', 'prototype'])
+const ENUMERABLE = { enumerable: true }
+
 /** Gives the members of classes the form that WebIDL has them in: enumerable. Has structuredClone refuse their objects. */
 export function asInterfaces(classes: Readonly<Record<string, { readonly prototype: object }>>): void {
   for (const [name, one] of Object.entries(classes)) {
     // The bundler renames what refers to itself.
     Object.defineProperty(one, 'name', { value: name, configurable: true })
     for (const target of [one, one.prototype]) {
-      for (const [key, descriptor] of Object.entries(Object.getOwnPropertyDescriptors(target))) {
-        if (key === 'constructor' || key === 'prototype' || key === 'length' || key === 'name') continue
-        if (descriptor.configurable === true) Object.defineProperty(target, key, { enumerable: true })
+      for (const key of Reflect.ownKeys(target)) {
+        if (typeof key === 'string' && !UNTOUCHED.has(key)) Object.defineProperty(target, key, ENUMERABLE)
       }
     }
     markPlatformClass(name, one)
