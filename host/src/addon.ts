@@ -52,6 +52,11 @@ interface Addon {
   /** What the isolate holds, as last seen, in bytes; while an entry runs, with what it took since. */
   heldBytes(index: number): number
   release(index: number): void
+  /**
+   * Keeps a script for `boot` and `library` of guests, outside of all heaps and for good. Its characters must be of one byte each.
+   * @returns its index, one more than that of the script before; undefined if there is no room
+   */
+  addScript(name: string, source: string): number | undefined
   /** Has it called with indexes, each followed by its events. */
   listen(onEvents: (events: readonly number[]) => void): void
 }

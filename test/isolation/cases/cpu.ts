@@ -189,8 +189,18 @@ const REST: readonly IsolationCase[] = [
     title: 'a loop in a finalizer',
     verdict: 'R',
     billed: 'full',
-    handler: `return new Response(typeof FinalizationRegistry + typeof globalThis.WeakRef)`,
-    expect: { body: 'undefinedundefined' },
+    handler: `
+      let called = 0
+      const registry = new FinalizationRegistry(() => { called++; for (;;); })
+      const weak = new WeakRef({})
+      let kept
+      for (let round = 0; round < 20; round++) {
+        for (let index = 0; index < 1e3; index++) registry.register({}, index)
+        kept = Array.from({ length: 1e5 }, (_, index) => ({ index }))
+        await new Promise((resolve) => setTimeout(resolve, 1))
+      }
+      return new Response(kept.length + ' ' + called + typeof weak.deref())`,
+    expect: { body: '100000 0object' },
   },
   {
     id: 'C20',

@@ -4,6 +4,7 @@ import {
   ENTRIES,
   type GuestEntries,
   type GuestOptions,
+  type InvokeHead,
   type LoadReport,
   NO_INVOCATION,
 } from '../bridge.ts'
@@ -14,10 +15,17 @@ import { findHandler, type Handler } from './handlers/find-handler.ts'
 import { cancelInvocation, Invocation } from './invocation.ts'
 import { apply, isInstance, jsonParse, jsonStringify, SafePromise } from './language/primordials.ts'
 import { bridge, connectBridge, enter } from './port.ts'
+import { rejected, settleRejections } from './rejections.ts'
 import { fireTimer } from './timers.ts'
 import { startEntropy } from './web-api/crypto.ts'
 import { describeError } from './web-api/errors.ts'
+import { valueOfHeader } from './web-api/fetch/headers.ts'
+import { requestFromHost } from './web-api/fetch/request.ts'
+import { headersProblemOf, headJsonOf, Response } from './web-api/fetch/response.ts'
+import { library } from './libraries.ts'
 import { settleFetch } from './fetches.ts'
+
+export { shareCore } from './libraries.ts'
 
 /** Makes a bare context into the world of a function. */
 export function boot(names: string, ...functions: unknown[]): GuestEntries {
@@ -25,7 +33,22 @@ export function boot(names: string, ...functions: unknown[]): GuestEntries {
   startClock()
   startEntropy()
   installGlobals()
-  return { load, dispatch }
+  return { load, dispatch, rejected, warmUp }
+}
+
+/**
+ * Runs what most functions need, with nothing that is seen of it: V8 keeps the code of it for the isolates after this one, the
+ * process's first.
+ */
+function warmUp(): void {
+  const head = '{"invocationId":"","method":"GET","url":"http://localhost/","headers":[["a","b"]],"clientIp":""}'
+  const request = requestFromHost({ head: jsonParse(head) as InvokeHead, bodyKind: 'none', body: '', cancelReason: undefined })
+  valueOfHeader(request.headers, request.method + request.url)
+  const response = new Response('', { status: 200, headers: { a: 'b' } })
+  headJsonOf(response)
+  headJsonOf(Response.json({}))
+  headersProblemOf(response)
+  library('url')
 }
 
 let handler: Handler = () => {}
@@ -96,6 +119,8 @@ function cancel(invocation: number): void {
 
 function dispatch(op: number, number = 0, text = '', kind = 0, body = ''): void {
   if (op === 0) return
+  // Part of the entry before.
+  if (op === ENTRIES.settleRejections) return settleRejections()
   markClock()
   switch (op) {
     case ENTRIES.invoke:

@@ -65,6 +65,11 @@ function indexIn(list: readonly string[], text: string): number {
   return index
 }
 
+/** Runs the script of a library. */
+export function loadLibrary(number: number, require: (number: number) => unknown): unknown {
+  return host.library(number, require)
+}
+
 /**
  * All that the runtime can say, as this context holds it: a module variable that user code cannot reach, for neither a global
  * nor an object that is handed out leads to it. It counts against the credits.

@@ -7,14 +7,17 @@ import {
   bundleRuntime,
   ENTRIES,
   LOG_LEVELS,
+  splitScripts,
   SAYS,
 } from '@carpool/runtime'
 import ivm from 'isolated-vm'
 
 const NAMES = ['say', 'entropy', 'drain'] as const satisfies ReadonlyArray<keyof GuestBridge>
+/** Gives a function that does what the addon does for `library`, within the isolate, for the scripts as JSON. */
+export const LIBRARY = `((run, parse) => (texts) => { const scripts = parse(texts); return (number, require) => run(scripts[number])(require) })(eval, JSON.parse)`
 const ENTROPY = String.fromCharCode(...Array.from({ length: 4096 }, (_, index) => (index * 131 + (index >> 5)) & 0xff))
 
-const runtime = await bundleRuntime()
+const scripts = splitScripts(await bundleRuntime())
 
 export interface Answer {
   readonly status: number
@@ -69,10 +72,13 @@ export class Guest {
   constructor(memoryLimitMb = 128) {
     this.isolate = new ivm.Isolate({ memoryLimit: memoryLimitMb })
     this.#context = this.isolate.createContextSync()
-    const boot = this.isolate
-      .compileScriptSync(runtime, { filename: 'carpool:runtime' })
-      .runSync(this.#context, { reference: true })
-    this.#entries = boot.applySync(undefined, [NAMES.join(','), ...this.#callbacks()], { result: { reference: true } })
+    const run = (source: string): ivm.Reference =>
+      this.isolate.compileScriptSync(source, { filename: 'carpool:runtime' }).runSync(this.#context, { reference: true })
+    const library = run(LIBRARY).applySync(undefined, [JSON.stringify(scripts)], { result: { reference: true } })
+    const names = [...NAMES, 'library'].join(',')
+    this.#entries = run(scripts[0]!).applySync(undefined, [names, ...this.#callbacks(), library.derefInto()], {
+      result: { reference: true },
+    })
   }
 
   /** Loads a function: `source` is an expression that gives its exports. */
@@ -155,7 +161,7 @@ export class Guest {
   }
 
   #callbacks(): ivm.Callback[] {
-    const methods: GuestBridge = {
+    const methods: Omit<GuestBridge, 'library'> = {
       say: (op, a, b, c, text, body) => this.#said(op, a, b, c, text, body),
       entropy: () => {
         this.entropyCalls++
