@@ -13,9 +13,19 @@ const ENDLESS: Record<string, string> = {
   'ciphers': `const key = await crypto.subtle.importKey('raw', new Uint8Array(16), 'AES-CTR', false, ['encrypt'])
     const bytes = new Uint8Array(1e7)
     for (;;) await crypto.subtle.encrypt({ name: 'AES-CTR', counter: new Uint8Array(16), length: 64 }, key, bytes)`,
+  'compression': `const bytes = crypto.getRandomValues(new Uint8Array(6e4))
+    for (;;) { const stream = new CompressionStream('gzip'), writer = stream.writable.getWriter(); void writer.write(bytes); void writer.close(); await new Response(stream.readable).arrayBuffer() }`,
+  'brotli': `const bytes = new Uint8Array(4e6)
+    for (let at = 0; at < bytes.length; at++) bytes[at] = (at * at) >> 5
+    for (;;) { const stream = new CompressionStream('brotli'), writer = stream.writable.getWriter(); void writer.write(bytes); void writer.close(); await new Response(stream.readable).arrayBuffer() }`,
+  'scrypt': `PARTS.crypto().node({ Buffer: PLAIN }).scryptSync('password', 'salt', 32, { N: 2 ** 16, r: 8, p: 1000, maxmem: 1e9 })`,
   'signatures': `const { privateKey } = await crypto.subtle.generateKey({ name: 'ECDSA', namedCurve: 'P-521' }, true, ['sign'])
     for (;;) await crypto.subtle.sign({ name: 'ECDSA', hash: 'SHA-512' }, privateKey, new Uint8Array(1))`,
 }
+
+/** What the built-in modules in a function's bundle use. */
+const PRELUDE = `const PARTS = globalThis[Symbol.for('carpool.parts')]
+  const PLAIN = { isEncoding: () => true, from: (data, at, size) => typeof data === 'string' ? new TextEncoder().encode(data) : new Uint8Array(data, at, size) };`
 
 /** Calls beside it, which must be served as if nothing was. */
 async function isSound(host: InProcessHost): Promise<boolean> {
@@ -29,7 +39,7 @@ async function isSound(host: InProcessHost): Promise<boolean> {
 for (const [name, code] of Object.entries(ENDLESS)) {
   t.test(`${name} end at the CPU limit`, async (t) => {
     const host = await inProcessHost()
-    host.load(REVISION, code, { cpuMs: 100 })
+    host.load(REVISION, PRELUDE + code, { cpuMs: 100, memoryMb: 256 })
     const invocation = host.invoke(REVISION)
     const { message } = await host.endOf(invocation)
     t.match(message, { type: 'failed', outcome: 'cpu-exceeded' })
@@ -60,6 +70,15 @@ t.test('what they use is on the bill of the entry', async (t) => {
 const HOARDS: Record<string, string> = {
   'keys': `const kept = []
     for (;;) kept.push(await crypto.subtle.generateKey({ name: 'ECDSA', namedCurve: 'P-256' }, true, ['sign']))`,
+  'digests': `const { createHash } = PARTS.crypto().node({ Buffer: PLAIN })
+    const kept = []
+    for (;;) kept.push(createHash('sha512'))`,
+  'compressors': `const { createGzip } = PARTS.compression().node({ Buffer: PLAIN, stream: () => ({ Transform: function () {} }) })
+    const kept = []
+    for (;;) kept.push(createGzip())`,
+  'bombs': `const piece = new Uint8Array(await new Response(new Response(new Uint8Array(1e6)).body.pipeThrough(new CompressionStream('gzip'))).arrayBuffer())
+    const kept = []
+    for (;;) kept.push(await new Response(new Response(piece).body.pipeThrough(new DecompressionStream('gzip'))).arrayBuffer())`,
   'texts': `const key = await crypto.subtle.importKey('raw', new Uint8Array(16), 'AES-CTR', false, ['encrypt'])
     const kept = [], bytes = new Uint8Array(1e6)
     for (;;) kept.push(await crypto.subtle.encrypt({ name: 'AES-CTR', counter: new Uint8Array(16), length: 64 }, key, bytes))`,
@@ -68,7 +87,7 @@ const HOARDS: Record<string, string> = {
 for (const [name, code] of Object.entries(HOARDS)) {
   t.test(`${name} count against the memory limit`, async (t) => {
     const host = await inProcessHost()
-    host.load(REVISION, `try { ${code} } catch (error) { return new Response(error.name + ': ' + error.message) }`, {
+    host.load(REVISION, `${PRELUDE} try { ${code} } catch (error) { return new Response(error.name + ': ' + error.message) }`, {
       memoryMb: 32,
       cpuMs: 30_000,
     })

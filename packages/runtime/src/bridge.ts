@@ -123,7 +123,7 @@ export interface GuestBridge {
 }
 
 /** What of the runtime is loaded only when a function first touches it. */
-export const PARTS = ['crypto'] as const
+export const PARTS = ['crypto', 'compression'] as const
 
 /** The scripts of the runtime: `main` boots a context, and each of the others is a part of it. */
 export interface RuntimeScripts {

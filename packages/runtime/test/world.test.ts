@@ -10,10 +10,12 @@ const GLOBALS = {
   function: [
     'AbortController',
     'AbortSignal',
+    'CompressionStream',
     'Crypto',
     'CryptoKey',
     'CustomEvent',
     'DOMException',
+    'DecompressionStream',
     'Event',
     'EventTarget',
     'FormData',

@@ -1,4 +1,4 @@
-import { type Bytes, concat, equals, fromBase64Url, padZeroes, toBase64Url, trimZeroes } from './bytes.ts'
+import { type Bytes, concat, equals, fromBase64Url, padZeroes, toBase64Url, trimZeroes } from '../bytes.ts'
 import { type Curve, CURVES, curveNamed, OWN_CURVES, type OwnCurve, ownCurveNamed } from './curves.ts'
 import {
   bitString,

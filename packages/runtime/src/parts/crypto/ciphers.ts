@@ -1,4 +1,4 @@
-import { type Bytes, concat, NO_BYTES } from './bytes.ts'
+import { type Bytes, concat, NO_BYTES } from '../bytes.ts'
 import { CIPHER_ROOM, CIPHER_SLICE, type Handle, natives } from './natives.ts'
 
 /** What a cipher gives for more of its text. */

@@ -1,4 +1,4 @@
-import { type Bytes, concat, trimZeroes } from './bytes.ts'
+import { type Bytes, concat, trimZeroes } from '../bytes.ts'
 
 /** What little of DER (ITU-T X.690) keys need. */
 export interface Element {

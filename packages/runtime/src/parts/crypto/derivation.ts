@@ -1,4 +1,4 @@
-import { type Bytes, concat, uint32 } from './bytes.ts'
+import { type Bytes, concat, uint32 } from '../bytes.ts'
 import { type Handle, natives } from './natives.ts'
 
 /** Lengths of a digest, in bytes; undefined if there is no such digest. */

@@ -4,6 +4,7 @@
  */
 import { connectNatives, type Natives } from './natives.ts'
 import { connectRuntime, type Runtime } from './runtime.ts'
+import { makeNodeModule } from './node/index.ts'
 import { CryptoKey } from './subtle/crypto-key.ts'
 import { subtle, SubtleCrypto } from './subtle/subtle.ts'
 
@@ -11,6 +12,6 @@ export function create(natives: Natives): (runtime: Runtime) => object {
   connectNatives(natives)
   return (runtime) => {
     connectRuntime(runtime)
-    return { subtle, SubtleCrypto, CryptoKey }
+    return { subtle, SubtleCrypto, CryptoKey, node: makeNodeModule }
   }
 }

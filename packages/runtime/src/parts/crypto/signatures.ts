@@ -1,5 +1,5 @@
 import type { AsymmetricKey } from './asymmetric-key.ts'
-import { type Bytes, concat, padZeroes, trimZeroes } from './bytes.ts'
+import { type Bytes, concat, padZeroes, trimZeroes } from '../bytes.ts'
 import { integer, readSequence, sequence } from './der.ts'
 
 /** An ECDSA signature in the form of IEEE P1363, two numbers of the same length, from DER. */

@@ -1,4 +1,4 @@
-import { type Bytes, concat, fromBase64Url, toBase64Url } from '../bytes.ts'
+import { type Bytes, concat, fromBase64Url, toBase64Url } from '../../bytes.ts'
 import { runCipher, seal, unseal } from '../ciphers.ts'
 import { natives } from '../natives.ts'
 import { fail } from '../runtime.ts'

@@ -1,6 +1,7 @@
-import { type Bytes, bytesOf } from '../bytes.ts'
+import { type Bytes, bytesOf } from '../../bytes.ts'
 import type { Jwk } from '../asymmetric-key.ts'
 import { fail } from '../runtime.ts'
+import { toText } from '../../text.ts'
 import { type CryptoKey, factsOfKey, type KeyFacts, type Usage, USAGES } from './crypto-key.ts'
 
 /** Members of an algorithm that user code gave. */
@@ -77,12 +78,6 @@ export function toUnsigned(value: unknown, what: string, bits: 8 | 16 | 32 = 32)
   const number = Math.trunc(Number(value))
   if (!(number >= 0 && number < 2 ** bits)) throw new TypeError(`${what} must be a number from 0 to ${2 ** bits - 1}.`)
   return number
-}
-
-/** As WebIDL makes text of what is given. @throws TypeError for a symbol */
-export function toText(value: unknown): string {
-  // oxlint-disable-next-line typescript/no-unnecessary-template-expression -- the value need not be a string
-  return `${value as string}`
 }
 
 /** Names of digests: those of the web, those of OpenSSL, and the numbers in names of JWK algorithms. */

@@ -1,5 +1,5 @@
 import type { AsymmetricKey } from '../asymmetric-key.ts'
-import type { Bytes } from '../bytes.ts'
+import type { Bytes } from '../../bytes.ts'
 
 /** In the order in which a key tells them. */
 export const USAGES = ['encrypt', 'decrypt', 'sign', 'verify', 'deriveKey', 'deriveBits', 'wrapKey', 'unwrapKey'] as const

@@ -1,9 +1,10 @@
 import { AsymmetricKey, keyFromJwk, spkiOfOwn, spkiOfPoint } from '../asymmetric-key.ts'
-import type { Bytes } from '../bytes.ts'
+import type { Bytes } from '../../bytes.ts'
 import { type Curve, curveNamed, type OwnCurve, ownCurveNamed } from '../curves.ts'
 import { digest } from '../derivation.ts'
 import { natives } from '../natives.ts'
 import { fail } from '../runtime.ts'
+import { toText } from '../../text.ts'
 import { derFromPlain, plainFromDer } from '../signatures.ts'
 import {
   type Algorithm,
@@ -15,7 +16,6 @@ import {
   type KeyPair,
   type Params,
   requiredHash,
-  toText,
 } from './algorithm.ts'
 import { factsOfKey, isCryptoKey, makeKey, type KeyAlgorithm, type KeyFacts, type Usage } from './crypto-key.ts'
 import { attempt, exportDer, requireHalf } from './rsa.ts'

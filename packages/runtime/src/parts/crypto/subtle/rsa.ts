@@ -1,5 +1,5 @@
 import { AsymmetricKey, keyFromJwk } from '../asymmetric-key.ts'
-import type { Bytes } from '../bytes.ts'
+import type { Bytes } from '../../bytes.ts'
 import { digest } from '../derivation.ts'
 import { CONVERSIONS, natives } from '../natives.ts'
 import { fail } from '../runtime.ts'

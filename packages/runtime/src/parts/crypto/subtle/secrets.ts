@@ -1,4 +1,4 @@
-import { type Bytes, toBase64Url } from '../bytes.ts'
+import { type Bytes, toBase64Url } from '../../bytes.ts'
 import { digest, digestSizes, hkdf, hmac, pbkdf2 } from '../derivation.ts'
 import { natives } from '../natives.ts'
 import { fail } from '../runtime.ts'

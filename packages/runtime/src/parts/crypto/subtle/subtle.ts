@@ -1,6 +1,7 @@
 import type { Jwk } from '../asymmetric-key.ts'
-import { type Bytes, bytesOf } from '../bytes.ts'
+import { type Bytes, bytesOf } from '../../bytes.ts'
 import { fail, runtime } from '../runtime.ts'
+import { toText } from '../../text.ts'
 import { AES } from './aes.ts'
 import {
   type Algorithm,
@@ -9,7 +10,6 @@ import {
   type KeyPair,
   nameOf,
   type Params,
-  toText,
   toUnsigned,
   toUsages,
 } from './algorithm.ts'
