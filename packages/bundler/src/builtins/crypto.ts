@@ -2,12 +2,17 @@ import { nodeModuleOf } from './runtime-part.ts'
 
 const crypto = nodeModuleOf('crypto') as typeof import('node:crypto')
 
-/** `node:crypto` in a function. What is missing of it is undefined. */
+/** `node:crypto` in a function. What is missing of it throws where it is used. */
 export const {
+  Certificate,
+  checkPrime,
+  checkPrimeSync,
   Cipheriv,
   constants,
   createCipheriv,
   createDecipheriv,
+  createDiffieHellman,
+  createDiffieHellmanGroup,
   createECDH,
   createHash,
   createHmac,
@@ -17,15 +22,20 @@ export const {
   createSign,
   createVerify,
   Decipheriv,
+  DiffieHellman,
   diffieHellman,
+  DiffieHellmanGroup,
   ECDH,
   generateKey,
   generateKeyPair,
   generateKeyPairSync,
   generateKeySync,
+  generatePrime,
+  generatePrimeSync,
   getCipherInfo,
   getCiphers,
   getCurves,
+  getDiffieHellman,
   getFips,
   getHashes,
   getRandomValues,
@@ -49,12 +59,14 @@ export const {
   randomUUID,
   scrypt,
   scryptSync,
+  setEngine,
   Sign,
   sign,
+  subtle,
   timingSafeEqual,
   Verify,
   verify,
   webcrypto,
-  subtle,
+  X509Certificate,
 } = crypto
 export default crypto
