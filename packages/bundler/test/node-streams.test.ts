@@ -45,7 +45,12 @@ t.test('streams', { skip: hasStreams ? false : 'the bundler has no node:stream' 
       await new Promise((resolve, reject) => stream.pipeline(source(), sign, (error) => error ? reject(error) : resolve()))
       const { publicKey, privateKey } = crypto.generateKeyPairSync('ec', { namedCurve: 'P-256' })
       return [piped, hash instanceof stream.Transform, (await collect(hmac)).toString('hex'), crypto.verify('sha256', data, publicKey, sign.sign(privateKey))]`),
-    [crypto.createHash('sha256').update(DATA).digest('hex'), true, crypto.createHmac('sha1', 'key').update(DATA).digest('hex'), true],
+    [
+      crypto.createHash('sha256').update(DATA).digest('hex'),
+      true,
+      crypto.createHmac('sha1', 'key').update(DATA).digest('hex'),
+      true,
+    ],
   )
   t.same(
     evaluate(`${COLLECT}
