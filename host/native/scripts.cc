@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "isolate-state.h"
+#include "natives.h"
 
 namespace {
 
@@ -66,8 +67,17 @@ bool WarmUp(v8::Isolate* isolate, v8::Local<v8::Context> context, v8::Local<v8::
 	return !warm_up->IsFunction() || !warm_up.As<v8::Function>()->Call(context, given, 0, nullptr).IsEmpty();
 }
 
-// Compiles a script in the isolate, runs it, and calls the function that it gives. Empty if something was thrown.
-v8::MaybeLocal<v8::Value> RunScript(v8::Isolate* isolate, RuntimeScript* script, int count, v8::Local<v8::Value>* values) {
+// Whether a function has a second parameter.
+bool TakesNatives(v8::Isolate* isolate, v8::Local<v8::Context> context, v8::Local<v8::Function> function) {
+	v8::Local<v8::Value> length;
+	if (!function->Get(context, v8::String::NewFromUtf8Literal(isolate, "length")).ToLocal(&length)) return false;
+	return length->IsInt32() && length.As<v8::Int32>()->Value() == 2;
+}
+
+// Compiles a script in the isolate, runs it, and calls the function that it gives. Empty if something was thrown. A library may take
+// native functions, for which there is room behind the values.
+v8::MaybeLocal<v8::Value> RunScript(
+	v8::Isolate* isolate, RuntimeScript* script, bool is_library, int count, v8::Local<v8::Value>* values) {
 	v8::Local<v8::Context> context = isolate->GetCurrentContext();
 	v8::Local<v8::String> text, name;
 	if (!v8::String::NewExternalOneByte(isolate, &script->source).ToLocal(&text)) return {};
@@ -84,7 +94,13 @@ v8::MaybeLocal<v8::Value> RunScript(v8::Isolate* isolate, RuntimeScript* script,
 	if (!v8::ScriptCompiler::Compile(context, &source, options).ToLocal(&compiled)) return {};
 	v8::Local<v8::Value> made, result;
 	if (!compiled->Run(context).ToLocal(&made) || !made->IsFunction()) return {};
-	if (!made.As<v8::Function>()->Call(context, v8::Undefined(isolate), count, values).ToLocal(&result)) return {};
+	v8::Local<v8::Function> function = made.As<v8::Function>();
+	v8::Local<v8::Object> natives;
+	if (is_library && TakesNatives(isolate, context, function)) {
+		if (!MakeNatives(isolate, context).ToLocal(&natives)) return {};
+		values[count++] = natives;
+	}
+	if (!function->Call(context, v8::Undefined(isolate), count, values).ToLocal(&result)) return {};
 	if (kept == nullptr) {
 		// The cache has what has been compiled by now: what every isolate runs of it, and what most will.
 		if (!WarmUp(isolate, context, result)) return {};
@@ -113,17 +129,17 @@ void Boot(const v8::FunctionCallbackInfo<v8::Value>& info) {
 	v8::Local<v8::Value> values[kMaxValues];
 	for (int index = 0; index < count; index++) values[index] = info[index + 1];
 	v8::Local<v8::Value> result;
-	if (RunScript(info.GetIsolate(), script, count, values).ToLocal(&result)) info.GetReturnValue().Set(result);
+	if (RunScript(info.GetIsolate(), script, false, count, values).ToLocal(&result)) info.GetReturnValue().Set(result);
 }
 
 // library(index, require), in the guest, for the runtime: runs the script of the index behind the core, counted from 1, and calls the
-// function that it gives with `require`.
+// function that it gives with `require`, and with native functions if it takes a second argument.
 void Library(const v8::FunctionCallbackInfo<v8::Value>& info) {
 	RuntimeScript* script = ScriptOf(info[0], StateOf(info.Data())->core);
 	if (script == nullptr) return;
-	v8::Local<v8::Value> values[] = {info[1]};
+	v8::Local<v8::Value> values[2] = {info[1]};
 	v8::Local<v8::Value> result;
-	if (RunScript(info.GetIsolate(), script, 1, values).ToLocal(&result)) info.GetReturnValue().Set(result);
+	if (RunScript(info.GetIsolate(), script, true, 1, values).ToLocal(&result)) info.GetReturnValue().Set(result);
 }
 
 }  // namespace

@@ -213,7 +213,6 @@ export function forceCommonJs(paths: ReadonlySet<string>): Plugin {
 const MOST_SHOWN = 10
 
 const INSTEAD: Readonly<Record<string, string>> = {
-  'crypto': 'use the global crypto',
   'http': 'use fetch',
   'https': 'use fetch',
   'http2': 'use fetch',

@@ -5,10 +5,11 @@ import type { Plugin } from 'esbuild'
 /**
  * The built-in modules of Node that work in a bare isolate with web globals, with the ES module behind each. From unenv those that
  * answered as Node's in an isolate; of its others, `util` is ours, `buffer` ours in part, and `assert`,
- * `string_decoder`, `stream`, `async_hooks` and `crypto` gave wrong answers or none.
+ * `string_decoder`, `stream` and `async_hooks` gave wrong answers or none. `crypto` and `zlib` are parts of the runtime.
  */
 const MODULES = {
   'buffer': () => shimPath('buffer'),
+  'crypto': () => shimPath('crypto'),
   'diagnostics_channel': () => unenvPath('diagnostics_channel'),
   'events': () => unenvPath('events'),
   'path': () => unenvPath('path'),
@@ -20,6 +21,7 @@ const MODULES = {
   'url': () => unenvPath('url'),
   'util': () => shimPath('util'),
   'util/types': () => shimPath('util-types'),
+  'zlib': () => shimPath('zlib'),
 } as const satisfies Record<string, () => string>
 
 type SupportedModule = keyof typeof MODULES

@@ -124,7 +124,10 @@ export interface GuestBridge {
    * leave the host alone: not 0 when several guests together keep the host from its other work.
    */
   readonly drain: () => number
-  /** Runs the script of a library, numbered from 1, and gives what the function returns that it evaluates to. */
+  /**
+   * Runs the script of a library, numbered from 1, and gives what the function returns that it evaluates to. One with a second
+   * parameter is given the addon's native functions.
+   */
   readonly library: (number: number, require: (number: number) => unknown) => unknown
 }
 

@@ -1,7 +1,7 @@
 import { build, type Metafile, type Plugin, transform } from 'esbuild'
 import { basename, extname, join } from 'node:path'
 import { joinScripts } from './bridge.ts'
-import { INTRINSICS, INTRINSICS_NUMBER, LIBRARIES } from './libraries.ts'
+import { INTRINSICS, INTRINSICS_NUMBER, LIBRARIES, NATIVES_NAME } from './libraries.ts'
 
 const GUEST = join(import.meta.dirname, 'guest')
 const EXTENSION = extname(import.meta.filename)
@@ -19,7 +19,8 @@ interface Chunk {
  * The first is the core. Its completion value is a function `boot(names, ...functions)`: `names` are the method names of the
  * GuestBridge between commas, `functions` the callbacks in that order. It returns the {@link GuestEntries}. The others are the
  * {@link LIBRARIES}, in their order, and behind them what several of these share. The completion value of each is a function
- * `(require) => exports`, where `require(0)` is what the core shares, and `require(n)` the exports of the n-th library.
+ * `(require) => exports`, where `require(0)` is what the core shares, and `require(n)` the exports of the n-th library. One that
+ * needs native functions takes them behind that: `(require, natives) => exports`.
  *
  * Names stay as they are, for stack traces and `constructor.name`; white space goes.
  */
@@ -109,5 +110,7 @@ async function libraryScript({ name, text }: Chunk, numberOf: (path: string) => 
     return `const ${name}={__proto__:null,${getters.join(',')}};module.exports=${name};`
   })
   const body = `const module={exports:{}};let exports=module.exports;${lean}\nreturn module.exports`
-  return `(function(require){'use strict';${own};return(function(){${body}})()})`
+  // The addon gives native functions to a script that takes them.
+  const parameters = new RegExp(`\\b${NATIVES_NAME}\\b`).test(lean) ? `require,${NATIVES_NAME}` : 'require'
+  return `(function(${parameters}){'use strict';${own};return(function(){${body}})()})`
 }

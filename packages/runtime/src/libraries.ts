@@ -1,6 +1,8 @@
 /** Parts of the runtime that are no part of its core: a guest loads each when it first needs it. Files of `guest/libraries`. */
 export const LIBRARIES = [
   'clone',
+  'compression',
+  'crypto',
   'encoding-streams',
   'encodings',
   'events',
@@ -15,6 +17,9 @@ export const LIBRARIES = [
 ] as const
 
 export type LibraryName = (typeof LIBRARIES)[number]
+
+/** What a library has in its scope that needs the addon's native functions. */
+export const NATIVES_NAME = 'NATIVES'
 
 /** What libraries find of the language under these names, whatever user code has made of the global object. */
 export const INTRINSICS = [

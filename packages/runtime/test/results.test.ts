@@ -1,8 +1,8 @@
 import ivm from 'isolated-vm'
-import { bundleRuntime, ENTRIES, SAYS, splitScripts } from '@carpool/runtime'
+import { ENTRIES, SAYS } from '@carpool/runtime'
 import { RESPONSE_HEADER_LIMITS } from '@carpool/core'
 import t from 'tap'
-import { Guest, guestOf, LIBRARY, run } from './support/guest.ts'
+import { addonOf, Guest, guestOf, run, RUNTIME } from './support/guest.ts'
 
 function lambda(body: string): Guest {
   return new Guest().load(`({ handler: async (event, context) => { ${body} } })`)
@@ -225,20 +225,17 @@ const LOOPS: Readonly<Record<string, string>> = {
 }
 
 t.test('Code that loops in what it gives does so in its entry, which can be ended', async (t) => {
-  const scripts = splitScripts(await bundleRuntime())
   for (const [title, code] of Object.entries(LOOPS)) {
     const isolate = new ivm.Isolate({ memoryLimit: 64 })
     const context = await isolate.createContext()
-    const boot = await (await isolate.compileScript(scripts[0]!)).run(context, { reference: true })
+    const { boot, library } = addonOf(context)
     const begun = Promise.withResolvers<string>()
     const heard = (op: number, ...[, , , text]: [number, number, number, string]): void => {
       if (op === SAYS.log && text === 'begun') begun.resolve(text)
     }
     const say = new ivm.Callback(heard, { ignored: true })
     const entropy = new ivm.Callback(() => '\0'.repeat(4096))
-    const making = await (await isolate.compileScript(LIBRARY)).run(context, { reference: true })
-    const library: ivm.Reference = await making.apply(undefined, [JSON.stringify(scripts)], { result: { reference: true } })
-    const entries = await boot.apply(undefined, ['say,entropy,library', say, entropy, library.derefInto()], {
+    const entries = await boot.apply(undefined, [RUNTIME, 'say,entropy,library', say, entropy, library.derefInto()], {
       result: { reference: true },
     })
     const enter = async (name: string, ...args: unknown[]): Promise<unknown> => {

@@ -5,6 +5,8 @@ import { loadLibrary } from './port.ts'
 /** What each library exports. */
 interface Libraries {
   readonly clone: typeof import('./libraries/clone.ts')
+  readonly compression: typeof import('./libraries/compression.ts')
+  readonly crypto: typeof import('./libraries/crypto.ts')
   readonly 'encoding-streams': typeof import('./libraries/encoding-streams.ts')
   readonly encodings: typeof import('./libraries/encodings.ts')
   readonly events: typeof import('./libraries/events.ts')

@@ -10,14 +10,25 @@ import {
   splitScripts,
   SAYS,
 } from '@carpool/runtime'
+import { createRequire } from 'node:module'
 import ivm from 'isolated-vm'
 
 const NAMES = ['say', 'entropy', 'drain'] as const satisfies ReadonlyArray<keyof GuestBridge>
-/** Gives a function that does what the addon does for `library`, within the isolate, for the scripts as JSON. */
-export const LIBRARY = `((run, parse) => (texts) => { const scripts = parse(texts); return (number, require) => run(scripts[number])(require) })(eval, JSON.parse)`
 const ENTROPY = String.fromCharCode(...Array.from({ length: 4096 }, (_, index) => (index * 131 + (index >> 5)) & 0xff))
 
-const scripts = splitScripts(await bundleRuntime())
+const platform = `${process.platform}-${process.arch}-${process.versions.modules}`
+const addonFile = createRequire(import.meta.url).resolve(`../../../../host/native/prebuilt/${platform}.node`)
+const nativeModule = new ivm.NativeModule(addonFile)
+const addon = createRequire(import.meta.url)(addonFile) as { addScript(name: string, source: string): number }
+
+/** The index of the core in the addon. */
+export const RUNTIME = splitScripts(await bundleRuntime()).map((source) => addon.addScript('carpool:runtime', source))[0]!
+
+/** What the addon gives to a context: `boot(index, names, ...functions)`, and the `library` that goes with it. */
+export function addonOf(context: ivm.Context): { readonly boot: ivm.Reference; readonly library: ivm.Reference } {
+  const native = nativeModule.createSync(context)
+  return { boot: native.getSync('boot', { reference: true }), library: native.getSync('library', { reference: true }) }
+}
 
 export interface Answer {
   readonly status: number
@@ -72,11 +83,9 @@ export class Guest {
   constructor(memoryLimitMb = 128) {
     this.isolate = new ivm.Isolate({ memoryLimit: memoryLimitMb })
     this.#context = this.isolate.createContextSync()
-    const run = (source: string): ivm.Reference =>
-      this.isolate.compileScriptSync(source, { filename: 'carpool:runtime' }).runSync(this.#context, { reference: true })
-    const library = run(LIBRARY).applySync(undefined, [JSON.stringify(scripts)], { result: { reference: true } })
+    const { boot, library } = addonOf(this.#context)
     const names = [...NAMES, 'library'].join(',')
-    this.#entries = run(scripts[0]!).applySync(undefined, [names, ...this.#callbacks(), library.derefInto()], {
+    this.#entries = boot.applySync(undefined, [RUNTIME, names, ...this.#callbacks(), library.derefInto()], {
       result: { reference: true },
     })
   }
