@@ -127,5 +127,8 @@ void AddMailboxOfGuest(
 	v8::Isolate* isolate, v8::Local<v8::Context> context, v8::Local<v8::Object> guest, v8::Local<v8::Value> index);
 void AddMailboxOfHost(v8::Isolate* isolate, v8::Local<v8::Context> context, v8::Local<v8::Object> host);
 
+// inner-state.cc
+void AddInnerState(v8::Isolate* isolate, v8::Local<v8::Context> context, v8::Local<v8::Object> target);
+
 // signals.cc: tells the host of an event of the isolate, in the next turn of its event loop.
 void Signal(IsolateState* state, uint32_t event);

@@ -16,7 +16,7 @@ export interface BundleOptions {
 
 export interface BundledFunction {
   /**
-   * One script that evaluates to a function without parameters, which runs the module scope and returns the exports (`module.exports`
+   * One script that evaluates to a function, whose parameter is the NodeSupport of the runtime or nothing. It runs the module scope and returns the exports (`module.exports`
    * of a CommonJS entry); or a promise of them if an ES module awaits at its top level.
    */
   readonly code: string

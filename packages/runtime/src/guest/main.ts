@@ -1,3 +1,4 @@
+import type { NodeSupport } from '@carpool/core'
 import {
   BODY_KINDS,
   type BodyKind,
@@ -12,6 +13,7 @@ import { addWebAssembly, fillProcess, installGlobals } from './globals.ts'
 import { findHandler, type Handler } from './handlers/find-handler.ts'
 import { cancelInvocation, Invocation, limitBodies } from './invocation.ts'
 import { apply, isInstance, jsonParse, jsonStringify, SafePromise } from './language/primordials.ts'
+import { beginTurn, endTurn, nodeSupport } from './node-support.ts'
 import { bridge, connectBridge, enter } from './port.ts'
 import { fireTimer } from './timers.ts'
 import { startEntropy } from './web-api/crypto.ts'
@@ -30,8 +32,9 @@ export function boot(names: string, ...functions: unknown[]): GuestEntries {
 let handler: Handler = () => {}
 
 /** Runs the module scope, which may await, and finds the handler in what it exports. */
-function load(optionsText: string, factory: () => unknown): void {
+function load(optionsText: string, factory: (support: NodeSupport) => unknown): void {
   markClock()
+  beginTurn()
   enter(NO_INVOCATION)
   const options = jsonParse(optionsText) as GuestOptions
   fillProcess(options.env)
@@ -39,12 +42,13 @@ function load(optionsText: string, factory: () => unknown): void {
   if (options.clock === 'running') letClockRun()
   if (options.webAssembly === true) addWebAssembly(options.limits.memoryMb)
   try {
-    const exported = apply(factory, undefined, [])
+    const exported = apply(factory, undefined, [nodeSupport])
     if (isInstance(SafePromise, exported)) void loadLater(exported as Promise<unknown>, options)
     else adopt(exported, options)
   } catch (error) {
     reportFailure(error)
   }
+  endTurn()
 }
 
 async function loadLater(exported: Promise<unknown>, options: GuestOptions): Promise<void> {
@@ -93,14 +97,19 @@ function cancel(invocation: number): void {
 function dispatch(op: number, number = 0, text = '', kind = 0, body = ''): void {
   if (op === 0) return
   markClock()
+  beginTurn()
   switch (op) {
     case ENTRIES.invoke:
-      return invoke(number, text, BODY_KINDS[kind]!, body)
+      invoke(number, text, BODY_KINDS[kind]!, body)
+      break
     case ENTRIES.cancel:
-      return cancel(number)
+      cancel(number)
+      break
     case ENTRIES.fireTimer:
-      return fireTimer(number)
+      fireTimer(number)
+      break
     case ENTRIES.settleFetch:
-      return settleFetch(number, text, BODY_KINDS[kind]!, body)
+      settleFetch(number, text, BODY_KINDS[kind]!, body)
   }
+  endTurn()
 }
