@@ -33,6 +33,8 @@ export interface ModuleGraph {
   /** The entry, relative to the folder. */
   readonly entryLabel: string
   readonly entryFormat: 'esm' | 'cjs' | 'data'
+  /** Whether it can make a server of `node:http`, which is a handler without being exported. */
+  readonly hasServers: boolean
   /** Absolute paths of the modules outside `node_modules`. */
   readonly watched: readonly string[]
 }
@@ -173,6 +175,7 @@ async function toGraph(folder: string, { format, assets }: BuildPlan, { code, so
     sourceMap,
     folder,
     modules,
+    hasServers: [...modules.keys()].some((path) => isFile(path) && resolve(folder, path) === shimPath('http/server')),
     entryLabel: labelPath(entryPath, folder),
     entryFormat: modules.get(entryPath) ?? 'data',
     sloppy: new Set(commonJs.filter((_, index) => !isStrict[index])),

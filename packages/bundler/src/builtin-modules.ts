@@ -193,6 +193,19 @@ function resolvedInside(name: string): Resolved {
   return { path: name, namespace: NODE }
 }
 
+/** What Node.js does with a module when it starts. */
+const AFTERWARDS: Readonly<Record<string, string>> = {
+  'internal/util/debuglog': 'module.exports.initializeDebugEnv(process.env.NODE_DEBUG)',
+}
+
+/** The bundler renames a class that has the name of something further out; what shows the name should show the class's. */
+const NAMES_BACK = `
+  for (const [name, value] of Object.entries(module.exports)) {
+    if (typeof value === 'function' && value.name !== name && value.name.replace(/\\d+$/, '') === name) {
+      Object.defineProperty(value, 'name', { value: name, configurable: true })
+    }
+  }`
+
 const loaded = new Map<string, Promise<string>>()
 
 function nodeModule(name: string): Promise<string> {
@@ -204,13 +217,17 @@ function nodeModule(name: string): Promise<string> {
 /** The text of one of Node.js' own modules with what Node.js gives to each, and without comments and most white space. */
 async function readNodeModule(name: string): Promise<string> {
   const source = nodeSource(name)
-  if (source === undefined) throw new Error(`Node.js ${process.version} has no module ${name}.`)
-  const text = source.replace(/\binternalBinding\('(\w+)'\)/g, "require('binding:$1')")
+  // Required where it is wanted, which a function then learns.
+  if (source === undefined) return `throw new Error(${JSON.stringify(`${name} of Node.js is not available in a function.`)})`
+  const text = source
+    .replace(/\binternalBinding\('(\w+)'\)/g, "require('binding:$1')")
+    .replace(/\b(defineLazyProperties\(\s*[\w.]+,\s*)('[\w/]+'),/g, '$1() => require($2),')
   const given = [
     ...(/\bprimordials\b/.test(text) ? ["const primordials = require('primordials')"] : []),
     ...(/(?<![.\w'/])process\b(?!')/.test(text) && !/const process\b/.test(text) ? ["const process = require('process')"] : []),
   ]
-  const { code } = await transform(`${given.map((line) => `${line};`).join('')}${text}`, {
+  const after = [AFTERWARDS[name], ...(NODES.includes(name) ? [NAMES_BACK] : [])]
+  const { code } = await transform(`${given.map((line) => `${line};`).join('')}${text}\n${after.join('\n')}`, {
     minifyWhitespace: true,
     minifySyntax: true,
     legalComments: 'none',

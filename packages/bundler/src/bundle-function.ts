@@ -64,6 +64,7 @@ function checkHandler(entry: Entry, graph: ModuleGraph, entryExports: readonly s
   // A module that exports `fetch` has the form of a default export itself.
   const accepted = entry.handlerExport === undefined ? [...wanted, 'fetch'] : wanted
   if (accepted.some((name) => entryExports.includes(name))) return
+  if (graph.hasServers && entry.handlerExport === undefined) return
   const found = entryExports.length === 0 ? 'it exports nothing' : `it exports ${entryExports.join(', ')}`
   throw new CarpoolError(
     'no-handler',

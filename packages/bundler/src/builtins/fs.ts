@@ -364,8 +364,8 @@ const callbacks = Object.fromEntries(
     return [name, withCallback]
   }),
 )
-callbacks['exists'] = (path: never, done: never): void => {
-  globalThis.setImmediate(() => (done as (exists: boolean) => void)(existsSync(path)))
+callbacks['exists'] = (path: unknown, done: unknown): void => {
+  globalThis.setImmediate(() => (done as (exists: boolean) => void)(existsSync(path as PathLike)))
 }
 
 class FileHandle {

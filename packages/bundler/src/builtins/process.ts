@@ -137,7 +137,8 @@ interface Tick {
 
 let ticks: Tick[] = []
 let isScheduled = false
-const { queueMicrotask, reportError } = globalThis
+declare const reportError: ((error: unknown) => void) | undefined
+const { queueMicrotask } = globalThis
 
 /**
  * Runs before the microtasks of the entry's synchronous part, as in Node.js. What a microtask asks for runs behind those that wait
@@ -164,7 +165,7 @@ function runTicks(): void {
     try {
       callback(...args)
     } catch (error) {
-      if (!node.emit('uncaughtException', error, 'uncaughtException')) reportError?.(error)
+      if (!node.emit('uncaughtException', error, 'uncaughtException')) reportError!(error)
     }
   }
   ticks = []

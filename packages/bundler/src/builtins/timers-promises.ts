@@ -1,5 +1,5 @@
 /** `node:timers/promises` in a function. */
-interface Options {
+export interface Options {
   readonly signal?: AbortSignal
   readonly ref?: boolean
 }
@@ -15,18 +15,24 @@ function abortError(signal: AbortSignal): Error {
 }
 
 function invalid(name: string, type: string, value: unknown): TypeError & { code: string } {
-  const received = value === null ? 'null' : typeof value === 'object' ? 'an instance of Object' : `type ${typeof value}`
-  const error = new TypeError(`The "${name}" property must be of type ${type}. Received ${received}`)
+  const kind = name.includes('.') ? 'property' : 'argument'
+  const error = new TypeError(`The "${name}" ${kind} must be ${type}. Received ${received(value)}`)
   return Object.assign(error, { code: 'ERR_INVALID_ARG_TYPE' })
 }
 
+function received(value: unknown): string {
+  if (value === null) return 'null'
+  if (typeof value === 'object') return `an instance of ${value.constructor.name}`
+  return typeof value === 'function' ? `function ${value.name}` : `type ${typeof value} (${String(value)})`
+}
+
 function problemOf(options: unknown): Error | undefined {
-  if (options === null || typeof options !== 'object') return invalid('options', 'object', options)
+  if (options === null || typeof options !== 'object') return invalid('options', 'of type object', options)
   const { signal, ref } = options as { signal?: unknown; ref?: unknown }
   if (signal !== undefined && (typeof signal !== 'object' || signal === null || !('aborted' in signal))) {
-    return invalid('options.signal', 'AbortSignal', signal)
+    return invalid('options.signal', 'an instance of AbortSignal', signal)
   }
-  return ref !== undefined && typeof ref !== 'boolean' ? invalid('options.ref', 'boolean', ref) : undefined
+  return ref !== undefined && typeof ref !== 'boolean' ? invalid('options.ref', 'of type boolean', ref) : undefined
 }
 
 function wait<T>(value: T, options: Options, begin: (done: () => void) => () => void): Promise<T> {
@@ -65,7 +71,8 @@ async function* setInterval<T>(delay?: number, value?: T, options: Options = {})
   const problem = problemOf(options)
   if (problem !== undefined) throw problem
   const { signal } = options
-  if (signal?.aborted === true) throw abortError(signal)
+  const isAborted = (): boolean => signal?.aborted === true
+  if (isAborted()) throw abortError(signal!)
   let due = 0
   let wake: (() => void) | undefined
   const notify = (): void => wake?.()
@@ -76,12 +83,12 @@ async function* setInterval<T>(delay?: number, value?: T, options: Options = {})
   signal?.addEventListener('abort', notify, { once: true })
   try {
     for (;;) {
-      if (due === 0 && signal?.aborted !== true) {
+      if (due === 0 && !isAborted()) {
         await new Promise<void>((resolve) => {
           wake = resolve
         })
       }
-      if (signal?.aborted === true) throw abortError(signal)
+      if (isAborted()) throw abortError(signal!)
       for (; due > 0; due--) yield value
     }
   } finally {

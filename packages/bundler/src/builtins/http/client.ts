@@ -189,7 +189,7 @@ export class ClientRequest extends OutgoingMessage {
     this.destroy()
   }
 
-  override destroy(error?: Error): this {
+  destroy(error?: Error): this {
     if (this.destroyed) return this
     this.destroyed = true
     this.#abort.abort()
@@ -254,7 +254,7 @@ export class ClientRequest extends OutgoingMessage {
         headers,
         redirect: 'manual',
         signal,
-        ...(body !== undefined && { body: body as unknown as BodyInit }),
+        ...(body !== undefined && { body: body as unknown as Uint8Array<ArrayBuffer> }),
       })
       if (!this.destroyed) await this.#receive(response)
     } catch (error) {

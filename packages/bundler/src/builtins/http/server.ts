@@ -290,7 +290,7 @@ class Answer {
     }
     const isEmpty = this.#method === 'HEAD' || NO_BODY.includes(Number(status)) || (body instanceof Buffer && body.length === 0)
     try {
-      const content = isEmpty ? null : (body as unknown as BodyInit)
+      const content = isEmpty ? null : (body as ReadableStream<Uint8Array>)
       this.#resolve(new Response(content, { status: Number(status), statusText, headers }))
     } catch (error) {
       this.#reject(error)

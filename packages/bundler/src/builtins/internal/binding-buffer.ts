@@ -1,6 +1,9 @@
 /** The native part of Node.js' `buffer` module. */
 import { type Bytes, byteLengthUtf8, encode, type EncodingName, ENCODINGS, slice, slices, type SliceName, write } from './buffer-codecs.ts'
 
+// A buffer has its own, which come here.
+const { indexOf, lastIndexOf } = Uint8Array.prototype
+
 const kMaxLength = 2 ** 53 - 1
 const kStringMaxLength = 2 ** 29 - 24
 
@@ -117,7 +120,7 @@ function search(bytes: Bytes, needle: Bytes, offset: number, step: number, isFor
   const first = needle[0]!
   for (let at = start; isForward ? at <= length - needle.length : at >= 0; at += isForward ? 1 : -1) {
     if (isForward) {
-      at = bytes.indexOf(first, at)
+      at = indexOf.call(bytes, first, at)
       if (at === -1 || at > length - needle.length) return -1
     }
     if (step === 2 && at % 2 !== 0) continue
@@ -137,7 +140,7 @@ const indexOfBuffer = (bytes: Bytes, needle: Bytes, offset: number, encoding: un
 const indexOfNumber = (bytes: Bytes, value: number, offset: number, isForward: boolean): number => {
   const start = bytes.length === 0 ? -1 : startOf(bytes.length, 1, offset, isForward)
   if (start < 0) return -1
-  return isForward ? bytes.indexOf(value & 255, start) : bytes.lastIndexOf(value & 255, start)
+  return isForward ? indexOf.call(bytes, value & 255, start) : lastIndexOf.call(bytes, value & 255, start)
 }
 
 function swap(size: number): (bytes: Bytes) => Bytes {
@@ -149,7 +152,7 @@ function swap(size: number): (bytes: Bytes) => Bytes {
 
 function isUtf8(value: ArrayBufferView | ArrayBuffer): boolean {
   try {
-    new TextDecoder('utf-8', { fatal: true }).decode(value)
+    new TextDecoder('utf-8', { fatal: true }).decode(value as Uint8Array)
     return true
   } catch {
     return false

@@ -72,6 +72,7 @@ function decode(state: Bytes, chunk: unknown): string {
   const given = new Uint8Array(chunk.buffer, chunk.byteOffset, chunk.byteLength)
   const encoding = encodingOf(state)
   const before = state[kBufferedBytes]!
+  if (before > 0 && encoding === 'utf16le') return decodeUnits(state, given, before)
   let bytes = given
   if (before > 0) {
     bytes = new Uint8Array(before + given.length)
@@ -84,6 +85,19 @@ function decode(state: Bytes, chunk: unknown): string {
   state[kBufferedBytes] = held
   state[kMissingBytes] = missing
   return slice(SLICES[encoding], bytes, 0, end)
+}
+
+/** What waited is a text of its own when it is complete, also if it is the first half of a pair. */
+function decodeUnits(state: Bytes, given: Bytes, before: number): string {
+  const missing = state[kMissingBytes]!
+  const taken = given.subarray(0, missing)
+  state.set(taken, before)
+  state[kBufferedBytes] = before + taken.length
+  state[kMissingBytes] = missing - taken.length
+  if (taken.length < missing) return ''
+  const first = slice('ucs2Slice', state, kIncompleteCharactersStart, before + missing)
+  state[kBufferedBytes] = 0
+  return first + decode(state, given.subarray(missing))
 }
 
 function flush(state: Bytes): string {

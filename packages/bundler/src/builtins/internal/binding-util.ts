@@ -88,11 +88,11 @@ const privateSymbols = Object.fromEntries(
   ].map((name) => [name, Symbol(name)]),
 )
 
-/** What Node.js loads at first use are globals here, if there are any. */
-function defineLazyProperties(target: object, _id: string, keys: readonly string[], enumerable = true): void {
+/** The bundler makes of the module's name a function that gives the module: see builtin-modules.ts. */
+function defineLazyProperties(target: object, load: () => Readonly<Record<string, unknown>>, keys: readonly string[], enumerable = true): void {
   for (const key of keys) {
     Object.defineProperty(target, key, {
-      get: () => (globalThis as Record<string, unknown>)[key],
+      get: () => load()[key],
       set: (value: unknown) => {
         Object.defineProperty(target, key, { value, writable: true, configurable: true, enumerable })
       },
@@ -120,10 +120,13 @@ interface CallSite {
   getColumnNumber(): number | null
 }
 
-type StackHolder = ErrorConstructor & { prepareStackTrace?: unknown; stackTraceLimit: number }
+interface StackHolder {
+  prepareStackTrace?: unknown
+  stackTraceLimit: number
+}
 
 function getCallSites(count: number): object[] {
-  const holder = Error as StackHolder
+  const holder = Error as unknown as StackHolder
   const { prepareStackTrace: before, stackTraceLimit } = holder
   holder.prepareStackTrace = (_error: unknown, sites: CallSite[]) => sites
   holder.stackTraceLimit = count + 2
@@ -139,6 +142,19 @@ function getCallSites(count: number): object[] {
     columnNumber: site.getColumnNumber() ?? 0,
     column: site.getColumnNumber() ?? 0,
   }))
+}
+
+/** It holds what it refers to: nothing in a function sees what is collected. */
+class WeakReference {
+  readonly #target: unknown
+  constructor(target: unknown) {
+    this.#target = target
+  }
+  get(): unknown {
+    return this.#target
+  }
+  incRef(): void {}
+  decRef(): void {}
 }
 
 export default {
@@ -175,15 +191,5 @@ export default {
   },
   getSystemErrorName: (code: number) => `Unknown system error ${code}`,
   getSystemErrorMessage: () => undefined,
-  WeakReference: class {
-    readonly #target: unknown
-    constructor(target: unknown) {
-      this.#target = target
-    }
-    get(): unknown {
-      return this.#target
-    }
-    incRef(): void {}
-    decRef(): void {}
-  },
+  WeakReference,
 }

@@ -8,6 +8,7 @@ import { support } from '../support.ts'
 
 const world = globalThis as unknown as Record<string, unknown>
 const nothing = (): void => {}
+declare const reportError: (error: unknown) => void
 
 /** Reads globals when they are first wanted: many are made only then. */
 function globals(...names: readonly string[]): Record<string, unknown> {
@@ -141,8 +142,7 @@ export const icu = {
     return width
   },
   icuErrName: (code: number) => `ICU error ${code}`,
-  transcode: (source: { toString(encoding: string): string }, from: string, to: string) =>
-    (world['Buffer'] as typeof Buffer).from(source.toString(from), to as BufferEncoding),
+  transcode: (source: Buffer, from: BufferEncoding, to: BufferEncoding) => (source.constructor as typeof Buffer).from(source.toString(from), to),
   hasConverter: no,
   toASCII: (name: string) => hostOf(name),
 }
@@ -162,7 +162,7 @@ export const diagnostics = { subscribers: [] as number[], linkNativeChannel: not
 export const errors = {
   noSideEffectsToString: String,
   triggerUncaughtException: (error: unknown) => {
-    globalThis.reportError(error)
+    reportError(error)
   },
   exitCodes: { kNoFailure: 0, kGenericUserError: 1 },
 }

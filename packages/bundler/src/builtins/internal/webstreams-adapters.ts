@@ -184,7 +184,7 @@ interface Pair {
 function newStreamDuplexFromReadableWritablePair({ readable, writable }: Pair, options: ConstructorParameters<typeof Duplex>[0] = {}): Duplex {
   const source = newStreamReadableFromReadableStream(readable, options as ReadableOptions)
   const target = newStreamWritableFromWritableStream(writable, options as WritableOptions)
-  const from = Duplex.from as (pair: { readable: Readable; writable: Writable }) => Duplex
+  const from = Duplex.from as unknown as (pair: { readable: Readable; writable: Writable }) => Duplex
   return from({ readable: source, writable: target })
 }
 
