@@ -30,7 +30,7 @@ function copyProbe(folder: string): void {
 /** Modules that become part of functions (packages/bundler/src/builtin-modules.ts). */
 async function writeBuiltins(folder: string, target: string): Promise<void> {
   await build({
-    entryPoints: globSync('packages/bundler/src/builtins/*.ts', { cwd: ROOT }),
+    entryPoints: globSync('packages/bundler/src/builtins/**/*.ts', { cwd: ROOT }).filter((file) => !file.endsWith('.d.ts')),
     outdir: join(folder, 'dist/builtins'),
     absWorkingDir: ROOT,
     bundle: true,

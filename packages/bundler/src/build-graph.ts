@@ -4,13 +4,12 @@ import {
   type BuildFailure,
   type BuildOptions,
   type Loader,
-  type Message,
   type Metafile,
   transform,
 } from 'esbuild'
 import { readFile } from 'node:fs/promises'
-import { isBuiltin } from 'node:module'
-import { extname, join, resolve, sep } from 'node:path'
+import { extname, join, resolve } from 'node:path'
+import { toCarpoolError } from './build-errors.ts'
 import { builtinModules, shimPath } from './builtin-modules.ts'
 import { type Assets, moduleFiles } from './module-files.ts'
 import { VIRTUAL_ROOT } from './virtual-path.ts'
@@ -39,6 +38,9 @@ export interface ModuleGraph {
   readonly watched: readonly string[]
 }
 
+/** `http` and `https` as the bundler names them, imported and required. */
+const SERVER_MODULES = ['http', 'https'].flatMap((name) => [`node-names:${name}`, `node-builtin:${shimPath(name)}`])
+
 /** Stand for free identifiers in a first build, so that their use shows. */
 const BUFFER_MARK = '__carpool_Buffer'
 const PROCESS_MARK = '__carpool_process'
@@ -63,7 +65,7 @@ interface BuildPlan {
 
 /**
  * Bundles an entry with everything it imports.
- * @throws CarpoolError `bundle-failed` with up to ten errors as `file:line:column: text`; `bundle-empty`
+ * @throws CarpoolError `bundle-failed` with up to ten errors as `file:line:column: text` and the line; `bundle-empty`
  */
 export async function buildGraph(folder: string, entry: string): Promise<ModuleGraph> {
   await refuseEmpty(folder, entry)
@@ -175,7 +177,7 @@ async function toGraph(folder: string, { format, assets }: BuildPlan, { code, so
     sourceMap,
     folder,
     modules,
-    hasServers: [...modules.keys()].some((path) => isFile(path) && resolve(folder, path) === shimPath('http/server')),
+    hasServers: [...modules.keys()].some((path) => SERVER_MODULES.includes(path)),
     entryLabel: labelPath(entryPath, folder),
     entryFormat: modules.get(entryPath) ?? 'data',
     sloppy: new Set(commonJs.filter((_, index) => !isStrict[index])),
@@ -218,32 +220,4 @@ async function refuseEmpty(folder: string, entry: string): Promise<void> {
   )
   if (code !== '') return
   throw new CarpoolError('bundle-empty', `${labelPath(entry, folder)} is empty: it has no code to run.`)
-}
-
-const MOST_SHOWN = 10
-
-const INSTEAD: Readonly<Record<string, string>> = {
-  'crypto': 'use the global crypto',
-  'http': 'use fetch',
-  'https': 'use fetch',
-  'http2': 'use fetch',
-}
-
-/** A `bundle-failed` that lists the bundler's errors as `file:line:column: text`, lines and columns from 1. */
-export function toCarpoolError(errors: readonly Message[], folder: string): CarpoolError {
-  const shown = errors.slice(0, MOST_SHOWN).map((message) => describe(message, folder))
-  const more = errors.length - shown.length
-  return new CarpoolError('bundle-failed', [...shown, ...(more > 0 ? [`and ${more} more`] : [])].join('\n'))
-}
-
-function describe({ text, location }: Message, folder: string): string {
-  const shown = (explainBuiltin(text) ?? text).replaceAll(folder + sep, '')
-  return location === null ? shown : `${labelPath(location.file, folder)}:${location.line}:${location.column + 1}: ${shown}`
-}
-
-function explainBuiltin(text: string): string | undefined {
-  const name = /^Could not resolve "(?:node:)?([^"]+)"$/.exec(text)?.[1]
-  if (name === undefined || !isBuiltin(`node:${name}`)) return undefined
-  const instead = INSTEAD[name]
-  return `node:${name} is not available in a function${instead === undefined ? '' : `; ${instead}`}`
 }

@@ -8,7 +8,19 @@ process.once('beforeExit', () => setImmediate(() => process.exit()))
 const GLOBALS = `
   for (const name of ['Atomics', 'SharedArrayBuffer', 'FinalizationRegistry', 'WeakRef', 'WebAssembly']) delete globalThis[name]
   globalThis.TextEncoder = class { encode(text) { return Uint8Array.from(unescape(encodeURIComponent(text)), (c) => c.charCodeAt(0)) } }
-  globalThis.TextDecoder = class { decode(bytes) { return decodeURIComponent(escape(String.fromCharCode(...bytes))) } }
+  globalThis.TextDecoder = class {
+    decode(bytes) {
+      let text = ''
+      for (let index = 0; index < bytes.length; ) {
+        const sizes = bytes[index] < 0x80 ? [1] : [2, 3, 4]
+        const fits = (size) => { try { return decodeURIComponent(escape(String.fromCharCode(...bytes.slice(index, index + size)))) } catch {} }
+        const size = sizes.find((size) => fits(size) !== undefined)
+        text += size === undefined ? '\\ufffd' : fits(size)
+        index += size ?? 1
+      }
+      return text
+    }
+  }
   globalThis.crypto = {
     getRandomValues: (array) => array.map(() => Math.floor(Math.random() * 256)),
     randomUUID: () => '00000000-0000-4000-8000-000000000000',
