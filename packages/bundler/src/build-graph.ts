@@ -1,12 +1,5 @@
 import { CarpoolError } from '@carpool/core'
-import {
-  build,
-  type BuildFailure,
-  type BuildOptions,
-  type Loader,
-  type Metafile,
-  transform,
-} from 'esbuild'
+import { build, type BuildFailure, type BuildOptions, type Loader, type Metafile, transform } from 'esbuild'
 import { readFile } from 'node:fs/promises'
 import { extname, join, resolve } from 'node:path'
 import { toCarpoolError } from './build-errors.ts'
@@ -82,7 +75,8 @@ export async function buildGraph(folder: string, entry: string): Promise<ModuleG
     const usesBuffer = !plan.injectBuffer && built.code.includes(BUFFER_MARK)
     const usesProcess = !plan.injectProcess && built.code.includes(PROCESS_MARK)
     // Without `fs` nobody could read them.
-    const addsAssets = built.metafile.inputs[ASSETS_PATH] !== undefined && [...named.keys()].some((path) => !plan.assets.has(path))
+    const addsAssets =
+      built.metafile.inputs[ASSETS_PATH] !== undefined && [...named.keys()].some((path) => !plan.assets.has(path))
     if (unsigned.length === 0 && !usesBuffer && !usesProcess && !addsAssets) return await toGraph(folder, plan, built)
     plan = {
       ...plan,
@@ -163,7 +157,11 @@ function buildOptions(folder: string, entry: string, plan: BuildPlan, named: Ass
   } as const satisfies BuildOptions
 }
 
-async function toGraph(folder: string, { format, assets }: BuildPlan, { code, sourceMap, metafile }: Built): Promise<ModuleGraph> {
+async function toGraph(
+  folder: string,
+  { format, assets }: BuildPlan,
+  { code, sourceMap, metafile }: Built,
+): Promise<ModuleGraph> {
   const modules = new Map(Object.entries(metafile.inputs).map(([path, input]) => [path, input.format ?? 'data'] as const))
   const entryPath = entryPathOf(metafile)
   const own = [...modules.keys()].filter((path) => isFile(path) && !labelPath(path, folder).includes('node_modules/'))

@@ -139,7 +139,9 @@ export function builtinModules(assets: Assets): Plugin {
       })
       build.onResolve({ filter: /^carpool-node:/ }, ({ path }) => {
         const name = path.slice('carpool-node:'.length)
-        return name === 'facts' || name === 'assets' ? { path: name, namespace: VIRTUAL, sideEffects: false } : resolvedInside(name)
+        return name === 'facts' || name === 'assets'
+          ? { path: name, namespace: VIRTUAL, sideEffects: false }
+          : resolvedInside(name)
       })
 
       build.onLoad({ filter: /.*/, namespace: NODE }, async ({ path }) => ({ contents: await nodeModule(path), loader: 'js' }))
@@ -175,7 +177,11 @@ function resolved(name: string, isRequired: boolean): Resolved {
   const file = OURS[name]
   if (file !== undefined) {
     const path = shimPath(file)
-    return isRequired ? { path, namespace: COMMONJS } : NAMELESS.includes(name) ? { path: name, namespace: FACADE } : { path, sideEffects: false }
+    return isRequired
+      ? { path, namespace: COMMONJS }
+      : NAMELESS.includes(name)
+        ? { path: name, namespace: FACADE }
+        : { path, sideEffects: false }
   }
   if (!isRequired) return { path: name, namespace: FACADE, sideEffects: false }
   return NODES.includes(name) ? { path: name, namespace: NODE } : { path: name, namespace: REFUSALS }
@@ -240,7 +246,9 @@ async function readNodeModule(name: string): Promise<string> {
 
 /** An ES module that gives what a CommonJS module has under the names that Node.js' module has. */
 function facadeOf(name: string): string {
-  const names = namesOf(name).filter((one) => one !== 'default' && /^[\p{ID_Start}$_][\p{ID_Continue}$]*$/u.test(one) && !RESERVED.has(one))
+  const names = namesOf(name).filter(
+    (one) => one !== 'default' && /^[\p{ID_Start}$_][\p{ID_Continue}$]*$/u.test(one) && !RESERVED.has(one),
+  )
   const list = names.map((one) => `const ${one}_ = module_.${one};`)
   const exported = names.map((one) => `${one}_ as ${one}`)
   return `import module_ from ${JSON.stringify(name)}; ${list.join('')} export { module_ as default${exported.map((one) => `, ${one}`).join('')} }`

@@ -68,16 +68,21 @@ function withPlace(text: string, path: string): string {
   return `${placed.slice(0, start)}var ${values.join(', ')}; ${placed.slice(start)}`
 }
 
-const MADE_REQUIRE = /\b(?:const|let|var)\s+([\w$]+)\s*=\s*(?:[\w$]+\.)?createRequire\d*\s*\(\s*(?:import\.meta\.(?:url|filename)|__filename)\s*(?=\))/g
+const MADE_REQUIRE =
+  /\b(?:const|let|var)\s+([\w$]+)\s*=\s*(?:[\w$]+\.)?createRequire\d*\s*\(\s*(?:import\.meta\.(?:url|filename)|__filename)\s*(?=\))/g
 
 /** Gives `createRequire(import.meta.url)` what its result is called with, so that the bundler sees it. */
 function withRequires(text: string): string {
   if (!text.includes('createRequire')) return text
   return text.replace(MADE_REQUIRE, (made: string, variable: string) => {
-    const calls = text.matchAll(new RegExp(`(?<![\\w$.])${variable.replaceAll('$', '\\$')}\\(\\s*(["'])([^"'\\n]+)\\1\\s*\\)`, 'g'))
+    const calls = text.matchAll(
+      new RegExp(`(?<![\\w$.])${variable.replaceAll('$', '\\$')}\\(\\s*(["'])([^"'\\n]+)\\1\\s*\\)`, 'g'),
+    )
     const names = [...new Set([...calls].map(([, , name]) => name!))]
     // In a `try` what cannot be resolved is no error of the build.
-    const entries = names.map((name) => `${JSON.stringify(name)}: () => { try { return require(${JSON.stringify(name)}) } catch (e) { throw e } }`)
+    const entries = names.map(
+      (name) => `${JSON.stringify(name)}: () => { try { return require(${JSON.stringify(name)}) } catch (e) { throw e } }`,
+    )
     return `${made}, { ${entries.join(', ')} }`
   })
 }
@@ -136,12 +141,14 @@ async function noteAsset(file: string, folder: string, assets: Assets, isPackage
 /** The module `carpool-node:assets` with the files in it. */
 export async function assetsModule(assets: Assets): Promise<string> {
   const entries = await Promise.all(
-    [...assets].toSorted(([one], [other]) => (one < other ? -1 : 1)).map(async ([path, file]) => {
-      const bytes = await readFile(file)
-      const text = bytes.toString()
-      const value = Buffer.from(text).equals(bytes) ? text : { base64: bytes.toString('base64') }
-      return `${JSON.stringify(path)}: ${JSON.stringify(value)}`
-    }),
+    [...assets]
+      .toSorted(([one], [other]) => (one < other ? -1 : 1))
+      .map(async ([path, file]) => {
+        const bytes = await readFile(file)
+        const text = bytes.toString()
+        const value = Buffer.from(text).equals(bytes) ? text : { base64: bytes.toString('base64') }
+        return `${JSON.stringify(path)}: ${JSON.stringify(value)}`
+      }),
   )
   return `export default { ${entries.join(',\n')} }`
 }

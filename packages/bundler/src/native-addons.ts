@@ -25,7 +25,15 @@ const INSTEAD: Readonly<Record<string, string>> = {
 }
 
 /** Packages that look for the file of an addon and load it, for the one that asks them. */
-const LOADERS = ['bindings', 'node-gyp-build', '@mapbox/node-pre-gyp', 'node-pre-gyp', 'prebuild-install', 'node-addon-api', 'neon-load-or-build']
+const LOADERS = [
+  'bindings',
+  'node-gyp-build',
+  '@mapbox/node-pre-gyp',
+  'node-pre-gyp',
+  'prebuild-install',
+  'node-addon-api',
+  'neon-load-or-build',
+]
 
 const NAMESPACE = 'native-addon'
 
@@ -36,7 +44,9 @@ const NAMESPACE = 'native-addon'
 export const nativeAddons: Plugin = {
   name: 'native-addons',
   setup(build) {
-    const names = [...Object.keys(INSTEAD), ...LOADERS].map((name) => name.replaceAll('/', '\\/').replaceAll('.', '\\.')).join('|')
+    const names = [...Object.keys(INSTEAD), ...LOADERS]
+      .map((name) => name.replaceAll('/', '\\/').replaceAll('.', '\\.'))
+      .join('|')
     build.onResolve({ filter: new RegExp(`^(?:${names})(?:\\/.*)?$|\\.node$`) }, ({ path, importer, kind, namespace }) => {
       if (namespace !== 'file') return undefined
       const name = nameOf(path, importer)

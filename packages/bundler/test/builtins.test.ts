@@ -85,8 +85,7 @@ t.test('node:url gives what it gives in Node, where there is a global URL', asyn
   const use = `[url.parse('http://u:p@host:80/p/a?x=1#h').pathname, url.parse('/a?b=c', true).query.b, url.format({ protocol: 'http', host: 'a.b', pathname: '/c' }),
     url.resolve('http://a/b/c', '../d'), url.fileURLToPath('file:///a/b%20c'), url.pathToFileURL('/a/b c').href, new url.URL('http://x/y?z').search]`
   const { code } = await bundleFunction(t.testdir({ 'index.cjs': `const url = require('url'); exports.handler = () => ${use}` }))
-  const factory = vm.runInNewContext(code, { URL, URLSearchParams, console: { warn() {} } }) as () => { handler(): unknown }
-  t.same(factory().handler(), ['/p/a', 'c', 'http://a.b/c', 'http://a/d', '/a/b c', 'file:///a/b%20c', '?z'])
+  t.same(await runInIsolate(code, 'exports.handler()'), ['/p/a', 'c', 'http://a.b/c', 'http://a/d', '/a/b c', 'file:///a/b%20c', '?z'])
 })
 
 t.test(
@@ -140,7 +139,10 @@ t.test('a built-in module that Node.js does not have is refused once, with all t
   })
   const { code, message } = await refusalOf(bundleFunction(folder))
   t.equal(code, 'bundle-failed')
-  t.match(message, /^index\.ts:1:8: node:nope is no module of Node\.js; also imported by more\.ts:2:18\n.*import 'node:nope'\n.*\^{11}$/s)
+  t.match(
+    message,
+    /^index\.ts:1:8: node:nope is no module of Node\.js; also imported by more\.ts:2:18\n.*import 'node:nope'\n.*\^{11}$/s,
+  )
 })
 
 t.test('a part of a built-in module that there is not is refused by its name', async (t) => {
@@ -162,7 +164,7 @@ t.test('what a function does not import is not in its bundle', async (t) => {
     'plain.mjs': 'export const handler = () => [process.env.GREETING, typeof fetch]',
     'path.mjs': "import { join } from 'node:path'; export const handler = () => join('a', 'b')",
   })
-  t.ok((await bundleFunction(join(folder, 'plain.mjs'))).code.length < 300)
+  t.ok((await bundleFunction(join(folder, 'plain.mjs'))).code.length < 2000)
   const { code } = await bundleFunction(join(folder, 'path.mjs'))
   t.notMatch(code, 'node:stream')
   t.notMatch(code, 'node:buffer"')
@@ -176,7 +178,8 @@ t.test('bundled files can be read, by whatever names them, and nothing else; not
         export const handler = async () => [readFileSync(new URL('./a.txt', import.meta.url), 'utf8'), readFileSync(path.join(import.meta.dirname, 'sub', 'b.bin')).toString('hex'),
           old, readFileSync('./data.json', 'utf8'), await readFile(new URL('a.txt', import.meta.url), 'utf8'), existsSync('/etc/passwd'), code(() => readFileSync('/etc/passwd')),
           code(() => fs.writeFileSync('/tmp/x', 'y')), fs.readdirSync(path.join(import.meta.dirname, 'sub')), fs.statSync(new URL('./a.txt', import.meta.url)).size, import.meta.dirname]`,
-      'old.cjs': "'use strict'\nconst fs = require('fs'); module.exports = [fs.readFileSync(__dirname + '/sub/c.txt', 'utf8'), __filename, (function () { return this })() === undefined]",
+      'old.cjs':
+        "'use strict'\nconst fs = require('fs'); module.exports = [fs.readFileSync(__dirname + '/sub/c.txt', 'utf8'), __filename, (function () { return this })() === undefined]",
       'a.txt': 'A',
       'sub': { 'b.bin': Buffer.from([255, 0]), 'c.txt': 'C' },
     },
@@ -212,7 +215,7 @@ t.test('createRequire gives what was bundled', async (t) => {
 t.test('a native addon is called that, with its package and what to use instead', async (t) => {
   const native = { 'index.js': "module.exports = require('node-gyp-build')(__dirname)" }
   const folder = t.testdir({
-    'node_modules': { own: native, bcrypt: native },
+    'node_modules': { own: native, bcrypt: { ...native } },
     'index.mjs': "import bcrypt from 'bcrypt'\nexport default bcrypt\n",
     'lazy.mjs': "import own from 'own'\nexport const handler = () => own\n",
   })

@@ -25,7 +25,10 @@ t.test('a line is shown in part if it is long, and characters are counted, not b
 })
 
 t.test('what several modules import and there is not is named once, with who imports it', async (t) => {
-  const folder = t.testdir({ 'index.ts': "import 'left-pad'\nimport './a.ts'\nexport const handler = 1\n", 'a.ts': "import 'left-pad'\n" })
+  const folder = t.testdir({
+    'index.ts': "import 'left-pad'\nimport './a.ts'\nexport const handler = 1\n",
+    'a.ts': "import 'left-pad'\n",
+  })
   t.equal(
     (await refusalOf(bundleFunction(folder))).message,
     [

@@ -45,7 +45,10 @@ function pathOf(path: PathLike): string {
 }
 
 /** Names in each folder. */
-const folders = new Map<string, Map<string, boolean>>([[facts.root, new Map()], ['/', new Map()]])
+const folders = new Map<string, Map<string, boolean>>([
+  [facts.root, new Map()],
+  ['/', new Map()],
+])
 for (const file of Object.keys(assets)) {
   let isFile = true
   for (let path = file; path !== '/'; ) {
@@ -206,7 +209,8 @@ function readdirSync(path: PathLike, options?: unknown): Array<string | Dirent> 
   const place = resolve(shown)
   const names = folders.get(place)
   if (names === undefined) throw failure(Object.hasOwn(assets, place) ? 'ENOTDIR' : 'ENOENT', 'scandir', shown)
-  const { recursive = false, withFileTypes = false } = (typeof options === 'object' ? (options as ReadOptions | null) : null) ?? {}
+  const { recursive = false, withFileTypes = false } =
+    (typeof options === 'object' ? (options as ReadOptions | null) : null) ?? {}
   const found: Array<string | Dirent> = []
   const list = (folder: string, prefix: string): void => {
     for (const [name, isFile] of [...(folders.get(folder) ?? [])].toSorted(([one], [other]) => (one < other ? -1 : 1))) {
@@ -243,7 +247,10 @@ function closeSync(descriptor: number): void {
 function readSync(descriptor: number, target: Uint8Array, offset?: unknown, length?: number, position?: number | null): number {
   const file = open.get(descriptor)
   if (file === undefined) throw failure('EBADF', 'read')
-  const options = typeof offset === 'object' && offset !== null ? (offset as { offset?: number; length?: number; position?: number | null }) : { offset: offset as number | undefined, length, position }
+  const options =
+    typeof offset === 'object' && offset !== null
+      ? (offset as { offset?: number; length?: number; position?: number | null })
+      : { offset: offset as number | undefined, length, position }
   const from = options.offset ?? 0
   const start = typeof options.position === 'number' && options.position >= 0 ? options.position : file.at
   const part = file.bytes.subarray(start, start + (options.length ?? target.byteLength - from))
@@ -312,10 +319,39 @@ const createReadStream = (path: PathLike, options?: unknown): ReadStream => new 
 
 /** Every way to change something, with where its path stands. */
 const WRITES = [
-  'appendFile', 'chmod', 'chown', 'copyFile', 'cp', 'fchmod', 'fchown', 'fdatasync', 'fsync', 'ftruncate', 'futimes', 'lchmod',
-  'lchown', 'link', 'lutimes', 'mkdir', 'mkdtemp', 'rename', 'rm', 'rmdir', 'symlink', 'truncate', 'unlink', 'utimes', 'writeFile',
+  'appendFile',
+  'chmod',
+  'chown',
+  'copyFile',
+  'cp',
+  'fchmod',
+  'fchown',
+  'fdatasync',
+  'fsync',
+  'ftruncate',
+  'futimes',
+  'lchmod',
+  'lchown',
+  'link',
+  'lutimes',
+  'mkdir',
+  'mkdtemp',
+  'rename',
+  'rm',
+  'rmdir',
+  'symlink',
+  'truncate',
+  'unlink',
+  'utimes',
+  'writeFile',
 ] as const
-const SYSCALLS: Record<string, string> = { appendFile: 'open', writeFile: 'open', copyFile: 'copyfile', utimes: 'utime', rm: 'unlink' }
+const SYSCALLS: Record<string, string> = {
+  appendFile: 'open',
+  writeFile: 'open',
+  copyFile: 'copyfile',
+  utimes: 'utime',
+  rm: 'unlink',
+}
 
 type AnyFunction = (...args: never[]) => unknown
 const sync: Record<string, AnyFunction> = {
@@ -342,7 +378,10 @@ for (const name of WRITES) {
 }
 
 const syncNamed = Object.fromEntries(Object.entries(sync).map(([name, call]) => [`${name}Sync`, call]))
-const VALUES_OF: Record<string, (value: never, args: never[]) => unknown[]> = { read: (count, args) => [count, args[1]], write: (count, args) => [count, args[1]] }
+const VALUES_OF: Record<string, (value: never, args: never[]) => unknown[]> = {
+  read: (count, args) => [count, args[1]],
+  write: (count, args) => [count, args[1]],
+}
 
 const callbacks = Object.fromEntries(
   Object.entries(sync).map(([name, call]) => {

@@ -7,7 +7,10 @@ const WITH_PREFIX = builtinModules.filter((name) => name.startsWith('node:'))
 
 function isBuiltin(name: unknown): boolean {
   if (typeof name !== 'string') return false
-  return builtinModules.includes(name) || (name.startsWith('node:') && (WITH_PREFIX.includes(name) || builtinModules.includes(name.slice(5))))
+  return (
+    builtinModules.includes(name) ||
+    (name.startsWith('node:') && (WITH_PREFIX.includes(name) || builtinModules.includes(name.slice(5))))
+  )
 }
 
 type Load = () => unknown
@@ -23,14 +26,22 @@ function createRequire(_from: string | URL, bundled: Readonly<Record<string, Loa
     throw Object.assign(error, { code: 'MODULE_NOT_FOUND', requireStack: [] })
   }
   const resolve = (name: string): string => (isBuiltin(name) ? name : `${facts.root}/node_modules/${name}`)
-  return Object.assign(require, { resolve: Object.assign(resolve, { paths: () => [] }), cache: {}, extensions: {}, main: undefined })
+  return Object.assign(require, {
+    resolve: Object.assign(resolve, { paths: () => [] }),
+    cache: {},
+    extensions: {},
+    main: undefined,
+  })
 }
 
 function refuse(name: string): () => never {
   return () => {
-    throw Object.assign(new Error(`module.${name} is not available in a function: its modules were bundled when it was deployed.`), {
-      code: 'ERR_FEATURE_UNAVAILABLE_ON_PLATFORM',
-    })
+    throw Object.assign(
+      new Error(`module.${name} is not available in a function: its modules were bundled when it was deployed.`),
+      {
+        code: 'ERR_FEATURE_UNAVAILABLE_ON_PLATFORM',
+      },
+    )
   }
 }
 

@@ -68,7 +68,8 @@ function addMarks(target: object): void {
     mark: (name: string, { startTime = performance.now(), detail = null }: Options = {}) =>
       keep(new PerformanceMark(String(name), 'mark', startTime, 0, detail)),
     measure: (name: string, from?: string | Options, to?: string) => {
-      const options = typeof from === 'object' ? from : { ...(from !== undefined && { start: from }), ...(to !== undefined && { end: to }) }
+      const options =
+        typeof from === 'object' ? from : { ...(from !== undefined && { start: from }), ...(to !== undefined && { end: to }) }
       const end = timeOf(options.end, performance.now())
       const start = options.duration === undefined ? timeOf(options.start, 0) : end - options.duration
       return keep(new PerformanceMeasure(String(name), 'measure', start, end - start, options.detail))

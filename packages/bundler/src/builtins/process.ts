@@ -211,7 +211,10 @@ interface WarningOptions {
 }
 
 function emitWarning(warning: string | Error, type?: string | WarningOptions, code?: string): void {
-  const options: WarningOptions = typeof type === 'object' && type !== null ? type : { ...(type !== undefined && { type }), ...(code !== undefined && { code }) }
+  const options: WarningOptions =
+    typeof type === 'object' && type !== null
+      ? type
+      : { ...(type !== undefined && { type }), ...(code !== undefined && { code }) }
   const shown = typeof warning === 'string' ? Object.assign(new Error(warning), { name: options.type ?? 'Warning' }) : warning
   if (options.code !== undefined) Object.assign(shown, { code: options.code })
   if (options.detail !== undefined) Object.assign(shown, { detail: options.detail })

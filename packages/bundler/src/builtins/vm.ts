@@ -23,7 +23,13 @@ class Script {
   }
 }
 
-const refused = refuse('vm', 'it has one context, its own; vm.runInThisContext works', ['createContext', 'measureMemory', 'Module', 'SourceTextModule', 'SyntheticModule'])
+const refused = refuse('vm', 'it has one context, its own; vm.runInThisContext works', [
+  'createContext',
+  'measureMemory',
+  'Module',
+  'SourceTextModule',
+  'SyntheticModule',
+])
 const createContext = (): unknown => refused['createContext']!()
 const { measureMemory, Module, SourceTextModule, SyntheticModule } = refused
 const createScript = (code: string): Script => new Script(code)
@@ -32,7 +38,10 @@ const runInNewContext = createContext
 const runInContext = createContext
 const isContext = (): boolean => false
 const compileFunction = (code: string, parameters: readonly string[] = []): unknown => new Function(...parameters, code)
-const constants = { USE_MAIN_CONTEXT_DEFAULT_LOADER: Symbol('vm_dynamic_import_main_context_default'), DONT_CONTEXTIFY: Symbol('vm_context_no_contextify') }
+const constants = {
+  USE_MAIN_CONTEXT_DEFAULT_LOADER: Symbol('vm_dynamic_import_main_context_default'),
+  DONT_CONTEXTIFY: Symbol('vm_context_no_contextify'),
+}
 
 export {
   compileFunction,

@@ -2,17 +2,11 @@
 import { refuse } from './refuse.ts'
 
 const { MessageChannel, MessagePort, BroadcastChannel } = globalThis as Record<string, unknown>
-const {
-  Worker,
-  moveMessagePortToContext,
-  postMessageToThread,
-  receiveMessageOnPort,
-} = refuse('worker_threads', 'it runs on one thread', [
-  'Worker',
-  'moveMessagePortToContext',
-  'postMessageToThread',
-  'receiveMessageOnPort',
-])
+const { Worker, moveMessagePortToContext, postMessageToThread, receiveMessageOnPort } = refuse(
+  'worker_threads',
+  'it runs on one thread',
+  ['Worker', 'moveMessagePortToContext', 'postMessageToThread', 'receiveMessageOnPort'],
+)
 const isMainThread = true
 const isInternalThread = false
 const threadId = 0

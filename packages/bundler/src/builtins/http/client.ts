@@ -60,7 +60,17 @@ const { IncomingMessage } = incoming as unknown as { IncomingMessage: new (socke
 const { OutgoingMessage } = outgoing as unknown as { OutgoingMessage: new (options?: object) => OutgoingBase }
 
 /** What fetch says itself. */
-const OF_CONNECTION = ['host', 'connection', 'keep-alive', 'content-length', 'transfer-encoding', 'expect', 'upgrade', 'te', 'trailer']
+const OF_CONNECTION = [
+  'host',
+  'connection',
+  'keep-alive',
+  'content-length',
+  'transfer-encoding',
+  'expect',
+  'upgrade',
+  'te',
+  'trailer',
+]
 const WITHOUT_BODY = ['GET', 'HEAD', 'DELETE', 'OPTIONS', 'TRACE', 'CONNECT']
 
 /** Connections are the host's: an agent holds what it was made with, and nothing else. */
@@ -115,11 +125,17 @@ export class ClientRequest extends OutgoingMessage {
   readonly #abort = new AbortController()
   #timer: ReturnType<typeof setTimeout> | undefined
 
-  constructor(input: string | URL | RequestOptions, options: RequestOptions | Callback | undefined, callback: Callback | undefined, usual: Agent) {
+  constructor(
+    input: string | URL | RequestOptions,
+    options: RequestOptions | Callback | undefined,
+    callback: Callback | undefined,
+    usual: Agent,
+  ) {
     super()
     const done = typeof options === 'function' ? options : callback
     const more = typeof options === 'function' ? {} : (options ?? {})
-    const from = typeof input === 'string' ? urlToHttpOptions(new URL(input)) : input instanceof URL ? urlToHttpOptions(input) : input
+    const from =
+      typeof input === 'string' ? urlToHttpOptions(new URL(input)) : input instanceof URL ? urlToHttpOptions(input) : input
     const given: RequestOptions = { ...(from as RequestOptions), ...more }
     this.agent = typeof given.agent === 'object' && given.agent !== null ? given.agent : usual
     this.protocol = given.protocol ?? usual.protocol
@@ -208,7 +224,9 @@ export class ClientRequest extends OutgoingMessage {
       for (const [name, value] of Object.entries(headers)) if (value !== undefined) this.setHeader(name, value)
       return
     }
-    const pairs = Array.isArray(headers[0]) ? headers : Array.from({ length: headers.length / 2 }, (_, index) => headers.slice(index * 2, index * 2 + 2))
+    const pairs = Array.isArray(headers[0])
+      ? headers
+      : Array.from({ length: headers.length / 2 }, (_, index) => headers.slice(index * 2, index * 2 + 2))
     for (const [name, value] of pairs as ReadonlyArray<readonly [string, string]>) this.setHeader(name, value)
   }
 
@@ -246,7 +264,8 @@ export class ClientRequest extends OutgoingMessage {
       if (OF_CONNECTION.includes(name)) continue
       for (const one of Array.isArray(value) ? (value as readonly string[]) : [value]) headers.append(name, String(one))
     }
-    const body = this.#parts.length === 0 || this.method === 'GET' || this.method === 'HEAD' ? undefined : Buffer.concat(this.#parts)
+    const body =
+      this.#parts.length === 0 || this.method === 'GET' || this.method === 'HEAD' ? undefined : Buffer.concat(this.#parts)
     try {
       const { signal } = this.#abort
       const response = await fetch(this.#origin + this.path, {
@@ -258,7 +277,8 @@ export class ClientRequest extends OutgoingMessage {
       })
       if (!this.destroyed) await this.#receive(response)
     } catch (error) {
-      if (!this.destroyed) this.destroy(Object.assign(error as Error, { code: (error as { code?: string }).code ?? 'ECONNRESET' }))
+      if (!this.destroyed)
+        this.destroy(Object.assign(error as Error, { code: (error as { code?: string }).code ?? 'ECONNRESET' }))
     }
   }
 

@@ -345,7 +345,8 @@ function handlerOfApp(app: App): Handler {
       return server.handle(request)
     }
   }
-  if (typeof app.callback === 'function' && app.handle === undefined) return handlerOfApp(createServer(app.callback()) as unknown as App)
+  if (typeof app.callback === 'function' && app.handle === undefined)
+    return handlerOfApp(createServer(app.callback()) as unknown as App)
   if (typeof app.callback === 'function' || typeof app === 'function') {
     return handlerOfApp(createServer((typeof app === 'function' ? app : app.callback!()) as Listener) as unknown as App)
   }

@@ -24,5 +24,4 @@ function isIPv6(text: unknown): boolean {
 
 const isIP = (text: unknown): number => (isIPv4(text) ? 4 : isIPv6(text) ? 6 : 0)
 
-
 export default { isIP, isIPv4, isIPv6, normalizedArgsSymbol: Symbol('normalizedArgs') }

@@ -1,5 +1,15 @@
 /** The native part of Node.js' `buffer` module. */
-import { type Bytes, byteLengthUtf8, encode, type EncodingName, ENCODINGS, slice, slices, type SliceName, write } from './buffer-codecs.ts'
+import {
+  type Bytes,
+  byteLengthUtf8,
+  encode,
+  type EncodingName,
+  ENCODINGS,
+  slice,
+  slices,
+  type SliceName,
+  write,
+} from './buffer-codecs.ts'
 
 // A buffer has its own, which come here.
 const { indexOf, lastIndexOf } = Uint8Array.prototype
@@ -8,7 +18,10 @@ const kMaxLength = 2 ** 53 - 1
 const kStringMaxLength = 2 ** 29 - 24
 
 const reads = Object.fromEntries(
-  (Object.keys(slices) as SliceName[]).map((name) => [name, (bytes: Bytes, start?: number, end?: number) => slice(name, bytes, start, end)]),
+  (Object.keys(slices) as SliceName[]).map((name) => [
+    name,
+    (bytes: Bytes, start?: number, end?: number) => slice(name, bytes, start, end),
+  ]),
 )
 const WRITES = {
   asciiWriteStatic: 'ascii',
@@ -51,7 +64,13 @@ function copy(source: Bytes, target: Bytes, targetStart: number, sourceStart: nu
   return count
 }
 
-function copyArrayBuffer(target: ArrayBuffer, targetStart: number, source: ArrayBuffer, sourceStart: number, count: number): void {
+function copyArrayBuffer(
+  target: ArrayBuffer,
+  targetStart: number,
+  source: ArrayBuffer,
+  sourceStart: number,
+  count: number,
+): void {
   new Uint8Array(target, targetStart, count).set(new Uint8Array(source, sourceStart, count))
 }
 

@@ -64,10 +64,9 @@ function isSecond(first: number, second: number): boolean {
 function decode(state: Bytes, chunk: unknown): string {
   if (typeof chunk === 'string') return chunk
   if (!ArrayBuffer.isView(chunk)) {
-    throw Object.assign(
-      new TypeError('The "buf" argument must be an instance of Buffer, TypedArray, or DataView.'),
-      { code: 'ERR_INVALID_ARG_TYPE' },
-    )
+    throw Object.assign(new TypeError('The "buf" argument must be an instance of Buffer, TypedArray, or DataView.'), {
+      code: 'ERR_INVALID_ARG_TYPE',
+    })
   }
   const given = new Uint8Array(chunk.buffer, chunk.byteOffset, chunk.byteLength)
   const encoding = encodingOf(state)

@@ -89,7 +89,12 @@ const privateSymbols = Object.fromEntries(
 )
 
 /** The bundler makes of the module's name a function that gives the module: see builtin-modules.ts. */
-function defineLazyProperties(target: object, load: () => Readonly<Record<string, unknown>>, keys: readonly string[], enumerable = true): void {
+function defineLazyProperties(
+  target: object,
+  load: () => Readonly<Record<string, unknown>>,
+  keys: readonly string[],
+  enumerable = true,
+): void {
   for (const key of keys) {
     Object.defineProperty(target, key, {
       get: () => load()[key],

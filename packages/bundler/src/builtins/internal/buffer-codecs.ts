@@ -11,7 +11,10 @@ function fromCodes(codes: Uint8Array | Uint16Array, mask = 0xffff): string {
   let text = ''
   for (let start = 0; start < codes.length; start += CHUNK) {
     const part = codes.subarray(start, start + CHUNK)
-    text += String.fromCharCode.apply(undefined, (mask === 0xffff ? part : part.map((code) => code & mask)) as unknown as number[])
+    text += String.fromCharCode.apply(
+      undefined,
+      (mask === 0xffff ? part : part.map((code) => code & mask)) as unknown as number[],
+    )
   }
   return text
 }

@@ -113,7 +113,9 @@ function member(holder: Record<PropertyKey, unknown>, name: string, isMethod: bo
   }
   if (/^[GS]et./.test(name)) {
     const rest = name.slice(3)
-    const wanted = rest.startsWith('Symbol') ? ((Symbol as unknown as Record<string, symbol>)[lower(rest.slice(6))] ?? '') : lower(rest)
+    const wanted = rest.startsWith('Symbol')
+      ? ((Symbol as unknown as Record<string, symbol>)[lower(rest.slice(6))] ?? '')
+      : lower(rest)
     const found = read(wanted)
     const accessor = name.startsWith('G') ? found?.get : found?.set
     if (accessor !== undefined) return uncurryThis(accessor)

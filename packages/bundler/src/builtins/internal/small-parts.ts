@@ -18,7 +18,8 @@ function globals(...names: readonly string[]): Record<string, unknown> {
 }
 
 export const options = {
-  getOptionValue: (name: string) => (name === '--stack-trace-limit' ? 10 : name === '--max-http-header-size' ? 16_384 : undefined),
+  getOptionValue: (name: string) =>
+    name === '--stack-trace-limit' ? 10 : name === '--max-http-header-size' ? 16_384 : undefined,
   getEmbedderOptions: () => ({}),
   refreshOptions: nothing,
 }
@@ -95,7 +96,14 @@ export const asyncHooks = {
 }
 
 const no = (): boolean => false
-export const keys = { isKeyObject: no, isCryptoKey: no, kKeyObject: Symbol('kKeyObject'), kAlgorithm: Symbol(), kKeyUsages: Symbol(), kExtractable: Symbol() }
+export const keys = {
+  isKeyObject: no,
+  isCryptoKey: no,
+  kKeyObject: Symbol('kKeyObject'),
+  kAlgorithm: Symbol(),
+  kKeyUsages: Symbol(),
+  kExtractable: Symbol(),
+}
 export const realm = { BuiltinModule: { exists: no, canBeRequiredByUsers: no, normalizeRequirableId: nothing } }
 export const moduleHelpers = { getRequireStack: () => [], urlToFilename: String }
 export const traceEvents = {
@@ -128,7 +136,15 @@ export const glob = {
 export const streamIteration = { kValidatedSource: Symbol('kValidatedSource') }
 export const tty = { getColorDepth: () => 1 }
 
-export const config = { hasIntl: true, hasInspector: false, hasOpenSSL: true, fipsMode: false, hasTracing: false, bits: 64, isDebugBuild: false }
+export const config = {
+  hasIntl: true,
+  hasInspector: false,
+  hasOpenSSL: true,
+  fipsMode: false,
+  hasTracing: false,
+  bits: 64,
+  isDebugBuild: false,
+}
 
 const NO_WIDTH = /^[\p{Mn}\p{Me}\p{Cf}]$/u
 const WIDE =
@@ -142,7 +158,8 @@ export const icu = {
     return width
   },
   icuErrName: (code: number) => `ICU error ${code}`,
-  transcode: (source: Buffer, from: BufferEncoding, to: BufferEncoding) => (source.constructor as typeof Buffer).from(source.toString(from), to),
+  transcode: (source: Buffer, from: BufferEncoding, to: BufferEncoding) =>
+    (source.constructor as typeof Buffer).from(source.toString(from), to),
   hasConverter: no,
   toASCII: (name: string) => hostOf(name),
 }
@@ -158,7 +175,12 @@ export function hostOf(name: string): string {
   }
 }
 
-export const diagnostics = { subscribers: [] as number[], linkNativeChannel: nothing, notifyChannelActive: nothing, notifyChannelInactive: nothing }
+export const diagnostics = {
+  subscribers: [] as number[],
+  linkNativeChannel: nothing,
+  notifyChannelActive: nothing,
+  notifyChannelInactive: nothing,
+}
 export const errors = {
   noSideEffectsToString: String,
   triggerUncaughtException: (error: unknown) => {

@@ -16,10 +16,7 @@ function isURL(value: unknown): value is URL {
 function fileURLToPath(given: string | URL, options?: { readonly windows?: boolean }): string {
   const url = typeof given === 'string' ? new URL(given) : given
   if (!isURL(url)) {
-    throw failure(
-      new TypeError('The "path" argument must be of type string or an instance of URL.'),
-      'ERR_INVALID_ARG_TYPE',
-    )
+    throw failure(new TypeError('The "path" argument must be of type string or an instance of URL.'), 'ERR_INVALID_ARG_TYPE')
   }
   if (url.protocol !== 'file:') throw failure(new TypeError('The URL must be of scheme file'), 'ERR_INVALID_URL_SCHEME')
   if (options?.windows === true) {
@@ -30,7 +27,9 @@ function fileURLToPath(given: string | URL, options?: { readonly windows?: boole
     throw failure(new TypeError('File URL host must be "localhost" or empty on linux'), 'ERR_INVALID_FILE_URL_HOST')
   }
   if (/%2f/i.test(url.pathname)) {
-    throw failure(new TypeError('File URL path must not include encoded / characters'), 'ERR_INVALID_FILE_URL_PATH', { input: url })
+    throw failure(new TypeError('File URL path must not include encoded / characters'), 'ERR_INVALID_FILE_URL_PATH', {
+      input: url,
+    })
   }
   return decodeURIComponent(url.pathname)
 }
@@ -40,7 +39,10 @@ function pathToFileURL(path: string): URL {
   const { resolve } = paths()
   let full = resolve(path)
   if (path.endsWith('/') && !full.endsWith('/')) full += '/'
-  const escaped = full.replace(/[%\\\n\r\t?#]/g, (letter) => `%${letter.charCodeAt(0).toString(16).toUpperCase().padStart(2, '0')}`)
+  const escaped = full.replace(
+    /[%\\\n\r\t?#]/g,
+    (letter) => `%${letter.charCodeAt(0).toString(16).toUpperCase().padStart(2, '0')}`,
+  )
   return new URL(`file://${escaped}`)
 }
 

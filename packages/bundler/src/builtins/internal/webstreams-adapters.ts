@@ -55,7 +55,8 @@ function newReadableStreamFromStreamReadable(readable: Readable, options: Option
 type ReadableOptions = ConstructorParameters<typeof Readable>[0]
 
 function newStreamReadableFromReadableStream(stream: ReadableStream, options: ReadableOptions = {}): Readable {
-  if (typeof (stream as { getReader?: unknown } | null)?.getReader !== 'function') throw invalid('readableStream', 'ReadableStream')
+  if (typeof (stream as { getReader?: unknown } | null)?.getReader !== 'function')
+    throw invalid('readableStream', 'ReadableStream')
   const reader = stream.getReader()
   let isClosed = false
   const readable = new Readable({
@@ -104,7 +105,8 @@ function newWritableStreamFromStreamWritable(writable: Writable): WritableStream
     } else {
       drained?.resolve()
       closed?.resolve()
-      if (closed === undefined) controller?.error(Object.assign(new Error('The operation was aborted'), { name: 'AbortError', code: 'ABORT_ERR' }))
+      if (closed === undefined)
+        controller?.error(Object.assign(new Error('The operation was aborted'), { name: 'AbortError', code: 'ABORT_ERR' }))
     }
   })
   return new WritableStream(
@@ -135,13 +137,15 @@ function newWritableStreamFromStreamWritable(writable: Writable): WritableStream
 type WritableOptions = ConstructorParameters<typeof Writable>[0]
 
 function newStreamWritableFromWritableStream(stream: WritableStream, options: WritableOptions = {}): Writable {
-  if (typeof (stream as { getWriter?: unknown } | null)?.getWriter !== 'function') throw invalid('writableStream', 'WritableStream')
+  if (typeof (stream as { getWriter?: unknown } | null)?.getWriter !== 'function')
+    throw invalid('writableStream', 'WritableStream')
   const writer = stream.getWriter()
   let isClosed = false
   const writable = new Writable({
     ...options,
     write(chunk: unknown, encoding, done) {
-      const given = typeof chunk === 'string' && options.decodeStrings !== false && !options.objectMode ? Buffer.from(chunk, encoding) : chunk
+      const given =
+        typeof chunk === 'string' && options.decodeStrings !== false && !options.objectMode ? Buffer.from(chunk, encoding) : chunk
       writer.ready.then(() => writer.write(given)).then(() => done(), done)
     },
     final(done) {
@@ -181,7 +185,10 @@ interface Pair {
   readonly writable: WritableStream
 }
 
-function newStreamDuplexFromReadableWritablePair({ readable, writable }: Pair, options: ConstructorParameters<typeof Duplex>[0] = {}): Duplex {
+function newStreamDuplexFromReadableWritablePair(
+  { readable, writable }: Pair,
+  options: ConstructorParameters<typeof Duplex>[0] = {},
+): Duplex {
   const source = newStreamReadableFromReadableStream(readable, options as ReadableOptions)
   const target = newStreamWritableFromWritableStream(writable, options as WritableOptions)
   const from = Duplex.from as unknown as (pair: { readable: Readable; writable: Writable }) => Duplex
