@@ -10,7 +10,7 @@ interface Asked {
   readonly path: string
   readonly method?: string
   readonly headers?: Readonly<Record<string, string>>
-  readonly body?: string | FormData | Uint8Array
+  readonly body?: string | FormData | Uint8Array<ArrayBuffer>
 }
 
 function uploads(): FormData {
@@ -67,7 +67,7 @@ const NOT_COMPARED =
   /^(?:connection|keep-alive|transfer-encoding|date|content-length|x-request-id|traceparent|server-timing|x-carpool-.*)$/
 
 async function ask(base: string, { path, ...init }: Asked): Promise<object> {
-  const response = await fetch(base + path, { redirect: 'manual', ...init } as RequestInit)
+  const response = await fetch(base + path, { redirect: 'manual', ...init })
   const headers = [...response.headers].filter(([name]) => !NOT_COMPARED.test(name))
   const body = Buffer.from(await response.arrayBuffer()).toString('latin1')
   return { status: response.status, headers: Object.fromEntries(headers), cookies: response.headers.getSetCookie(), body }

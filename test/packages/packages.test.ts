@@ -1,8 +1,8 @@
-import { execFile } from 'node:child_process'
 import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { isDeepStrictEqual, promisify } from 'node:util'
+import { isDeepStrictEqual } from 'node:util'
 import t from 'tap'
+import { inNode } from '../compat/in-node.ts'
 import { ROOT } from '../support/command.ts'
 import { startServer } from '../support/server.ts'
 import { installPackages } from './install.ts'
@@ -34,7 +34,7 @@ t.test('packages do in a function what they do in Node.js', { timeout: 600_000 }
     await t.test(group, async (t) => {
       const entry = join(folder, `index-${group}.mjs`)
       writeFileSync(entry, INDEX(group))
-      const expected = await inNode(entry, upstream)
+      const expected = JSON.parse(await inNode(entry, upstream)) as Record<string, unknown>
       await server.json('deploy', entry, '--name', group, '--memory-mb', '256', '--timeout-ms', '60000', '--cpu-ms', '30000')
       const response = await server.get(`/${group}/?upstream=${encodeURIComponent(upstream)}`)
       const text = await response.text()
@@ -76,11 +76,4 @@ function writeTable(home: string, results: ReadonlyArray<readonly [name: string,
     file,
     text.replace(marks, (_, open: string, close: string) => `${open}\n${table.join('\n')}\n\n${close}`),
   )
-}
-
-async function inNode(entry: string, upstream: string): Promise<Record<string, unknown>> {
-  const script = `import(${JSON.stringify(entry)}).then(async ({ run }) => { console.log('\\n=' + await run(${JSON.stringify(upstream)})); process.exit() })`
-  const variables = ['-i', `PATH=${process.env['PATH']}`, 'NODE_ENV=production', 'TZ=UTC']
-  const { stdout } = await promisify(execFile)('env', [...variables, process.execPath, '-e', script], { maxBuffer: 2 ** 26 })
-  return JSON.parse(stdout.slice(stdout.lastIndexOf('\n=') + 2)) as Record<string, unknown>
 }

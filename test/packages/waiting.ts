@@ -4,5 +4,6 @@ export const WAITING: Readonly<Record<string, string>> = {
   'jsonwebtoken': 'node:crypto',
   'object-hash': 'node:crypto',
   'hono': 'crypto.subtle',
+  'react-dom/server': 'MessageChannel',
   'stripe': 'node:crypto',
 }

@@ -10,12 +10,25 @@ const FRAME_CHARS = 100
 
 /** A `bundle-failed` that lists the bundler's errors as `file:line:column: text`, lines and columns from 1, each with its line. */
 export function toCarpoolError(errors: readonly Message[], folder: string): CarpoolError {
+  const sorted = errors.toSorted((one, other) => compareText(orderOf(one, folder), orderOf(other, folder)))
   // What several modules import and there is not is one error.
-  const byText = Object.groupBy(errors, (error) => (isUnresolved(error.text) ? error.text : `${errors.indexOf(error)}`))
+  const byText = Object.groupBy(sorted, (error) => `of ${isUnresolved(error.text) ? error.text : errors.indexOf(error)}`)
   const groups = Object.values(byText).map((group) => describe(group!, folder))
   const shown = groups.slice(0, MOST_SHOWN)
   const more = groups.length - shown.length
   return new CarpoolError('bundle-failed', [...shown, ...(more > 0 ? [`and ${more} more`] : [])].join('\n'))
+}
+
+/** The bundler reads modules as they come. The function's own stand in front. */
+function orderOf({ location }: Message, folder: string): string {
+  if (location === null) return ''
+  const label = labelPath(location.file, folder)
+  const numbers = [location.line, location.column].map((number) => `${number}`.padStart(9, '0'))
+  return [label.includes('node_modules/') ? 'b' : 'a', label, ...numbers].join(' ')
+}
+
+function compareText(one: string, other: string): number {
+  return one < other ? -1 : Number(one > other)
 }
 
 function isUnresolved(text: string): boolean {

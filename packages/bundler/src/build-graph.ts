@@ -8,6 +8,7 @@ import { type Assets, moduleFiles } from './module-files.ts'
 import { VIRTUAL_ROOT } from './virtual-path.ts'
 import { labelPath } from './label-path.ts'
 import { nativeAddons } from './native-addons.ts'
+import { nodeBuilds } from './node-builds.ts'
 import { sdkFallback } from './sdk-fallback.ts'
 
 /** What the bundler behind this file gives; nothing else in the package knows which bundler that is, but for its plugins. */
@@ -32,7 +33,7 @@ export interface ModuleGraph {
 }
 
 /** `http` and `https` as the bundler names them, imported and required. */
-const SERVER_MODULES = ['http', 'https'].flatMap((name) => [`node-names:${name}`, `node-builtin:${shimPath(name)}`])
+const SERVER_MODULES = ['http', 'https'].flatMap((name) => [`node-names:${name}`, `node-builtin:${name}`])
 
 /** Stand for free identifiers in a first build, so that their use shows. */
 const BUFFER_MARK = '__carpool_Buffer'
@@ -146,7 +147,7 @@ function buildOptions(folder: string, entry: string, plan: BuildPlan, named: Ass
     },
     inject: inject.map(shimPath),
     loader: { '.node': 'empty' },
-    plugins: [sdkFallback, nativeAddons, builtinModules(assets), moduleFiles({ folder, forced, assets: named })],
+    plugins: [sdkFallback, nativeAddons, nodeBuilds, builtinModules(assets), moduleFiles({ folder, forced, assets: named })],
     sourcemap: 'external',
     sourcesContent: true,
     metafile: true,

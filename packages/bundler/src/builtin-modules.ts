@@ -147,16 +147,16 @@ export function builtinModules(assets: Assets): Plugin {
       build.onLoad({ filter: /.*/, namespace: NODE }, async ({ path }) => ({ contents: await nodeModule(path), loader: 'js' }))
       build.onLoad({ filter: /.*/, namespace: FACADE }, ({ path }) => ({ contents: facadeOf(path) }))
       build.onLoad({ filter: /.*/, namespace: COMMONJS }, ({ path }) => ({
-        contents: `module.exports = require(${JSON.stringify(path)}).default`,
-        resolveDir: import.meta.dirname,
+        contents: `module.exports = require(${besides(path)}).default`,
+        resolveDir: BUILTINS,
       }))
       build.onLoad({ filter: /.*/, namespace: SMALL_PART }, ({ path }) => ({
-        contents: `module.exports = require(${JSON.stringify(shimPath(SMALL_PARTS))}).${path}`,
-        resolveDir: import.meta.dirname,
+        contents: `module.exports = require(${besides(SMALL_PARTS)}).${path}`,
+        resolveDir: BUILTINS,
       }))
       build.onLoad({ filter: /.*/, namespace: REFUSALS }, ({ path }) => ({
         contents: refusalOf(path),
-        resolveDir: import.meta.dirname,
+        resolveDir: BUILTINS,
       }))
       build.onLoad({ filter: /.*/, namespace: VIRTUAL }, async ({ path }) => ({
         contents: path === 'facts' ? `export default ${JSON.stringify(FACTS)}` : await assetsModule(assets),
@@ -178,7 +178,7 @@ function resolved(name: string, isRequired: boolean): Resolved {
   if (file !== undefined) {
     const path = shimPath(file)
     return isRequired
-      ? { path, namespace: COMMONJS }
+      ? { path: file, namespace: COMMONJS }
       : NAMELESS.includes(name)
         ? { path: name, namespace: FACADE }
         : { path, sideEffects: false }
@@ -193,7 +193,7 @@ const NAMELESS = ['fs', 'fs/promises', 'process', 'http', 'https', 'console', 's
 /** A module as Node.js' own modules know it. */
 function resolvedInside(name: string): Resolved {
   const behind = BEHIND[name]
-  if (behind !== undefined) return { path: shimPath(`internal/${behind}`), namespace: COMMONJS }
+  if (behind !== undefined) return { path: `internal/${behind}`, namespace: COMMONJS }
   if (Object.hasOwn(SMALL, name)) return { path: `${SMALL[name]}`, namespace: SMALL_PART }
   if (OURS[name] !== undefined || REFUSED[name] !== undefined) return resolved(name, true)
   return { path: name, namespace: NODE }
@@ -274,7 +274,7 @@ function refusalOf(name: string): string {
   )
   const constants = isPlain(readOf(module, 'constants')) ? { constants: module['constants'] } : {}
   const parts = [name, why, functions, { ...plain, ...constants, ...values }].map((part) => JSON.stringify(part))
-  return `module.exports = require(${JSON.stringify(shimPath('refuse'))}).refusedModule(${parts.join(', ')})`
+  return `module.exports = require(${besides('refuse')}).refusedModule(${parts.join(', ')})`
 }
 
 function readOf(module: Readonly<Record<string, unknown>>, key: string): unknown {
@@ -309,7 +309,15 @@ function versionsOf(): Readonly<Record<string, string>> {
   return { node, v8, modules, uv, zlib, openssl, unicode: unicode ?? '', icu: icu ?? '' } as Record<string, string>
 }
 
+const EXTENSION = extname(import.meta.filename)
+const BUILTINS = fileURLToPath(new URL('./builtins', import.meta.url))
+
+/** The same, as a module in that folder names it: a path of this machine would stand in the source map. */
+function besides(name: string): string {
+  return JSON.stringify(`./${name}${EXTENSION}`)
+}
+
 /** A file of `builtins/`, which becomes part of bundles and never runs here. */
 export function shimPath(name: string): string {
-  return fileURLToPath(new URL(`./builtins/${name}${extname(import.meta.filename)}`, import.meta.url))
+  return fileURLToPath(new URL(`./builtins/${name}${EXTENSION}`, import.meta.url))
 }

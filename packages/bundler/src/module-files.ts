@@ -1,5 +1,5 @@
-import { readFile, readdir, stat } from 'node:fs/promises'
-import { dirname, extname, join, posix, resolve } from 'node:path'
+import { lstat, readFile, readdir, stat } from 'node:fs/promises'
+import { basename, dirname, extname, isAbsolute, join, posix, resolve, sep } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import type { Loader, Plugin } from 'esbuild'
 import { labelPath } from './label-path.ts'
@@ -31,6 +31,17 @@ export function moduleFiles({ folder, forced, assets }: ModuleFiles): Plugin {
   return {
     name: 'module-files',
     setup(build) {
+      build.onResolve({ filter: new RegExp(`^${REQUIRED}:`) }, ({ path, resolveDir }) => ({
+        path: `${resolveDir}|${path.slice(REQUIRED.length + 1)}`,
+        namespace: REQUIRED,
+      }))
+      build.onLoad({ filter: /.*/, namespace: REQUIRED }, ({ path }) => {
+        const end = path.indexOf('|')
+        const name = JSON.stringify(path.slice(end + 1))
+        // In a `try` what cannot be resolved is no error of the build.
+        const contents = `export const load = () => { try { return require(${name}) } catch (error) { throw error } }`
+        return { contents, resolveDir: path.slice(0, end) }
+      })
       build.onLoad({ filter: /\.[cm]?[jt]sx?$/, namespace: 'file' }, async ({ path }) => {
         const bytes = await readFile(path)
         const isForced = forced.has(path)
@@ -60,7 +71,10 @@ function withPlace(text: string, path: string): string {
   const known: Record<string, string> = { url: pathToFileURL(path).href, filename: path, dirname: posix.dirname(path) }
   const placed = text.replace(/\bimport\.meta\.(url|filename|dirname)\b/g, (_, name: string) => JSON.stringify(known[name]))
   const names = ['__filename', '__dirname'].filter((name) => {
-    return placed.includes(name) && !new RegExp(`(?:\\b(?:const|let|var|function)\\s+|,\\s*)${name}\\s*[=,;)]`).test(placed)
+    return (
+      placed.includes(name) &&
+      !new RegExp(`\\b(?:const|let|var)\\s+${name}\\b|\\([^()]*\\b${name}\\b[^()]*\\)\\s*(?:\\{|=>)`).test(placed)
+    )
   })
   if (names.length === 0) return placed
   const values = names.map((name) => `${name} = ${JSON.stringify(name === '__filename' ? path : posix.dirname(path))}`)
@@ -70,21 +84,26 @@ function withPlace(text: string, path: string): string {
 
 const MADE_REQUIRE =
   /\b(?:const|let|var)\s+([\w$]+)\s*=\s*(?:[\w$]+\.)?createRequire\d*\s*\(\s*(?:import\.meta\.(?:url|filename)|__filename)\s*(?=\))/g
+const REQUIRED = 'carpool-require'
 
 /** Gives `createRequire(import.meta.url)` what its result is called with, so that the bundler sees it. */
 function withRequires(text: string): string {
   if (!text.includes('createRequire')) return text
-  return text.replace(MADE_REQUIRE, (made: string, variable: string) => {
+  const imports: string[] = []
+  const changed = text.replace(MADE_REQUIRE, (made: string, variable: string) => {
     const calls = text.matchAll(
       new RegExp(`(?<![\\w$.])${variable.replaceAll('$', '\\$')}\\(\\s*(["'])([^"'\\n]+)\\1\\s*\\)`, 'g'),
     )
     const names = [...new Set([...calls].map(([, , name]) => name!))]
-    // In a `try` what cannot be resolved is no error of the build.
-    const entries = names.map(
-      (name) => `${JSON.stringify(name)}: () => { try { return require(${JSON.stringify(name)}) } catch (e) { throw e } }`,
-    )
+    // The result is often called `require` itself, so the bundler's has to stand in another module.
+    const entries = names.map((name) => {
+      const load = `carpoolLoad${imports.length}_`
+      imports.push(`import { load as ${load} } from ${JSON.stringify(`${REQUIRED}:${name}`)};`)
+      return `${JSON.stringify(name)}: ${load}`
+    })
     return `${made}, { ${entries.join(', ')} }`
   })
+  return imports.length === 0 ? changed : `${changed}\n;${imports.join(' ')}`
 }
 
 const PLACE = '(?:__dirname|import\\.meta\\.dirname)'
@@ -106,8 +125,25 @@ async function noteAssets(text: string, path: string, folder: string, assets: As
   const isPackage = labelPath(path, folder).includes('node_modules/')
   const beside = NAMED.flatMap((pattern) => [...text.matchAll(pattern)].map(([, named]) => textsOf(named!).map(withoutPlace)))
   const here = beside.map((parts) => join(dirname(path), ...parts))
-  const fromFolder = isPackage ? [] : [...text.matchAll(READ)].map(([, named]) => resolve(folder, ...textsOf(named!)))
-  for (const file of [...here, ...fromFolder]) await noteAsset(file, folder, assets, isPackage)
+  const read = isPackage ? [] : [...text.matchAll(READ)].flatMap(([, named]) => textsOf(named!))
+  const fromFolder = read.filter((named) => !isAbsolute(named)).map((named) => resolve(folder, named))
+  if (here.length === 0 && fromFolder.length === 0) return
+  // Nothing else of this machine goes into a function, whatever its code names.
+  const root = (await packageFolder(isPackage ? dirname(path) : folder)) ?? folder
+  for (const file of [...here, ...fromFolder]) {
+    if (file.startsWith(root + sep) || file.startsWith(folder + sep)) await noteAsset(file, folder, assets, isPackage)
+  }
+}
+
+/** The nearest folder with a package.json. */
+async function packageFolder(folder: string): Promise<string | undefined> {
+  const hasManifest = await stat(join(folder, 'package.json')).then(
+    () => true,
+    () => false,
+  )
+  if (hasManifest) return folder
+  const parent = dirname(folder)
+  return parent === folder || basename(parent) === 'node_modules' ? undefined : packageFolder(parent)
 }
 
 function textsOf(list: string): string[] {
@@ -120,7 +156,8 @@ function withoutPlace(text: string): string {
 
 /** Of packages only single files that are no code: they often name whole folders, for other purposes. */
 async function noteAsset(file: string, folder: string, assets: Assets, isPackage: boolean): Promise<void> {
-  const found = await stat(file).catch(() => undefined)
+  // A link may lead out of the function.
+  const found = await lstat(file).catch(() => undefined)
   if (found === undefined) return
   if (found.isFile()) {
     if (!isPackage || !/\.(?:[cm]?[jt]s|node)$/.test(file)) assets.set(virtualPath(file, folder), file)

@@ -85,7 +85,15 @@ t.test('node:url gives what it gives in Node, where there is a global URL', asyn
   const use = `[url.parse('http://u:p@host:80/p/a?x=1#h').pathname, url.parse('/a?b=c', true).query.b, url.format({ protocol: 'http', host: 'a.b', pathname: '/c' }),
     url.resolve('http://a/b/c', '../d'), url.fileURLToPath('file:///a/b%20c'), url.pathToFileURL('/a/b c').href, new url.URL('http://x/y?z').search]`
   const { code } = await bundleFunction(t.testdir({ 'index.cjs': `const url = require('url'); exports.handler = () => ${use}` }))
-  t.same(await runInIsolate(code, 'exports.handler()'), ['/p/a', 'c', 'http://a.b/c', 'http://a/d', '/a/b c', 'file:///a/b%20c', '?z'])
+  t.same(await runInIsolate(code, 'exports.handler()'), [
+    '/p/a',
+    'c',
+    'http://a.b/c',
+    'http://a/d',
+    '/a/b c',
+    'file:///a/b%20c',
+    '?z',
+  ])
 })
 
 t.test(
@@ -166,8 +174,7 @@ t.test('what a function does not import is not in its bundle', async (t) => {
   })
   t.ok((await bundleFunction(join(folder, 'plain.mjs'))).code.length < 2000)
   const { code } = await bundleFunction(join(folder, 'path.mjs'))
-  t.notMatch(code, 'node:stream')
-  t.notMatch(code, 'node:buffer"')
+  t.notOk(code.includes('node:internal/streams/'))
 })
 
 t.test('bundled files can be read, by whatever names them, and nothing else; nothing can be written', async (t) => {
@@ -176,7 +183,7 @@ t.test('bundled files can be read, by whatever names them, and nothing else; not
       'index.mjs': `import fs, { existsSync, readFileSync } from 'node:fs'; import { readFile } from 'node:fs/promises'; import path from 'node:path'; import old from './old.cjs'
         const code = (use) => { try { return use() } catch (error) { return error.code } }
         export const handler = async () => [readFileSync(new URL('./a.txt', import.meta.url), 'utf8'), readFileSync(path.join(import.meta.dirname, 'sub', 'b.bin')).toString('hex'),
-          old, readFileSync('./data.json', 'utf8'), await readFile(new URL('a.txt', import.meta.url), 'utf8'), existsSync('/etc/passwd'), code(() => readFileSync('/etc/passwd')),
+          old, readFileSync('./data.json', 'utf8'), await readFile(new URL('a.txt', import.meta.url), 'utf8'), existsSync('/etc/passwd'), code(() => readFileSync('/etc/passwd')), code(() => readFileSync(new URL('../../../../../../../etc/passwd', import.meta.url))),
           code(() => fs.writeFileSync('/tmp/x', 'y')), fs.readdirSync(path.join(import.meta.dirname, 'sub')), fs.statSync(new URL('./a.txt', import.meta.url)).size, import.meta.dirname]`,
       'old.cjs':
         "'use strict'\nconst fs = require('fs'); module.exports = [fs.readFileSync(__dirname + '/sub/c.txt', 'utf8'), __filename, (function () { return this })() === undefined]",
@@ -193,6 +200,7 @@ t.test('bundled files can be read, by whatever names them, and nothing else; not
     '{"d":1}',
     'A',
     false,
+    'ENOENT',
     'ENOENT',
     'EROFS',
     ['b.bin', 'c.txt'],
@@ -215,12 +223,12 @@ t.test('createRequire gives what was bundled', async (t) => {
 t.test('a native addon is called that, with its package and what to use instead', async (t) => {
   const native = { 'index.js': "module.exports = require('node-gyp-build')(__dirname)" }
   const folder = t.testdir({
-    'node_modules': { own: native, bcrypt: { ...native } },
+    'node_modules': { own: { ...native, 'package.json': '{}' }, bcrypt: { ...native } },
     'index.mjs': "import bcrypt from 'bcrypt'\nexport default bcrypt\n",
     'lazy.mjs': "import own from 'own'\nexport const handler = () => own\n",
   })
   const { message } = await refusalOf(bundleFunction(folder))
-  t.match(message, /^index\.mjs:1:19: bcrypt is a native addon, .*; use bcryptjs/)
+  t.match(message, /^index\.mjs:1:20: bcrypt is a native addon, .*; use bcryptjs/)
   await t.rejects(runInIsolate((await bundleFunction(join(folder, 'lazy.mjs'))).code, 'exports.handler()'), {
     message: /^own is a native addon, which is made for the machine and cannot run in a function\.$/,
   })

@@ -19,7 +19,7 @@ t.test('a line is shown in part if it is long, and characters are counted, not b
   const folder = t.testdir({ 'index.ts': `const a = '${'é'.repeat(300)}'; const b = ; export const handler = a\n` })
   const { message } = await refusalOf(bundleFunction(folder))
   const [first, line = '', mark = ''] = message.split('\n')
-  t.equal(first, 'index.ts:1:324: Unexpected ";"')
+  t.equal(first, 'index.ts:1:325: Unexpected ";"')
   t.ok(line.length < 120)
   t.equal(line.at(mark.indexOf('^')), ';')
 })
@@ -32,7 +32,7 @@ t.test('what several modules import and there is not is named once, with who imp
   t.equal(
     (await refusalOf(bundleFunction(folder))).message,
     [
-      'index.ts:1:8: Could not resolve "left-pad"; also imported by a.ts:1:8',
+      'a.ts:1:8: Could not resolve "left-pad"; also imported by index.ts:1:8',
       "  1 | import 'left-pad'",
       '    |        ^^^^^^^^^^',
     ].join('\n'),

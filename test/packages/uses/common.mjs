@@ -72,7 +72,7 @@ export const cases = {
   },
   'minimatch': async () => {
     const { minimatch } = await import('minimatch')
-    return [minimatch('bar.foo', '*.foo'), minimatch('a/b/c.js', '**/*.{js,ts}'), minimatch.makeRe('*.js').source]
+    return [minimatch('bar.foo', '*.foo'), minimatch('a/b/c.js', '**/*.{js,ts}'), minimatch('x.JS', '*.js', { nocase: true })]
   },
   'path-to-regexp': async () => {
     const { compile, match } = await import('path-to-regexp')

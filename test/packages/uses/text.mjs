@@ -133,7 +133,7 @@ export const cases = {
     return new TurndownService().turndown('<h1>Hello world!</h1><ul><li>a <b>b</b></li></ul>')
   },
   'pako': async () => {
-    const { default: pako } = await import('pako')
+    const pako = await import('pako')
     return [Buffer.from(pako.deflate('hello hello hello')).toString('hex'), pako.inflate(pako.gzip('text'), { to: 'string' })]
   },
   'jszip': async () => {

@@ -1,4 +1,5 @@
 /** What `node:url` has beside the legacy API: the globals, and files as URLs. */
+import { resolve } from 'node:path'
 import { hostOf, unicodeOf } from './small-parts.ts'
 
 const { URL, URLSearchParams } = globalThis
@@ -35,8 +36,6 @@ function fileURLToPath(given: string | URL, options?: { readonly windows?: boole
 }
 
 function pathToFileURL(path: string): URL {
-  // Required when it is called: `path` asks this module for nothing, but is larger.
-  const { resolve } = paths()
   let full = resolve(path)
   if (path.endsWith('/') && !full.endsWith('/')) full += '/'
   const escaped = full.replace(
@@ -44,13 +43,6 @@ function pathToFileURL(path: string): URL {
     (letter) => `%${letter.charCodeAt(0).toString(16).toUpperCase().padStart(2, '0')}`,
   )
   return new URL(`file://${escaped}`)
-}
-
-declare const require: (name: string) => unknown
-let pathModule: typeof import('node:path') | undefined
-function paths(): typeof import('node:path') {
-  pathModule ??= require('path') as typeof import('node:path')
-  return pathModule
 }
 
 function urlToHttpOptions(url: URL): Record<string, unknown> {
