@@ -1,11 +1,12 @@
 // The addon that ties isolates to the host, beside isolated-vm: see src/addon.ts. Nothing else is reachable through it.
 //
 // Hardly more than C, and linked against nothing: what it needs of V8, libuv and the C library, glibc or musl, the process has
-// already.
+// already. The process is Node.js, so OpenSSL, zlib and brotli are there as well.
 #include <string.h>
 
 #include "signals.h"
 #include "isolate-state.h"
+#include "natives.h"
 
 std::atomic<IsolateState*> states[kIsolates];
 
@@ -52,6 +53,7 @@ extern "C" __attribute__((visibility("default"))) void InitForContext(
 	v8::Local<v8::Value> data = v8::Integer::NewFromUnsigned(isolate, index);
 	TrackIsolate(states[index].load(), isolate, context);
 	AddMailboxOfGuest(isolate, context, target, data);
+	AddParts(isolate, context, target);
 	Set(isolate, context, target, "index", data);
 }
 
@@ -67,6 +69,7 @@ extern "C" __attribute__((visibility("default"))) napi_value napi_register_modul
 	AddClock(isolate, context, host);
 	AddSuspend(isolate, context, host);
 	AddMailboxOfHost(isolate, context, host);
+	AddPartsOfHost(isolate, context, host);
 	Set(isolate, context, host, "release", MakeFunction(context, Release));
 	AddSignals(env, exports);
 	return exports;

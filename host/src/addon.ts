@@ -12,7 +12,7 @@ export const MESSAGE = 4
 const MAX_ENTRIES = 256
 
 /**
- * What the addon in `native/` gives to the host. Every isolate has an index in it, and three things:
+ * What the addon in `native/` gives to the host. Every isolate has an index in it, and three things of its own:
  *
  * A CPU clock of entries. isolated-vm has a clock of isolates as well, but as it is shipped that counts the time of day while
  * the isolate is entered, also while its thread waits for a core. The addon reads the CPU clock of the thread that runs the
@@ -21,6 +21,8 @@ const MAX_ENTRIES = 256
  * A way to suspend what runs in it.
  *
  * A mailbox: entries go in together, by one call of isolated-vm, and messages of the guest wait until the host reads them.
+ *
+ * To guests it gives native functions, for those parts of the runtime that are loaded when a function first touches them.
  */
 interface Addon {
   /** The array that `readEntryCpu` fills. */
@@ -43,6 +45,8 @@ interface Addon {
    */
   readOutbox(index: number): Array<number | string> | undefined
   release(index: number): void
+  /** Gives all guests a script that they may run by its name; of one-byte characters. A name keeps the first. */
+  sharePart(name: string, source: string): void
   /** Has it called with indexes, each followed by its events. */
   listen(onEvents: (events: readonly number[]) => void): void
 }

@@ -1,4 +1,5 @@
 import ivm from 'isolated-vm'
+import { splitRuntime } from '@carpool/runtime/bridge'
 import { addon, BATCH_DONE, entryCpuNs, GONE, MESSAGE, nativeModule } from '../addon.ts'
 
 /** What may cross the boundary: primitives only. */
@@ -17,7 +18,8 @@ export interface GuestIsolateOptions {
   /**
    * Script that evaluates to `boot(names, ...functions)`, which returns two functions: `load(argument, factory)`, and
    * `dispatch(op, number, text, kind, body)`, which is called for each entry of a batch, and now and then with the operation 0
-   * alone, to do nothing. It is given the callbacks and `say(op, a, b, c, text, body)`.
+   * alone, to do nothing. It is given the callbacks, `say(op, a, b, c, text, body)` and
+   * `part(name)`, which runs another script of the runtime.
    */
   readonly bootstrap: Bootstrap
   readonly callbacks: Readonly<Record<string, GuestCallback>>
@@ -48,8 +50,11 @@ export class Bootstrap {
   readonly source: string
   codeCache: ivm.ExternalCopy<ArrayBuffer> | undefined
 
-  constructor(source: string) {
-    this.source = source
+  /** @param runtime the scripts of the runtime; its parts are shared with all guests of the process */
+  constructor(runtime: string) {
+    const { main, parts } = splitRuntime(runtime)
+    this.source = main
+    for (const [name, source] of parts) addon.sharePart(name, source)
   }
 }
 
@@ -311,19 +316,19 @@ async function bootIn(isolate: ivm.Isolate, context: ivm.Context, options: Guest
   const boot: ivm.Reference<(...args: unknown[]) => object> = await script.run(context, { reference: true })
   const callbacks = Object.values(options.callbacks).map((callback) => new ivm.Callback(callback, { sync: true }))
   const native = await nativeModule.create(context)
-  const [index, begin, end, say, connect, trim] = await Promise.all([
+  const [index, begin, end, say, part, connect, trim] = await Promise.all([
     native.get('index') as Promise<number | undefined>,
     referenceOf(native, 'begin'),
     referenceOf(native, 'end'),
     referenceOf(native, 'say'),
+    referenceOf(native, 'part'),
     referenceOf(native, 'connect'),
     referenceOf(native, 'trim'),
   ])
   if (index === undefined) throw new Error('There are too many isolates for the addon.')
-  const names = [...Object.keys(options.callbacks), 'say'].join(',')
-  const booted: ivm.Reference = await boot.apply(undefined, [names, ...callbacks, say.derefInto({ release: true })], {
-    result: { reference: true },
-  })
+  const names = [...Object.keys(options.callbacks), 'say', 'part'].join(',')
+  const own = [say, part].map((reference) => reference.derefInto({ release: true }))
+  const booted: ivm.Reference = await boot.apply(undefined, [names, ...callbacks, ...own], { result: { reference: true } })
   const [load, dispatch] = await Promise.all([referenceOf(booted, 'load'), referenceOf(booted, 'dispatch')])
   const run: ivm.Reference = await connect.apply(undefined, [dispatch.derefInto({ release: true })], {
     result: { reference: true },

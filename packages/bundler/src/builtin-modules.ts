@@ -14,6 +14,8 @@ import { VIRTUAL_ROOT } from './virtual-path.ts'
 const OURS: Readonly<Record<string, string>> = {
   'async_hooks': 'async-hooks',
   'console': 'console',
+  // Parts of the runtime, with native functions.
+  'crypto': 'crypto',
   'fs': 'fs',
   'fs/promises': 'fs-promises',
   'http': 'http',
@@ -29,6 +31,7 @@ const OURS: Readonly<Record<string, string>> = {
   'tty': 'tty',
   'vm': 'vm',
   'worker_threads': 'worker-threads',
+  'zlib': 'zlib',
 }
 
 /** Built-in modules that are Node.js' own JavaScript. */

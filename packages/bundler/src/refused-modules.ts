@@ -13,7 +13,6 @@ const NO_INSIDE = 'V8 is shared with others'
 export const REFUSED: Readonly<Record<string, Refusal>> = {
   'child_process': { why: NO_PROCESSES },
   'cluster': { why: NO_PROCESSES, values: { isMaster: true, isPrimary: true, isWorker: false, workers: {} } },
-  'crypto': { why: 'it is not built in yet; use the global crypto' },
   'dgram': { why: NO_SOCKETS },
   'dns': { why: 'it has no network of its own; use fetch' },
   'dns/promises': { why: 'it has no network of its own; use fetch' },
@@ -32,5 +31,4 @@ export const REFUSED: Readonly<Record<string, Refusal>> = {
   'trace_events': { why: NO_INSIDE },
   'v8': { why: NO_INSIDE },
   'wasi': { why: 'it has no file system' },
-  'zlib': { why: 'it is not built in yet' },
 }

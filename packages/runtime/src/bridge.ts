@@ -115,6 +115,35 @@ export interface GuestBridge {
    * leave the host alone: not 0 when several guests together keep the host from its other work.
    */
   readonly drain: () => number
+  /**
+   * Runs one of the {@link PARTS} in this context, with the native functions of the addon.
+   * @returns what its `create` gave; undefined if there is no such part
+   */
+  readonly part: (name: string) => unknown
+}
+
+/** What of the runtime is loaded only when a function first touches it. */
+export const PARTS = ['crypto', 'compression'] as const
+
+/** The scripts of the runtime: `main` boots a context, and each of the others is a part of it. */
+export interface RuntimeScripts {
+  readonly main: string
+  readonly parts: ReadonlyArray<readonly [name: string, source: string]>
+}
+
+const PART_LINE = /\n\/\/# part (\w+)\n/
+
+/** Takes apart what {@link joinRuntime} made. */
+export function splitRuntime(runtime: string): RuntimeScripts {
+  const [main = '', ...rest] = runtime.split(PART_LINE)
+  const parts: [string, string][] = []
+  for (let index = 0; index + 1 < rest.length; index += 2) parts.push([rest[index]!, rest[index + 1]!])
+  return { main, parts }
+}
+
+/** The scripts as one text, as which they go to a host. */
+export function joinRuntime({ main, parts }: RuntimeScripts): string {
+  return main + parts.map(([name, source]) => `\n//# part ${name}\n${source}`).join('')
 }
 
 export const BODY_KINDS = ['none', 'text', 'bytes'] as const satisfies readonly BodyKind[]

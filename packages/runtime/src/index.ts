@@ -5,6 +5,7 @@ export {
   LOG_LEVELS,
   NO_INVOCATION,
   SAYS,
+  splitRuntime,
   type BodyKind,
   type GuestBridge,
   type GuestEntries,

@@ -7,7 +7,7 @@ import { clearImmediate, clearInterval, clearTimeout, setImmediate, setInterval,
 import { AbortController, AbortSignal } from './web-api/abort-signal.ts'
 import { markPlatformClass } from './web-api/brands.ts'
 import { guestConsole } from './web-api/console/console.ts'
-import { Crypto } from './web-api/crypto.ts'
+import { Crypto, provideSubtle } from './web-api/crypto.ts'
 import { DOMException } from './web-api/dom-exception.ts'
 import { atob, btoa, TextEncoder } from './web-api/encoding.ts'
 import { queueMicrotask, reportError } from './web-api/errors.ts'
@@ -17,6 +17,7 @@ import { FormData } from './web-api/fetch/form-data.ts'
 import { Headers } from './web-api/fetch/headers.ts'
 import { Request } from './web-api/fetch/request.ts'
 import { Response } from './web-api/fetch/response.ts'
+import { compressionPart, cryptoPart } from './web-api/parts.ts'
 import { STREAM_CLASSES, streams } from './web-api/streams.ts'
 import { structuredClone } from './web-api/structured-clone.ts'
 import { TextDecoder } from './web-api/text-decoder.ts'
@@ -58,6 +59,13 @@ const FUNCTIONS = {
   structuredClone,
 }
 
+/** Classes of the parts that are loaded when they are first touched. */
+const CRYPTO_CLASSES = ['CryptoKey', 'SubtleCrypto']
+const COMPRESSION_CLASSES = ['CompressionStream', 'DecompressionStream']
+
+/** Where the built-in modules of Node.js that a function is bundled with find the parts that they are made of. */
+const PARTS_KEY = Symbol.for('carpool.parts')
+
 const processEnv: Record<string, string> = {}
 
 /**
@@ -89,6 +97,10 @@ export function installGlobals(): void {
     defineProperty(target, name, { enumerable: true })
   }
   for (const name of STREAM_CLASSES) defineLazy(name, () => streams()[name])
+  for (const name of CRYPTO_CLASSES) defineLazy(name, () => cryptoPart()[name])
+  for (const name of COMPRESSION_CLASSES) defineLazy(name, () => compressionPart()[name])
+  provideSubtle(() => cryptoPart()['subtle'])
+  setHidden(target, PARTS_KEY, { __proto__: null, crypto: cryptoPart, compression: compressionPart })
   const objects = {
     console: guestConsole,
     crypto: new Crypto(),

@@ -117,4 +117,8 @@ export const bridge = {
     spendCall(0)
     return host.entropy()
   },
+  /** The host hears nothing of it. */
+  part(name: string): unknown {
+    return host.part(name)
+  },
 }

@@ -8,13 +8,22 @@ import {
   ENTRIES,
   LOG_LEVELS,
   SAYS,
+  splitRuntime,
 } from '@carpool/runtime'
 import ivm from 'isolated-vm'
+import { createRequire } from 'node:module'
 
 const NAMES = ['say', 'entropy', 'drain'] as const satisfies ReadonlyArray<keyof GuestBridge>
 const ENTROPY = String.fromCharCode(...Array.from({ length: 4096 }, (_, index) => (index * 131 + (index >> 5)) & 0xff))
 
-const runtime = await bundleRuntime()
+const { main, parts } = splitRuntime(await bundleRuntime())
+
+const platform = `${process.platform}-${process.arch}-${process.versions.modules}`
+const require = createRequire(import.meta.url)
+const addon = require.resolve(`../../../../host/native/prebuilt/${platform}.node`)
+const nativeModule = new ivm.NativeModule(addon)
+const { sharePart } = require(addon) as { sharePart(name: string, source: string): void }
+for (const [name, source] of parts) sharePart(name, source)
 
 export interface Answer {
   readonly status: number
@@ -69,10 +78,10 @@ export class Guest {
   constructor(memoryLimitMb = 128) {
     this.isolate = new ivm.Isolate({ memoryLimit: memoryLimitMb })
     this.#context = this.isolate.createContextSync()
-    const boot = this.isolate
-      .compileScriptSync(runtime, { filename: 'carpool:runtime' })
-      .runSync(this.#context, { reference: true })
-    this.#entries = boot.applySync(undefined, [NAMES.join(','), ...this.#callbacks()], { result: { reference: true } })
+    const boot = this.isolate.compileScriptSync(main, { filename: 'carpool:runtime' }).runSync(this.#context, { reference: true })
+    const part = nativeModule.createSync(this.#context).getSync('part', { reference: true })
+    const functions = [...this.#callbacks(), part.derefInto()]
+    this.#entries = boot.applySync(undefined, [[...NAMES, 'part'].join(','), ...functions], { result: { reference: true } })
   }
 
   /** Loads a function: `source` is an expression that gives its exports. */
@@ -155,7 +164,7 @@ export class Guest {
   }
 
   #callbacks(): ivm.Callback[] {
-    const methods: GuestBridge = {
+    const methods: Omit<GuestBridge, 'part'> = {
       say: (op, a, b, c, text, body) => this.#said(op, a, b, c, text, body),
       entropy: () => {
         this.entropyCalls++

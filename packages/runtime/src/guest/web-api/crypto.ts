@@ -69,7 +69,18 @@ export function randomUuid(): string {
   return text
 }
 
+let subtleOf: () => unknown
+
+/** Says where `crypto.subtle` comes from when it is first read. */
+export function provideSubtle(make: () => unknown): void {
+  subtleOf = make
+}
+
 export class Crypto {
+  get subtle(): unknown {
+    return subtleOf()
+  }
+
   getRandomValues<T>(array: T): T {
     const view = viewName(array)
     if (view === undefined || regExpExec(INTEGER_VIEWS, view) === null) {

@@ -1,8 +1,9 @@
 /**
- * All that the web APIs need of the host: lines for the log, random bytes, fetches, a timer, the time, and buffers that count
- * against the memory limit. No other file of this folder imports anything of the bridge: see test/border.test.ts.
+ * All that the web APIs need of the host: lines for the log, random bytes, fetches, a timer, the time, buffers that count
+ * against the memory limit, and the parts that are loaded later. No other file of this folder imports anything of the bridge: see test/border.test.ts.
  */
 import type { LogLevel } from '@carpool/core'
+import type { PARTS } from '../../bridge.ts'
 import { bridge } from '../port.ts'
 
 export { type BodyKind, ENTROPY_BYTES, type InvokeHead } from '../../bridge.ts'
@@ -15,6 +16,11 @@ export { setTimeout } from '../timers.ts'
 /** Writes to the log of the invocation that runs. */
 export function logText(level: LogLevel, text: string): void {
   bridge.log(level, text)
+}
+
+/** Loads a part of the runtime. Not to be called twice for one part. @throws whatever the language throws when it has no room */
+export function loadPart(name: (typeof PARTS)[number]): unknown {
+  return bridge.part(name)
 }
 
 /** Fresh random bytes, {@link ENTROPY_BYTES} of them, one character for each. Blocks until the host has given them. */

@@ -1,0 +1,148 @@
+/** `node:zlib` and the Compression standard in a function, beside Node.js. */
+import fc from 'fast-check'
+import t from 'tap'
+import { exchanged, hexBytes, inGuest, inNode, same } from './support/beside-node.ts'
+
+const { evaluate, guest } = inGuest()
+t.teardown(() => guest.isolate.dispose())
+
+/** Texts that can be compressed, and some that cannot. */
+const text = fc
+  .tuple(hexBytes(0, 600), fc.nat({ max: 600 }))
+  .map(([hex, times]) => (times < 300 ? hex : hex.slice(0, 60).repeat(times)))
+
+const PAIRS = [
+  ['gzip', 'gunzip'],
+  ['deflate', 'inflate'],
+  ['deflateRaw', 'inflateRaw'],
+  ['brotliCompress', 'brotliDecompress'],
+  ['gzip', 'unzip'],
+  ['deflate', 'unzip'],
+] as const
+
+t.test('what one compresses the other reads, at once and later', () =>
+  exchanged(
+    evaluate,
+    [
+      `const data = Buffer.from(input.data, 'hex')
+       const options = input.pair[0] === 'brotliCompress' ? { params: { 1: input.level } } : { level: input.level, memLevel: input.memLevel, windowBits: input.bits, strategy: input.strategy, chunkSize: 64 }
+       const later = await new Promise((resolve, reject) => zlib[input.pair[0]](data, options, (error, result) => error ? reject(error) : resolve(result)))
+       return [zlib[input.pair[0] + 'Sync'](data, options), later].map((one) => one.toString('base64'))`,
+      `const [one, two] = input.made.map((one) => Buffer.from(one, 'base64'))
+       const later = await new Promise((resolve, reject) => zlib[input.pair[1]](two, (error, result) => error ? reject(error) : resolve(result)))
+       return zlib[input.pair[1] + 'Sync'](one).toString('hex') === input.data && later.toString('hex') === input.data`,
+    ],
+    fc.record({
+      pair: fc.constantFrom(...PAIRS),
+      data: text,
+      level: fc.integer({ min: 0, max: 9 }),
+      memLevel: fc.integer({ min: 1, max: 9 }),
+      bits: fc.integer({ min: 9, max: 15 }),
+      strategy: fc.integer({ min: 0, max: 4 }),
+    }),
+    40,
+  ),
+)
+
+t.test('a large text goes through brotli at its best, and comes back', () =>
+  exchanged(
+    evaluate,
+    [
+      `const data = Buffer.alloc(700_000, 'some text that says little, and says it again and again; ')
+       for (let at = 0; at < data.length; at += 37) data[at] = (at * 7919) & 0xff
+       return zlib.brotliCompressSync(data).toString('base64')`,
+      `const data = zlib.brotliDecompressSync(Buffer.from(input.made, 'base64'))
+       return data.length === 700_000 && data[37 * 100] === ((37 * 100 * 7919) & 0xff)`,
+    ],
+    fc.constant({}),
+    1,
+  ),
+)
+
+t.test('deflate gives the very bytes of Node', () =>
+  same(
+    evaluate,
+    `const data = Buffer.from(input.data, 'hex')
+     return [zlib.deflateSync(data), zlib.gzipSync(data, { level: 9 }), zlib.deflateRawSync(data, { dictionary: Buffer.from('dictionary') })].map((one) => one.toString('hex')).concat(zlib.crc32(data), zlib.crc32(data, 7))`,
+    fc.record({ data: text }),
+  ),
+)
+
+t.test('what is broken is refused by the same error', () =>
+  same(
+    evaluate,
+    `const whole = zlib[input.pair[0] + 'Sync'](Buffer.from(input.data, 'hex'))
+     const cut = Math.floor(whole.length * input.cut)
+     const broken = Buffer.from(whole)
+     broken[cut % whole.length] ^= 1 << input.bit
+     const tried = (bytes) => { try { return zlib[input.pair[1] + 'Sync'](bytes).toString('hex') } catch (error) { return input.pair[1].startsWith('brotli') ? error.message : [error.message, error.code, error.errno] } }
+     return [tried(whole.subarray(0, cut)), tried(broken), tried(Buffer.concat([whole, whole])), tried(Buffer.concat([whole, Buffer.from('rest')]))]`,
+    fc.record({
+      pair: fc.constantFrom(...PAIRS.filter(([name]) => name !== 'brotliCompress')),
+      data: hexBytes(1, 200),
+      cut: fc.double({ min: 0, max: 0.99, noNaN: true }),
+      bit: fc.integer({ min: 0, max: 7 }),
+    }),
+    150,
+  ),
+)
+
+t.test('options are checked, and the result may be limited', async (t) => {
+  for (const call of [
+    `zlib.gzipSync('a', { level: 10 })`,
+    `zlib.gzipSync('a', { windowBits: 30 })`,
+    `zlib.gzipSync(1)`,
+    `zlib.gunzipSync('a')`,
+    `zlib.gunzipSync('')`,
+    `zlib.inflateSync(zlib.deflateSync('a', { dictionary: Buffer.from('b') }))`,
+    `zlib.inflateSync(zlib.deflateSync('a', { dictionary: Buffer.from('b') }), { dictionary: Buffer.from('c') })`,
+    `zlib.gunzipSync(zlib.gzipSync(Buffer.alloc(1e6)), { maxOutputLength: 1000 })`,
+    `zlib.brotliDecompressSync(Buffer.from('nothing of brotli'))`,
+  ]) {
+    const code = `try { ${call}; return 'none' } catch (error) { return [error.name, ${call.includes('brotli') ? 'error.message' : 'error.code'}] }`
+    t.same(await evaluate(code), await inNode(code), call)
+  }
+})
+
+const STREAMED = `
+  const through = async (Class, bytes) => {
+    const stream = new Class(input.format)
+    const writer = stream.writable.getWriter()
+    void (async () => { for (let at = 0; at < bytes.length; at += input.step) await writer.write(bytes.subarray(at, at + input.step)); await writer.close() })().catch(() => {})
+    const pieces = []
+    const reader = stream.readable.getReader()
+    for (;;) {
+      const { done, value } = await reader.read()
+      if (done) return Buffer.concat(pieces)
+      pieces.push(Buffer.from(value))
+    }
+  };`
+
+t.test('CompressionStream and DecompressionStream', () =>
+  exchanged(
+    evaluate,
+    [
+      `${STREAMED} return (await through(CompressionStream, Buffer.from(input.data, 'hex'))).toString('hex')`,
+      `${STREAMED}
+       const made = Buffer.from(input.made, 'hex')
+       const refused = await through(DecompressionStream, made.subarray(0, made.length - 1)).catch((error) => error.name)
+       const more = await through(DecompressionStream, Buffer.concat([made, Buffer.from('more')])).catch((error) => error.name)
+       return (await through(DecompressionStream, made)).toString('hex') === input.data && refused === 'TypeError' && more === 'TypeError'`,
+    ],
+    fc.record({
+      format: fc.constantFrom('gzip', 'deflate', 'deflate-raw'),
+      data: text,
+      step: fc.integer({ min: 1, max: 5000 }),
+    }),
+    20,
+  ),
+)
+
+t.test('a bomb stops at the memory limit, and the function may go on', async (t) => {
+  const small = inGuest(24)
+  t.teardown(() => small.guest.isolate.isDisposed || small.guest.isolate.dispose())
+  const bomb = `let bomb = zlib.gzipSync(Buffer.alloc(4e6)); bomb = Buffer.concat(Array.from({ length: 50 }, () => bomb))`
+  const code = `${bomb}; try { return zlib.gunzipSync(bomb).length } catch (error) { return error.name }`
+  t.equal(await small.evaluate(code), 'RangeError')
+  t.equal(await small.evaluate(`return zlib.gunzipSync(zlib.gzipSync('after')).toString()`), 'after')
+})
