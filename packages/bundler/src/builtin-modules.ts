@@ -113,6 +113,18 @@ const SMALL: Readonly<Record<string, string>> = {
 
 const SMALL_PARTS = 'internal/small-parts'
 
+/** What else a module gets in place of a larger one, so that a bundle with it has not that as well: a file, and an export of it. */
+const LIGHTER: Readonly<Record<string, Readonly<Record<string, readonly [file: string, part: string]>>>> = {
+  'internal/errors': { buffer: ['internal/light', 'buffer'], util: ['internal/light', 'util'] },
+  'internal/util': { vm: ['internal/light', 'vm'] },
+  'internal/util/inspect': { buffer: ['internal/light', 'buffer'] },
+  'path': {
+    'internal/fs/glob': ['internal/light-path', 'glob'],
+    'internal/util': ['internal/light-path', 'util'],
+    'internal/validators': ['internal/light-path', 'validators'],
+  },
+}
+
 const NODE = 'node'
 const FACADE = 'node-names'
 const COMMONJS = 'node-builtin'
@@ -129,7 +141,7 @@ export function builtinModules(assets: Assets): Plugin {
     name: 'builtin-modules',
     setup(build) {
       // What these import they import by names of their own.
-      build.onResolve({ filter: /.*/, namespace: NODE }, ({ path }) => resolvedInside(path.replace(/^node:/, '')))
+      build.onResolve({ filter: /.*/, namespace: NODE }, ({ path, importer }) => resolvedInside(path.replace(/^node:/, ''), importer))
       build.onResolve({ filter: /.*/, namespace: FACADE }, ({ path }) => resolved(path, true))
       const names = nodeModules.map((name) => name.replace(/^node:/, '')).filter((name) => !name.startsWith('_'))
       const all = [...new Set([...names, ...Object.keys(OURS), ...NODES, ...Object.keys(REFUSED)])]
@@ -154,7 +166,7 @@ export function builtinModules(assets: Assets): Plugin {
         resolveDir: BUILTINS,
       }))
       build.onLoad({ filter: /.*/, namespace: SMALL_PART }, ({ path }) => ({
-        contents: `module.exports = require(${besides(SMALL_PARTS)}).${path}`,
+        contents: partOf(path),
         resolveDir: BUILTINS,
       }))
       build.onLoad({ filter: /.*/, namespace: REFUSALS }, ({ path }) => ({
@@ -194,10 +206,12 @@ function resolved(name: string, isRequired: boolean): Resolved {
 const NAMELESS = ['fs', 'fs/promises', 'process', 'http', 'https', 'console', 'stream/web']
 
 /** A module as Node.js' own modules know it. */
-function resolvedInside(name: string): Resolved {
+function resolvedInside(name: string, importer = ''): Resolved {
+  const lighter = LIGHTER[importer]?.[name]
+  if (lighter !== undefined) return { path: lighter.join('#'), namespace: SMALL_PART }
   const behind = BEHIND[name]
   if (behind !== undefined) return { path: `internal/${behind}`, namespace: COMMONJS }
-  if (Object.hasOwn(SMALL, name)) return { path: `${SMALL[name]}`, namespace: SMALL_PART }
+  if (Object.hasOwn(SMALL, name)) return { path: `${SMALL_PARTS}#${SMALL[name]}`, namespace: SMALL_PART }
   if (OURS[name] !== undefined || REFUSED[name] !== undefined) return resolved(name, true)
   return { path: name, namespace: NODE }
 }
@@ -214,6 +228,12 @@ const NAMES_BACK = `
       Object.defineProperty(value, 'name', { value: name, configurable: true })
     }
   }`
+
+/** An export of a file as a module. */
+function partOf(path: string): string {
+  const [file = '', part] = path.split('#')
+  return `module.exports = require(${besides(file)}).${part}`
+}
 
 const loaded = new Map<string, Promise<string>>()
 

@@ -173,11 +173,7 @@ export const casesOf = (upstream) => ({
         'transfer-encoding': 'chunked',
       },
     }
-    return [
-      accepts(request).types(['html', 'json']),
-      accepts(request).encodings('gzip', 'br'),
-      typeis.hasBody(request),
-    ]
+    return [accepts(request).types(['html', 'json']), accepts(request).encodings('gzip', 'br'), typeis.hasBody(request)]
   },
   'http-errors': async () => {
     const { default: createError } = await import('http-errors')
@@ -192,7 +188,10 @@ export const casesOf = (upstream) => ({
     const { default: getRawBody } = await import('raw-body')
     return [
       await getRawBody(Readable.from([Buffer.from('ab'), Buffer.from('c')], { objectMode: false }), { encoding: true }),
-      await getRawBody(Readable.from([Buffer.from('abcd')], { objectMode: false }), { limit: 2 }).catch((error) => [error.type, error.status]),
+      await getRawBody(Readable.from([Buffer.from('abcd')], { objectMode: false }), { limit: 2 }).catch((error) => [
+        error.type,
+        error.status,
+      ]),
     ]
   },
   'hono': async () => {

@@ -1,11 +1,11 @@
-import { bundleRuntime } from '@carpool/runtime'
+import { bundleRuntime, splitRuntime } from '@carpool/runtime'
 import ivm from 'isolated-vm'
 
 // When Node tears itself down after a natural end, a last garbage collection can run weak callbacks of isolated-vm 7.0.1 that abort
 // the process, for their environment is gone by then. An exit by process.exit() has no such tear-down.
 process.once('beforeExit', () => setImmediate(() => process.exit()))
 
-const runtime = await bundleRuntime()
+const { main: runtime } = splitRuntime(await bundleRuntime())
 
 /** Timers fire at once, and a variable is set. */
 const GLOBALS = `
