@@ -16,6 +16,8 @@ const OURS: Readonly<Record<string, string>> = {
   'console': 'console',
   // Parts of the runtime, with native functions.
   'crypto': 'crypto',
+  'dns': 'dns',
+  'dns/promises': 'dns-promises',
   'fs': 'fs',
   'fs/promises': 'fs-promises',
   'http': 'http',
@@ -36,6 +38,10 @@ const OURS: Readonly<Record<string, string>> = {
 
 /** Built-in modules that are Node.js' own JavaScript. */
 const NODES: readonly string[] = [
+  '_http_common',
+  '_http_incoming',
+  '_http_outgoing',
+  '_http_server',
   'assert',
   'assert/strict',
   'buffer',
@@ -47,6 +53,8 @@ const NODES: readonly string[] = [
   'path/win32',
   'punycode',
   'querystring',
+  'readline',
+  'readline/promises',
   'stream',
   'stream/consumers',
   'stream/promises',
@@ -102,6 +110,7 @@ const SMALL: Readonly<Record<string, string>> = {
   'internal/process/execution': 'execution',
   'internal/process/task_queues': 'taskQueues',
   'internal/process/warning': 'warning',
+  'internal/repl/history': 'history',
   'internal/source_map/source_map_cache': 'sourceMaps',
   'internal/streams/iter/classic': 'streamIteration',
   'internal/streams/iter/types': 'streamIteration',
@@ -141,9 +150,11 @@ export function builtinModules(assets: Assets): Plugin {
     name: 'builtin-modules',
     setup(build) {
       // What these import they import by names of their own.
-      build.onResolve({ filter: /.*/, namespace: NODE }, ({ path, importer }) => resolvedInside(path.replace(/^node:/, ''), importer))
+      build.onResolve({ filter: /.*/, namespace: NODE }, ({ path, importer }) =>
+        resolvedInside(path.replace(/^node:/, ''), importer),
+      )
       build.onResolve({ filter: /.*/, namespace: FACADE }, ({ path }) => resolved(path, true))
-      const names = nodeModules.map((name) => name.replace(/^node:/, '')).filter((name) => !name.startsWith('_'))
+      const names = nodeModules.map((name) => name.replace(/^node:/, ''))
       const all = [...new Set([...names, ...Object.keys(OURS), ...NODES, ...Object.keys(REFUSED)])]
       const pattern = all.map((name) => name.replaceAll('/', '\\/')).join('|')
       build.onResolve({ filter: new RegExp(`^(?:node:)?(?:${pattern})$`) }, ({ path, kind }) => {
@@ -203,7 +214,7 @@ function resolved(name: string, isRequired: boolean): Resolved {
 }
 
 /** Modules of ours that are made of lists and export no names themselves. */
-const NAMELESS = ['fs', 'fs/promises', 'process', 'http', 'https', 'console', 'stream/web']
+const NAMELESS = ['dns', 'dns/promises', 'fs', 'fs/promises', 'process', 'http', 'https', 'console', 'stream/web']
 
 /** A module as Node.js' own modules know it. */
 function resolvedInside(name: string, importer = ''): Resolved {
@@ -283,7 +294,7 @@ const RESERVED = new Set(['default', 'module_'])
 function namesOf(name: string): readonly string[] {
   // To load it warns of its end.
   if (name === 'punycode') return ['decode', 'encode', 'toASCII', 'toUnicode', 'ucs2', 'version']
-  const module = process.getBuiltinModule(`node:${name}`) as object | undefined
+  const module: object | undefined = process.getBuiltinModule(`node:${name}`)
   return module === undefined ? [] : Object.keys(module)
 }
 
@@ -329,7 +340,7 @@ const FACTS = {
 /** Of what a function may meet. */
 function versionsOf(): Readonly<Record<string, string>> {
   const { node, v8, modules, uv, zlib, openssl, unicode, icu } = process.versions
-  return { node, v8, modules, uv, zlib, openssl, unicode: unicode ?? '', icu: icu ?? '' } as Record<string, string>
+  return { node, v8, modules, uv, zlib, openssl, unicode: unicode ?? '', icu: icu ?? '' }
 }
 
 const EXTENSION = extname(import.meta.filename)

@@ -18,6 +18,10 @@ export const nodeBuilds: Plugin = {
         return undefined
       }
     })
+    // Left out for browsers, and wanted wherever there is a `process`.
+    build.onResolve({ filter: /^\.\/(?:extend-node|streams)$/ }, ({ path, resolveDir }) => {
+      return /iconv-lite[\\/]lib$/.test(resolveDir) ? { path: `${resolveDir}/${path.slice(2)}.js` } : undefined
+    })
     // It reads XML with the browser's DOM.
     build.onResolve({ filter: /^\.\/xml-parser$/ }, ({ path, resolveDir }) => {
       return resolveDir.includes('xml-builder') ? { path: `${resolveDir}/${path.slice(2)}.js` } : undefined

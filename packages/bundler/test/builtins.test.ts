@@ -1,4 +1,5 @@
-import { createRequire } from 'node:module'
+import { readFileSync } from 'node:fs'
+import { builtinModules, createRequire } from 'node:module'
 import { join } from 'node:path'
 import vm from 'node:vm'
 import t from 'tap'
@@ -138,6 +139,19 @@ t.test('a built-in module that cannot work is there, and says so by name where i
     ':status',
     false,
   ])
+})
+
+t.test('every built-in module of Node.js can be imported, and is in the table of docs/compatibility.md', async (t) => {
+  // Parts of the runtime, which an isolate here has not.
+  const native = ['crypto', 'zlib']
+  const names = builtinModules.map((name) => name.replace('node:', '')).filter((name) => !name.startsWith('_'))
+  const table = readFileSync(join(import.meta.dirname, '../../../docs/compatibility.md'), 'utf8')
+  for (const name of names) t.ok(table.includes(`\`${name}\``) || name.includes('/'), name)
+  const imported = names.filter((name) => !native.includes(name))
+  const imports = imported.map((name, index) => `import * as m${index} from 'node:${name}'\nconst c${index} = require('node:${name}')`)
+  const count = imported.map((_, index) => `typeof m${index}.default === typeof c${index}`).join(', ')
+  const folder = t.testdir({ 'index.mjs': `${imports.join('\n')}\nexport const handler = () => [${count}].every(Boolean)` })
+  t.equal(await runInIsolate((await bundleFunction(folder)).code, 'exports.handler()'), true)
 })
 
 t.test('a built-in module that Node.js does not have is refused once, with all that import it', async (t) => {

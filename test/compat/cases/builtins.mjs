@@ -12,6 +12,7 @@ import { performance as clock } from 'node:perf_hooks'
 import process from 'node:process'
 import punycode from 'punycode'
 import querystring from 'node:querystring'
+import readline from 'node:readline'
 import stream, { Duplex, finished, PassThrough, pipeline, Readable, Transform, Writable } from 'node:stream'
 import consumers from 'node:stream/consumers'
 import streams from 'node:stream/promises'
@@ -405,6 +406,12 @@ export const cases = {
     querystring.unescape('a%20b%zz'),
     querystring.parse('a:1;b:2', ';', ':'),
   ],
+  'readline': async () => {
+    const lines = []
+    for await (const line of readline.createInterface({ input: Readable.from(['a\nb', 'c\r\n', 'd']), crlfDelay: Infinity })) lines.push(line)
+    await new Promise((resolve) => readline.createInterface({ input: Readable.from(['x\ny\n']) }).on('line', (line) => lines.push(line)).on('close', resolve))
+    return lines
+  },
   'stream: readable': async () => {
     const seen = []
     const readable = new Readable({ read() {} })

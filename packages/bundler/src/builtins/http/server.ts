@@ -69,20 +69,6 @@ class HttpServer extends EventEmitter {
     created.push(this)
   }
 
-  override on(name: string | symbol, listener: Listener): this {
-    if (name === 'upgrade' || name === 'connect') {
-      const error = new Error(
-        `A server in a function cannot take over connections ('${name}'): it answers calls, and has no sockets. WebSockets need a server of their own.`,
-      )
-      throw Object.assign(error, { code: 'ERR_FEATURE_UNAVAILABLE_ON_PLATFORM' })
-    }
-    return super.on(name, listener)
-  }
-
-  override addListener(name: string | symbol, listener: Listener): this {
-    return this.on(name, listener)
-  }
-
   listen(...args: unknown[]): this {
     const [first] = args
     const given = typeof first === 'object' && first !== null ? (first as { port?: unknown }).port : first
@@ -137,7 +123,19 @@ class HttpServer extends EventEmitter {
   }
 }
 
+let hasWarned = false
+
+/** A client wants the connection for another protocol, and the app would take it over. */
+function warnOfUpgrade(server: HttpServer, request: Request): void {
+  if (hasWarned || !request.headers.has('upgrade') || server.listenerCount('upgrade') === 0) return
+  hasWarned = true
+  console.error(
+    'A server in a function cannot take over connections (upgrade): it answers calls, and has no sockets. WebSockets need a server of their own.',
+  )
+}
+
 async function exchange(server: HttpServer, request: Request): Promise<Response> {
+  warnOfUpgrade(server, request)
   const hasBody = request.method !== 'GET' && request.method !== 'HEAD'
   const body = hasBody ? Buffer.from(await request.arrayBuffer()) : undefined
   return new Promise((resolve, reject) => {

@@ -134,6 +134,26 @@ export const glob = {
   },
 }
 export const streamIteration = { kValidatedSource: Symbol('kValidatedSource') }
+/** Lines that were typed before: nobody types. */
+export const history = {
+  ReplHistory: class {
+    readonly history: string[] = []
+    index = -1
+    size = 0
+    isFlushing = false
+    initialize(): void {}
+    addHistory(_isMultiline: unknown, _last: unknown): string {
+      return ''
+    }
+    canNavigateToNext(): boolean {
+      return false
+    }
+    canNavigateToPrevious(): boolean {
+      return false
+    }
+  },
+}
+
 export const tty = { getColorDepth: () => 1 }
 
 export const config = {
