@@ -59,13 +59,8 @@ export const cases = {
     return [moment('2011-10-10T10:20:30Z').utc().format('MMMM Do YYYY, h:mm:ss a'), moment.duration(90, 'minutes').humanize()]
   },
   'cookie': async () => {
-    const cookie = await import('cookie')
-    return [
-      (cookie.parseCookie ?? cookie.parse)('foo=bar; equation=E%3Dmc%5E2'),
-      cookie.stringifySetCookie
-        ? cookie.stringifySetCookie('foo', 'bar', { maxAge: 5 })
-        : cookie.serialize('foo', 'bar', { maxAge: 5 }),
-    ]
+    const { parseCookie, stringifySetCookie } = await import('cookie')
+    return [parseCookie('foo=bar; equation=E%3Dmc%5E2'), stringifySetCookie({ name: 'foo', value: 'b r', maxAge: 5, httpOnly: true })]
   },
   'async': async () => {
     const { default: async } = await import('async')

@@ -1,9 +1,24 @@
+import { refuse } from './refuse.ts'
 import { nodeModuleOf } from './runtime-part.ts'
 
 /** The types of Node.js do not have `codes`. */
 type Zlib = typeof import('node:zlib') & { readonly codes: Readonly<Record<string, number | string>> }
 
-const zlib = nodeModuleOf('compression') as Zlib
+const ZSTD = [
+  'createZstdCompress',
+  'createZstdDecompress',
+  'ZstdCompress',
+  'zstdCompress',
+  'zstdCompressSync',
+  'ZstdDecompress',
+  'zstdDecompress',
+  'zstdDecompressSync',
+]
+const zlib = {
+  ...(nodeModuleOf('compression') as object),
+  // Packages name them when they are loaded.
+  ...refuse('zlib', 'it has no Zstandard; use brotli or gzip', ZSTD),
+} as Zlib
 
 /** `node:zlib` in a function. */
 export const {
@@ -25,6 +40,8 @@ export const {
   createInflate,
   createInflateRaw,
   createUnzip,
+  createZstdCompress,
+  createZstdDecompress,
   Deflate,
   deflate,
   DeflateRaw,
@@ -46,5 +63,11 @@ export const {
   Unzip,
   unzip,
   unzipSync,
+  ZstdCompress,
+  zstdCompress,
+  zstdCompressSync,
+  ZstdDecompress,
+  zstdDecompress,
+  zstdDecompressSync,
 } = zlib
 export default zlib
