@@ -1,6 +1,6 @@
 /** Packages whose use differs from Node.js', with what it waits for. A use that is as it should be is taken out. */
 export const WAITING: Readonly<Record<string, string>> = {
   'react-dom/server': 'MessageChannel',
-  'undici': 'Blob',
+  'undici': 'sockets: use fetch',
   'koa': 'Blob',
 }

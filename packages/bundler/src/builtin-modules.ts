@@ -140,6 +140,7 @@ const COMMONJS = 'node-builtin'
 const SMALL_PART = 'node-part'
 const VIRTUAL = 'carpool-node'
 const REFUSALS = 'node-refused'
+const VIRTUALS = ['facts', 'lists', 'assets']
 
 /**
  * Resolves the built-in modules of Node.js. Those that cannot work in a function are there as well: they throw when they are used, so
@@ -165,7 +166,7 @@ export function builtinModules(assets: Assets): Plugin {
       })
       build.onResolve({ filter: /^carpool-node:/ }, ({ path }) => {
         const name = path.slice('carpool-node:'.length)
-        return name === 'facts' || name === 'assets'
+        return VIRTUALS.includes(name)
           ? { path: name, namespace: VIRTUAL, sideEffects: false }
           : resolvedInside(name)
       })
@@ -185,7 +186,7 @@ export function builtinModules(assets: Assets): Plugin {
         resolveDir: BUILTINS,
       }))
       build.onLoad({ filter: /.*/, namespace: VIRTUAL }, async ({ path }) => ({
-        contents: path === 'facts' ? `export default ${JSON.stringify(FACTS)}` : await assetsModule(assets),
+        contents: path === 'assets' ? await assetsModule(assets) : `export default ${JSON.stringify(path === 'facts' ? FACTS : LISTS)}`,
         loader: 'js',
       }))
     },
@@ -331,6 +332,9 @@ const FACTS = {
   arch: 'x64',
   versions: versionsOf(),
   features: { inspector: false, debug: false, uv: false, ipv6: true, tls: true, typescript: false, require_module: true },
+}
+
+const LISTS = {
   builtinModules: nodeModules,
   osConstants,
   fsConstants,

@@ -4,6 +4,7 @@
  */
 import assets from 'carpool-node:assets'
 import facts from 'carpool-node:facts'
+import lists from 'carpool-node:lists'
 import { Buffer } from 'node:buffer'
 import { Readable } from 'node:stream'
 import { fileURLToPath } from 'node:url'
@@ -434,7 +435,7 @@ class FileHandle {
   }
 }
 
-const constants = { ...facts.fsConstants }
+const constants = { ...lists.fsConstants }
 const promised = Object.fromEntries(
   Object.entries(sync)
     .filter(([name]) => !['close', 'read', 'write', 'open'].includes(name))

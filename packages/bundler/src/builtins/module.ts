@@ -1,7 +1,8 @@
 /** `node:module` in a function: what was bundled is all there is. */
 import facts from 'carpool-node:facts'
+import lists from 'carpool-node:lists'
 
-const { builtinModules } = facts
+const { builtinModules } = lists
 /** Those that have a name only with the prefix. */
 const WITH_PREFIX = builtinModules.filter((name) => name.startsWith('node:'))
 

@@ -1,9 +1,10 @@
 /** `node:os` in a function: fixed facts, the same everywhere, that say nothing of the machine. */
 import facts from 'carpool-node:facts'
+import lists from 'carpool-node:lists'
 
 const EOL = '\n'
 const devNull = '/dev/null'
-const { osConstants: constants } = facts
+const { osConstants: constants } = lists
 const GIB = 1024 ** 3
 
 const arch = (): string => facts.arch

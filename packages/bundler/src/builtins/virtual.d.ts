@@ -8,12 +8,19 @@ declare module 'carpool-node:facts' {
     readonly arch: string
     readonly versions: Readonly<Record<string, string>>
     readonly features: Readonly<Record<string, unknown>>
+  }
+  export default facts
+}
+
+/** What it has by name and number. */
+declare module 'carpool-node:lists' {
+  const lists: {
     readonly builtinModules: readonly string[]
     readonly osConstants: object
     readonly errorNames: Readonly<Record<string, readonly [name: string, message: string]>>
     readonly fsConstants: Readonly<Record<string, number>>
   }
-  export default facts
+  export default lists
 }
 
 /** Files that were bundled with the function, by absolute path; text, or bytes as base64. */

@@ -3,6 +3,7 @@
  * and traces that no one reads.
  */
 import facts from 'carpool-node:facts'
+import lists from 'carpool-node:lists'
 import { AsyncResource } from '../async-hooks.ts'
 import { support } from '../support.ts'
 
@@ -208,12 +209,12 @@ export const errors = {
   },
   exitCodes: { kNoFailure: 0, kGenericUserError: 1 },
 }
-export const constants = { os: facts.osConstants, fs: facts.fsConstants, crypto: {}, zlib: {}, trace: {} }
+export const constants = { os: lists.osConstants, fs: lists.fsConstants, crypto: {}, zlib: {}, trace: {} }
 export const messaging = globals('DOMException', 'MessageChannel')
 export const profiler = { setCoverageDirectory: nothing, setSourceMapCacheGetter: nothing }
 export const osBinding = { getOSInformation: () => ['Linux', '#1 SMP', '6.0.0', 'x86_64'] }
 
-const { errorNames } = facts
+const { errorNames } = lists
 const errorMap = new Map(Object.entries(errorNames).map(([code, named]) => [Number(code), named]))
 export const uv = {
   getErrorMap: () => errorMap,
