@@ -38,7 +38,11 @@ t.test('servers of node:http answer calls, however a module gives them', async (
   for (const file of Object.keys(FILES)) {
     const name = file.replace(/\..*/, '')
     await server.json('deploy', join(folder, file), '--name', name)
-    const response = await server.get(`/${name}/in/5?q=1`, { method: 'POST', body: 'bödy', headers: { 'content-type': 'text/plain' } })
+    const response = await server.get(`/${name}/in/5?q=1`, {
+      method: 'POST',
+      body: 'bödy',
+      headers: { 'content-type': 'text/plain' },
+    })
     const expected = /express|fastify/.test(name) ? { id: '5', body: 'bödy' } : { method: 'POST', url: '/in/5?q=1', body: 'bödy' }
     t.same([response.status, await response.json()], [201, expected], name)
     if (!/express|fastify/.test(name)) t.same(response.headers.getSetCookie(), ['a=1', 'b=2'])

@@ -166,9 +166,7 @@ export function builtinModules(assets: Assets): Plugin {
       })
       build.onResolve({ filter: /^carpool-node:/ }, ({ path }) => {
         const name = path.slice('carpool-node:'.length)
-        return VIRTUALS.includes(name)
-          ? { path: name, namespace: VIRTUAL, sideEffects: false }
-          : resolvedInside(name)
+        return VIRTUALS.includes(name) ? { path: name, namespace: VIRTUAL, sideEffects: false } : resolvedInside(name)
       })
 
       build.onLoad({ filter: /.*/, namespace: NODE }, async ({ path }) => ({ contents: await nodeModule(path), loader: 'js' }))
@@ -186,7 +184,8 @@ export function builtinModules(assets: Assets): Plugin {
         resolveDir: BUILTINS,
       }))
       build.onLoad({ filter: /.*/, namespace: VIRTUAL }, async ({ path }) => ({
-        contents: path === 'assets' ? await assetsModule(assets) : `export default ${JSON.stringify(path === 'facts' ? FACTS : LISTS)}`,
+        contents:
+          path === 'assets' ? await assetsModule(assets) : `export default ${JSON.stringify(path === 'facts' ? FACTS : LISTS)}`,
         loader: 'js',
       }))
     },

@@ -148,7 +148,9 @@ t.test('every built-in module of Node.js can be imported, and is in the table of
   const table = readFileSync(join(import.meta.dirname, '../../../docs/compatibility.md'), 'utf8')
   for (const name of names) t.ok(table.includes(`\`${name}\``) || name.includes('/'), name)
   const imported = names.filter((name) => !native.includes(name))
-  const imports = imported.map((name, index) => `import * as m${index} from 'node:${name}'\nconst c${index} = require('node:${name}')`)
+  const imports = imported.map(
+    (name, index) => `import * as m${index} from 'node:${name}'\nconst c${index} = require('node:${name}')`,
+  )
   const count = imported.map((_, index) => `typeof m${index}.default === typeof c${index}`).join(', ')
   const folder = t.testdir({ 'index.mjs': `${imports.join('\n')}\nexport const handler = () => [${count}].every(Boolean)` })
   t.equal(await runInIsolate((await bundleFunction(folder)).code, 'exports.handler()'), true)

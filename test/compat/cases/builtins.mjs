@@ -408,8 +408,14 @@ export const cases = {
   ],
   'readline': async () => {
     const lines = []
-    for await (const line of readline.createInterface({ input: Readable.from(['a\nb', 'c\r\n', 'd']), crlfDelay: Infinity })) lines.push(line)
-    await new Promise((resolve) => readline.createInterface({ input: Readable.from(['x\ny\n']) }).on('line', (line) => lines.push(line)).on('close', resolve))
+    for await (const line of readline.createInterface({ input: Readable.from(['a\nb', 'c\r\n', 'd']), crlfDelay: Infinity }))
+      lines.push(line)
+    await new Promise((resolve) =>
+      readline
+        .createInterface({ input: Readable.from(['x\ny\n']) })
+        .on('line', (line) => lines.push(line))
+        .on('close', resolve),
+    )
     return lines
   },
   'stream: readable': async () => {

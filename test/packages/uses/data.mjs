@@ -60,7 +60,10 @@ export const cases = {
   },
   'cookie': async () => {
     const { parseCookie, stringifySetCookie } = await import('cookie')
-    return [parseCookie('foo=bar; equation=E%3Dmc%5E2'), stringifySetCookie({ name: 'foo', value: 'b r', maxAge: 5, httpOnly: true })]
+    return [
+      parseCookie('foo=bar; equation=E%3Dmc%5E2'),
+      stringifySetCookie({ name: 'foo', value: 'b r', maxAge: 5, httpOnly: true }),
+    ]
   },
   'async': async () => {
     const { default: async } = await import('async')

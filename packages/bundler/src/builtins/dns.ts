@@ -9,7 +9,25 @@ interface Options {
 type Callback = (error: Error | null, address?: string | readonly Found[], family?: number) => void
 
 const WHY = 'it has no network of its own; use fetch'
-const NAMES = ['lookupService', 'resolve', 'resolve4', 'resolve6', 'resolveAny', 'resolveCaa', 'resolveCname', 'resolveMx', 'resolveNaptr', 'resolveNs', 'resolvePtr', 'resolveSoa', 'resolveSrv', 'resolveTlsa', 'resolveTxt', 'reverse', 'Resolver']
+const NAMES = [
+  'lookupService',
+  'resolve',
+  'resolve4',
+  'resolve6',
+  'resolveAny',
+  'resolveCaa',
+  'resolveCname',
+  'resolveMx',
+  'resolveNaptr',
+  'resolveNs',
+  'resolvePtr',
+  'resolveSoa',
+  'resolveSrv',
+  'resolveTlsa',
+  'resolveTxt',
+  'reverse',
+  'Resolver',
+]
 const refused = refuse('dns', WHY, NAMES)
 const refusedPromises = refuse('dns/promises', WHY, NAMES)
 
@@ -46,7 +64,16 @@ async function lookupLater(name: string, options: Options = {}): Promise<Found |
   return options.all === true ? list : list[0]!
 }
 
-const CODES = { NODATA: 'ENODATA', FORMERR: 'EFORMERR', SERVFAIL: 'ESERVFAIL', NOTFOUND: 'ENOTFOUND', NOTIMP: 'ENOTIMP', REFUSED: 'EREFUSED', TIMEOUT: 'ETIMEOUT', CANCELLED: 'ECANCELLED' }
+const CODES = {
+  NODATA: 'ENODATA',
+  FORMERR: 'EFORMERR',
+  SERVFAIL: 'ESERVFAIL',
+  NOTFOUND: 'ENOTFOUND',
+  NOTIMP: 'ENOTIMP',
+  REFUSED: 'EREFUSED',
+  TIMEOUT: 'ETIMEOUT',
+  CANCELLED: 'ECANCELLED',
+}
 const common = {
   getDefaultResultOrder: () => 'verbatim',
   getServers: () => [] as string[],

@@ -15,10 +15,10 @@ const ZSTD = [
   'zstdDecompressSync',
 ]
 const zlib = {
-  ...(nodeModuleOf('compression') as object),
+  ...(nodeModuleOf('compression') as Zlib),
   // Packages name them when they are loaded.
   ...refuse('zlib', 'it has no Zstandard; use brotli or gzip', ZSTD),
-} as Zlib
+}
 
 /** `node:zlib` in a function. */
 export const {
