@@ -178,5 +178,8 @@ void AddScriptsOfGuest(
 	v8::Isolate* isolate, v8::Local<v8::Context> context, v8::Local<v8::Object> guest, v8::Local<v8::Value> index);
 void AddScriptsOfHost(v8::Isolate* isolate, v8::Local<v8::Context> context, v8::Local<v8::Object> host);
 
+// inner-state.cc
+void AddInnerState(v8::Isolate* isolate, v8::Local<v8::Context> context, v8::Local<v8::Object> target);
+
 // signals.cc: tells the host of an event of the isolate, in the next turn of its event loop.
 void Signal(IsolateState* state, uint32_t event);

@@ -368,7 +368,10 @@ void AddMailboxOfGuest(
 	v8::Isolate* isolate, v8::Local<v8::Context> context, v8::Local<v8::Object> guest, v8::Local<v8::Value> index) {
 	Set(isolate, context, guest, "begin", MakeFunction(context, Begin, index));
 	Set(isolate, context, guest, "end", MakeFunction(context, End, index));
-	Set(isolate, context, guest, "say", MakeFunction(context, Say, index));
+	v8::Local<v8::Function> say = MakeFunction(context, Say, index);
+	// Properties of a function that crosses anyway: another crossing would cost each new isolate some time.
+	AddInnerState(isolate, context, say);
+	Set(isolate, context, guest, "say", say);
 	Set(isolate, context, guest, "trim", MakeFunction(context, Trim, index));
 	Set(isolate, context, guest, "connect", MakeFunction(context, Connect, index));
 }

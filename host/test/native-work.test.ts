@@ -18,14 +18,13 @@ const ENDLESS: Record<string, string> = {
   'brotli': `const bytes = new Uint8Array(4e6)
     for (let at = 0; at < bytes.length; at++) bytes[at] = (at * at) >> 5
     for (;;) { const stream = new CompressionStream('brotli'), writer = stream.writable.getWriter(); void writer.write(bytes); void writer.close(); await new Response(stream.readable).arrayBuffer() }`,
-  'scrypt': `MODULES.crypto({ Buffer: PLAIN }).scryptSync('password', 'salt', 32, { N: 2 ** 16, r: 8, p: 1000, maxmem: 1e9 })`,
+  'scrypt': `carpoolSupport_.module('crypto', { Buffer: PLAIN }).scryptSync('password', 'salt', 32, { N: 2 ** 16, r: 8, p: 1000, maxmem: 1e9 })`,
   'signatures': `const { privateKey } = await crypto.subtle.generateKey({ name: 'ECDSA', namedCurve: 'P-521' }, true, ['sign'])
     for (;;) await crypto.subtle.sign({ name: 'ECDSA', hash: 'SHA-512' }, privateKey, new Uint8Array(1))`,
 }
 
 /** What the built-in modules in a function's bundle use. */
-const PRELUDE = `const MODULES = globalThis[Symbol.for('carpool.modules')]
-  const PLAIN = { isEncoding: () => true, from: (data, at, size) => typeof data === 'string' ? new TextEncoder().encode(data) : new Uint8Array(data, at, size) };`
+const PRELUDE = `const PLAIN = { isEncoding: () => true, from: (data, at, size) => typeof data === 'string' ? new TextEncoder().encode(data) : new Uint8Array(data, at, size) };`
 
 /** Calls beside it, which must be served as if nothing was. */
 async function isSound(host: InProcessHost): Promise<boolean> {
@@ -70,10 +69,10 @@ t.test('what they use is on the bill of the entry', async (t) => {
 const HOARDS: Record<string, string> = {
   'keys': `const kept = []
     for (;;) kept.push(await crypto.subtle.generateKey({ name: 'ECDSA', namedCurve: 'P-256' }, true, ['sign']))`,
-  'digests': `const { createHash } = MODULES.crypto({ Buffer: PLAIN })
+  'digests': `const { createHash } = carpoolSupport_.module('crypto', { Buffer: PLAIN })
     const kept = []
     for (;;) kept.push(createHash('sha512'))`,
-  'compressors': `const { createGzip } = MODULES.zlib({ Buffer: PLAIN, stream: () => ({ Transform: function () {} }) })
+  'compressors': `const { createGzip } = carpoolSupport_.module('zlib', { Buffer: PLAIN, stream: () => ({ Transform: function () {} }) })
     const kept = []
     for (;;) kept.push(createGzip())`,
   'bombs': `const piece = new Uint8Array(await new Response(new Response(new Uint8Array(1e6)).body.pipeThrough(new CompressionStream('gzip'))).arrayBuffer())

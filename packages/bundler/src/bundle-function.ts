@@ -16,7 +16,7 @@ export interface BundleOptions {
 
 export interface BundledFunction {
   /**
-   * One script that evaluates to a function without parameters, which runs the module scope and returns the exports (`module.exports`
+   * One script that evaluates to a function, whose parameter is the NodeSupport of the runtime or nothing. It runs the module scope and returns the exports (`module.exports`
    * of a CommonJS entry); or a promise of them if an ES module awaits at its top level.
    */
   readonly code: string
@@ -64,6 +64,7 @@ function checkHandler(entry: Entry, graph: ModuleGraph, entryExports: readonly s
   // A module that exports `fetch` has the form of a default export itself.
   const accepted = entry.handlerExport === undefined ? [...wanted, 'fetch'] : wanted
   if (accepted.some((name) => entryExports.includes(name))) return
+  if (graph.hasServers && entry.handlerExport === undefined) return
   const found = entryExports.length === 0 ? 'it exports nothing' : `it exports ${entryExports.join(', ')}`
   throw new CarpoolError(
     'no-handler',

@@ -19,7 +19,7 @@ const SOURCE = `
   }`
 
 const { code } = await bundleFunction(t.testdir({ 'index.cjs': SOURCE }))
-const guest = new Guest().load(`(${code.trim().replace(/;$/, '')})()`)
+const guest = new Guest().load(`(${code.trim().replace(/;$/, '')})(carpoolSupport_)`)
 t.teardown(() => guest.isolate.dispose())
 
 /** What the code gives; undefined if there are no streams. */

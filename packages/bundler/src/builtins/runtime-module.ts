@@ -1,13 +1,9 @@
 import { Buffer } from './buffer-global.ts'
+import { support } from './support.ts'
 
 declare const require: (name: string) => unknown
 
-interface Environment {
-  readonly Buffer: unknown
-  stream(): unknown
-}
-
-const environment: Environment = {
+const environment = {
   Buffer,
   stream() {
     try {
@@ -19,14 +15,9 @@ const environment: Environment = {
 }
 
 /**
- * A built-in module that is a part of the host's runtime, with native functions: loaded when the function first imports it, and not
- * in its bundle. It uses the `Buffer` and the streams that are.
+ * A built-in module that is a library of the host's runtime, with native functions: loaded when the function first imports it, and
+ * not in its bundle. It uses the `Buffer` and the streams that are.
  */
 export function nodeModuleOf(name: 'crypto' | 'zlib'): unknown {
-  const modules = (globalThis as Record<symbol, unknown>)[Symbol.for('carpool.modules')] as
-    | Readonly<Record<string, (environment: Environment) => unknown>>
-    | undefined
-  const make = modules?.[name]
-  if (make === undefined) throw new Error(`The built-in module is a part of the host's runtime, which has no '${name}'.`)
-  return make(environment)
+  return support.module(name, environment)
 }

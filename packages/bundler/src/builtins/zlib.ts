@@ -1,50 +1,19 @@
+import { refuse } from './refuse.ts'
 import { nodeModuleOf } from './runtime-module.ts'
 
-/** The types of Node.js do not have `codes`. */
-type Zlib = typeof import('node:zlib') & { readonly codes: Readonly<Record<string, number | string>> }
-
-const zlib = nodeModuleOf('zlib') as Zlib
-
+const ZSTD = [
+  'createZstdCompress',
+  'createZstdDecompress',
+  'ZstdCompress',
+  'zstdCompress',
+  'zstdCompressSync',
+  'ZstdDecompress',
+  'zstdDecompress',
+  'zstdDecompressSync',
+]
 /** `node:zlib` in a function. */
-export const {
-  BrotliCompress,
-  brotliCompress,
-  brotliCompressSync,
-  BrotliDecompress,
-  brotliDecompress,
-  brotliDecompressSync,
-  codes,
-  constants,
-  crc32,
-  createBrotliCompress,
-  createBrotliDecompress,
-  createDeflate,
-  createDeflateRaw,
-  createGunzip,
-  createGzip,
-  createInflate,
-  createInflateRaw,
-  createUnzip,
-  Deflate,
-  deflate,
-  DeflateRaw,
-  deflateRaw,
-  deflateRawSync,
-  deflateSync,
-  Gunzip,
-  gunzip,
-  gunzipSync,
-  Gzip,
-  gzip,
-  gzipSync,
-  Inflate,
-  inflate,
-  InflateRaw,
-  inflateRaw,
-  inflateRawSync,
-  inflateSync,
-  Unzip,
-  unzip,
-  unzipSync,
-} = zlib
-export default zlib
+export default {
+  ...(nodeModuleOf('zlib') as object),
+  // Packages name them when they are loaded.
+  ...refuse('zlib', 'it has no Zstandard; use brotli or gzip', ZSTD),
+}

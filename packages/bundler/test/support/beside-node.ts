@@ -28,7 +28,7 @@ const { code } = await bundleFunction(t.testdir({ 'index.mjs': SOURCE }))
 
 /** A function with the modules, in the real runtime. */
 export function inGuest(memoryMb = 128): { readonly evaluate: Evaluate; readonly guest: Guest } {
-  const guest = new Guest(memoryMb).load(`(${code.trim().replace(/;$/, '')})()`)
+  const guest = new Guest(memoryMb).load(`(${code.trim().replace(/;$/, '')})(carpoolSupport_)`)
   if (guest.loaded?.['ok'] !== true) throw new Error(JSON.stringify(guest.loaded))
   const evaluate: Evaluate = async (text, input) => {
     const { body } = guest.call({ bodyKind: 'text', body: JSON.stringify({ code: text, input }) })

@@ -92,9 +92,6 @@ const LAZY = {
 /** What `performance` has of the library. */
 const TIMING = ['clearMarks', 'clearMeasures', 'getEntries', 'getEntriesByName', 'getEntriesByType', 'mark', 'measure'] as const
 
-/** Where the built-in modules of Node.js that a function is bundled with find those that are libraries. */
-const MODULES_KEY = Symbol.for('carpool.modules')
-
 /** Attributes of the global object for the handlers of its events. */
 const WORLD_HANDLERS = ['onerror', 'onrejectionhandled', 'onunhandledrejection'] as const
 
@@ -137,11 +134,6 @@ export function installGlobals(): void {
   }
   for (const name of TIMING) defineLazy(Performance.prototype, name, () => library('performance')[name])
   for (const name of WORLD_HANDLERS) installHandler(name)
-  setHidden(target, MODULES_KEY, {
-    __proto__: null,
-    crypto: (environment: never) => library('crypto').makeNodeModule(environment),
-    zlib: (environment: never) => library('compression').makeNodeModule(environment),
-  })
   const objects = {
     console: guestConsole,
     crypto: new Crypto(),

@@ -1,3 +1,4 @@
+import type { NodeSupport } from '@carpool/core'
 import {
   BODY_KINDS,
   type BodyKind,
@@ -14,6 +15,7 @@ import { addWebAssembly, fillProcess, installGlobals } from './globals.ts'
 import { findHandler, type Handler } from './handlers/find-handler.ts'
 import { cancelInvocation, Invocation } from './invocation.ts'
 import { apply, isInstance, jsonParse, jsonStringify, SafePromise } from './language/primordials.ts'
+import { beginTurn, endTurn, nodeSupport } from './node-support.ts'
 import { bridge, connectBridge, enter } from './port.ts'
 import { rejected, settleRejections } from './rejections.ts'
 import { fireTimer } from './timers.ts'
@@ -54,8 +56,9 @@ function warmUp(): void {
 let handler: Handler = () => {}
 
 /** Runs the module scope, which may await, and finds the handler in what it exports. */
-function load(optionsText: string, factory: () => unknown): void {
+function load(optionsText: string, factory: (support: NodeSupport) => unknown): void {
   markClock()
+  beginTurn()
   enter(NO_INVOCATION)
   const options = jsonParse(optionsText) as GuestOptions
   fillProcess(options.env)
@@ -63,12 +66,13 @@ function load(optionsText: string, factory: () => unknown): void {
   if (options.clock === 'running') letClockRun()
   if (options.webAssembly === true) addWebAssembly(options.limits.memoryMb)
   try {
-    const exported = apply(factory, undefined, [])
+    const exported = apply(factory, undefined, [nodeSupport])
     if (isInstance(SafePromise, exported)) void loadLater(exported as Promise<unknown>, options)
     else adopt(exported, options)
   } catch (error) {
     reportFailure(error)
   }
+  endTurn()
 }
 
 async function loadLater(exported: Promise<unknown>, options: GuestOptions): Promise<void> {
@@ -122,14 +126,19 @@ function dispatch(op: number, number = 0, text = '', kind = 0, body = ''): void 
   // Part of the entry before.
   if (op === ENTRIES.settleRejections) return settleRejections()
   markClock()
+  beginTurn()
   switch (op) {
     case ENTRIES.invoke:
-      return invoke(number, text, BODY_KINDS[kind]!, body)
+      invoke(number, text, BODY_KINDS[kind]!, body)
+      break
     case ENTRIES.cancel:
-      return cancel(number)
+      cancel(number)
+      break
     case ENTRIES.fireTimer:
-      return fireTimer(number)
+      fireTimer(number)
+      break
     case ENTRIES.settleFetch:
-      return settleFetch(number, text, BODY_KINDS[kind]!, body)
+      settleFetch(number, text, BODY_KINDS[kind]!, body)
   }
+  endTurn()
 }

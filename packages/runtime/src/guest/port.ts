@@ -4,12 +4,21 @@ import { dateNow, stringSplit } from './language/primordials.ts'
 
 let host: GuestBridge
 
+/** What the addon puts beside `say`; a test may have no addon. */
+interface InnerState {
+  readonly carried?: (...value: unknown[]) => unknown
+  readonly inside?: (value: unknown) => readonly [kind: number, unknown, unknown] | undefined
+}
+
+export let innerState: InnerState
+
 /** Takes the functions that the host gives to `boot`: `names` says what each is, in order, between commas. */
 export function connectBridge(names: string, functions: readonly unknown[]): void {
   const connected = { __proto__: null } as unknown as Record<string, unknown>
   const list = stringSplit(names, ',')
   for (let index = 0; index < list.length; index++) connected[list[index]!] = functions[index]
   host = connected as unknown as GuestBridge
+  innerState = host.say as unknown as InnerState
 }
 
 /**

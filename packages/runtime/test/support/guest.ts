@@ -90,9 +90,9 @@ export class Guest {
     })
   }
 
-  /** Loads a function: `source` is an expression that gives its exports. */
+  /** Loads a function: `source` is an expression that gives its exports, with `carpoolSupport_`, which bundles take. */
   load(source: string, options: Partial<GuestOptions> = {}): this {
-    const code = `(() => { return ${source} })`
+    const code = `((carpoolSupport_) => { return ${source} })`
     const factory = this.isolate.compileScriptSync(code, { filename: 'function.js' }).runSync(this.#context, { reference: true })
     const given: GuestOptions = {
       functionName: 'sample',
