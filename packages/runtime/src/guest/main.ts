@@ -124,7 +124,10 @@ function cancel(invocation: number): void {
 function dispatch(op: number, number = 0, text = '', kind = 0, body = ''): void {
   if (op === 0) return
   // Part of the entry before.
-  if (op === ENTRIES.settleRejections) return settleRejections()
+  if (op === ENTRIES.settleRejections) {
+    settleRejections()
+    return endTurn()
+  }
   markClock()
   beginTurn()
   switch (op) {
