@@ -18,8 +18,9 @@ export interface GuestIsolateOptions {
   /**
    * Script that evaluates to `boot(names, ...functions)`, which returns three functions: `load(argument, factory)`,
    * `dispatch(op, number, text, kind, body)`, which is called for each entry of a batch, and now and then with the operation 0
-   * alone, to do nothing, and `rejected(isHandled, promise, reason)`, which hears of promises. It is given the callbacks, `say(op, a, b, c, text, body)` and `library(index, argument)`, which runs a
-   * script behind it and gives what the function returns that it evaluates to.
+   * alone, to do nothing, and `rejected(isHandled, promise, reason)`, which hears of promises. It is given the callbacks,
+   * `say(op, a, b, c, text, body)` and `library(index, argument)`, which runs a script behind it and gives what the function
+   * returns that it evaluates to; one with a second parameter gets the addon's native functions.
    */
   readonly bootstrap: Bootstrap
   readonly callbacks: Readonly<Record<string, GuestCallback>>

@@ -145,9 +145,7 @@ t.test('an error of one isolate is not seen by the next on its thread', async (t
     giveNatives(context)
     const broken = `const cipher = natives.cipherNew('AES-128-CBC', false, new Uint8Array(16), new Uint8Array(16)); natives.cipherFinal(cipher)`
     const other = `natives.sign(natives.keyGenerate('X25519'), undefined, new Uint8Array(4))`
-    const message: unknown = context.evalSync(
-      `try { ${round === 1 ? broken : other}; 'none' } catch (error) { error.message }`,
-    )
+    const message: unknown = context.evalSync(`try { ${round === 1 ? broken : other}; 'none' } catch (error) { error.message }`)
     isolate.dispose()
     return message
   })

@@ -15,8 +15,8 @@ const environment = {
 }
 
 /**
- * A built-in module that is a library of the host's runtime, with native functions: loaded when the function first imports it, and
- * not in its bundle. It uses the `Buffer` and the streams that are.
+ * A built-in module that is a library of the host's runtime, with native functions: loaded when the function first imports it,
+ * and not in its bundle. It uses the `Buffer` and the streams that are.
  */
 export function nodeModuleOf(name: 'crypto' | 'zlib'): unknown {
   return support.module(name, environment)

@@ -216,8 +216,7 @@ export class SubtleCrypto {
     const { asked, run } = wrapper('wrap', wrapAlgorithm)
     checkKey(outer, asked, 'wrapKey')
     const exported = exportWith(inner, known)
-    const bytes =
-      exported instanceof ArrayBuffer ? new Uint8Array(exported) : encodeUtf8(padded(JSON.stringify(exported), asked))
+    const bytes = exported instanceof ArrayBuffer ? new Uint8Array(exported) : encodeUtf8(padded(JSON.stringify(exported), asked))
     return bufferOf(run(outer, bytes))
   }
 
