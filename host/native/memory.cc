@@ -59,10 +59,11 @@ void Remember(IsolateState* state, uint64_t bytes) {
 // Gives back to the stock what the isolate does not have any more, or takes what it lacks. Returns false if there is not as much.
 bool Draw(IsolateState* state, uint64_t excess) {
 	int64_t lack = static_cast<int64_t>(excess) - static_cast<int64_t>(state->excess_bytes);
-	if (stock_bytes.fetch_sub(lack) < lack && lack > 0) {
-		stock_bytes.fetch_add(lack);
-		return false;
-	}
+	int64_t left = stock_bytes.load();
+	// What is refused is never gone for a moment: another would be refused what there is.
+	do {
+		if (lack > 0 && left < lack) return false;
+	} while (!stock_bytes.compare_exchange_weak(left, left - lack));
 	state->excess_bytes = excess;
 	return true;
 }

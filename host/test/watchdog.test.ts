@@ -22,16 +22,19 @@ interface Rig {
   readonly disposing: DisposingIsolates
   /** What the process was harmed by. */
   readonly poisoned: string[]
+  /** How isolates were lost. */
+  readonly lost: string[]
 }
 
 /** A guest and its watchdog, as the host has them. */
 async function made(t: Test): Promise<Rig> {
   const disposing = new DisposingIsolates()
   const poisoned: string[] = []
+  const lost: string[] = []
   const none = (): void => {}
   const scheduler = new RunScheduler<Guest>({ permits: 1, longBatches: 1, firstSliceMs: 60_000, onLong: none, onCheck: none })
   const watchdog = new Watchdog({
-    invocations: { isolateLost: () => t.fail('there are no invocations') },
+    invocations: { isolateLost: (_guest, _culprit, outcome) => void lost.push(outcome) },
     disposing,
     scheduler,
     pool: { setAside: () => false },
@@ -55,7 +58,7 @@ async function made(t: Test): Promise<Rig> {
     { calls, watchdog, scheduler, logs: new LogThrottles(none), onGrown: none, onCatastrophe },
   )
   t.teardown(() => guest.dispose())
-  return { guest, watchdog, disposing, poisoned }
+  return { guest, watchdog, disposing, poisoned, lost }
 }
 
 /** The batch of a guest once it has used more CPU time than its thread may use to leave the isolate. */
@@ -85,6 +88,20 @@ t.test('a module scope that has looped for long may take as long to come out as 
   await new Promise((resolve) => process.nextTick(resolve))
   t.equal(may, undefined, 'until then nothing of the revision begins')
   t.equal(await asked, true)
+})
+
+t.test('where V8 gives an isolate up outside of a batch, it is lost, and the process is harmed', async (t) => {
+  const { guest, watchdog, disposing, poisoned, lost } = await made(t)
+  const options = { functionName: 'parks', revision: REVISION, env: {}, limits: resolveLimits({}) }
+  const loading = guest.load({ source: '(function () { for (;;); })', filename: 'parks.js' }, options, 'o').catch(() => {})
+  while (guest.batch === undefined) await new Promise((resolve) => setImmediate(resolve))
+  guest.endLoad(new LoadFailure('The module scope did not finish.', { outcome: 'timeout' }))
+  await loading
+  while (guest.batch !== undefined) await new Promise((resolve) => setImmediate(resolve))
+  watchdog.gaveUp(guest)
+  t.strictSame(poisoned, ['gave-up'])
+  t.equal(await disposing.mayLoad(REVISION), false)
+  t.strictSame(lost, [], 'what it held was lost before')
 })
 
 const batch = (): Batch => new Batch([new Account()], 0)

@@ -104,7 +104,11 @@ export class Guest implements Poolable, BatchListener, BridgedGuest, Runnable {
     const isolate = await GuestIsolate.create({
       ...options,
       callbacks: callbacksOf(relay),
-      onCatastrophe: (reason) => (relay.guest === undefined ? host.onCatastrophe(reason) : host.watchdog.gaveUp(relay.guest)),
+      onCatastrophe: (reason) => {
+        const { guest } = relay
+        if (guest === undefined || guest.revision === '') host.onCatastrophe(reason)
+        else host.watchdog.gaveUp(guest)
+      },
     })
     const guest = new Guest(isolate, relay, host)
     relay.guest = guest

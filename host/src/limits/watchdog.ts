@@ -96,7 +96,8 @@ export class Watchdog implements GuestWatchdog {
   /** V8 has parked the guest's thread for good, which it does when it has no memory left. */
   gaveUp(guest: Guest): void {
     const { batch } = guest
-    if (batch === undefined || batch.rung === 'poisoned') return
+    if (batch === undefined) return this.#gaveUpWhileIdle(guest)
+    if (batch.rung === 'poisoned') return
     guest.readMessages()
     this.#parts.scheduler.measure()
     if (!batch.isEnded) this.#loseToMemory(guest, batch)
@@ -142,6 +143,13 @@ export class Watchdog implements GuestWatchdog {
     guest.dispose()
     const detail = memoryDetail(guest)
     this.#parts.invocations.isolateLost(guest, guest.queue.lastRun ?? guest.background, 'memory-exceeded', () => detail)
+  }
+
+  /** Its thread was in it for something that is nobody's entry. Its revision would do the same in the next isolate. */
+  #gaveUpWhileIdle(guest: Guest): void {
+    if (!guest.isOver) this.lostWhileIdle(guest)
+    this.#parts.disposing.harmed(guest.revision)
+    this.#parts.onPoisoned(guest, 'gave-up')
   }
 
   #loseToMemory(guest: Guest, batch: Batch): void {
@@ -231,9 +239,14 @@ export class DisposingIsolates {
     this.#batches.delete(batch)
   }
 
+  /** The revision has harmed the process. */
+  harmed(revision: string): void {
+    this.#harmful.add(revision)
+  }
+
   /** The thread does not leave the isolate. */
   stuck(revision: string, batch: Batch): void {
-    this.#harmful.add(revision)
+    this.harmed(revision)
     this.left(batch)
   }
 

@@ -81,7 +81,7 @@ export abstract class Call {
   /** Id of the host process; 0 if none took it. */
   host = 0
   slot: Slot | undefined = undefined
-  /** When the first host took it, on the monotonic clock, in ms; -1 before that. */
+  /** When the first host took it that did not give it back unbegun, on the monotonic clock, in ms; -1 before that. */
   placedMs = -1
   /** Its number on the connection with its host. */
   number = 0

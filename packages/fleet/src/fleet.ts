@@ -115,6 +115,7 @@ export class Fleet {
       readyHosts: (functionName) =>
         this.isQuarantined(functionName) ? this.#quarantine.readyFor(functionName) : this.#pool.ready,
       hasHost: () => this.isReady,
+      allHosts: () => this.#all,
       isOverloaded: () => this.isOverloaded,
       give: (host, revision) => this.#give(host, revision),
       isLive: options.isLive,
@@ -135,6 +136,7 @@ export class Fleet {
   async close(): Promise<void> {
     this.#pool.close()
     clearInterval(this.#ticker)
+    this.#ticker = undefined
     this.#placement.close()
     this.#untilReady.reject(new CarpoolError('draining', 'The server is shutting down.'))
     this.#untilReady.promise.catch(() => {})
@@ -244,11 +246,17 @@ export class Fleet {
     const nowMs = performance.now()
     const lateMs = nowMs - this.#tickedAtMs - TICK_MS
     this.#tickedAtMs = nowMs
+    if (lateMs <= HELD_UP_MS) return this.#look(nowMs)
+    for (const host of this.#all) host.excuse(lateMs, nowMs)
+    // What hosts have said meanwhile is read first.
+    setImmediate(() => {
+      if (this.#ticker !== undefined) this.#look(performance.now())
+    })
+  }
+
+  #look(nowMs: number): void {
     this.#machineLoad = this.#options.machine.load(nowMs)
-    for (const host of this.#all) {
-      if (lateMs > HELD_UP_MS) host.excuse(lateMs, nowMs)
-      host.sample(nowMs)
-    }
+    for (const host of this.#all) host.sample(nowMs)
     if (++this.#ticks % TICKS_PER_WATCH === 0) for (const host of [...this.#all, ...this.#smokeTests.hosts]) host.watch(nowMs)
     this.#pool.upkeep(nowMs)
     this.#takeBack()

@@ -79,6 +79,7 @@ function fleetOf(script: string, { hostStartTimeoutMs = 60_000 } = {}) {
     listener,
     calls: {
       placed: ignore,
+      unplaced: ignore,
       answered: (call) => call.end(new CarpoolError('internal', 'It was answered.')),
       refused: (call, error) => call.end(error),
     },

@@ -70,15 +70,58 @@ t.test('what stands by takes the place of a host that is silent, until that is b
   const [first, standby] = made.started as [FakeHost, FakeHost]
   first.isSilent = true
   made.pool.upkeep(0)
-  t.same(states(made), ['ready', 'ready'])
+  t.same(states(made), ['ready', 'ready', 'standby'], 'the reserve is there for what takes its place as well')
+  await allReady(made)
   made.pool.upkeep(0)
-  t.equal(made.started.length, 2, 'nothing is started for a host that may be back at any moment')
+  t.same(states(made), ['ready', 'ready', 'standby'], 'once')
   standby.servesSinceMs = 5
   first.isSilent = false
   made.pool.upkeep(0)
-  t.same(states(made), ['ready', 'standby'])
+  t.same(states(made), ['ready', 'standby', 'standby'])
+  made.pool.upkeep(9_000)
+  t.same(states(made), ['ready', 'standby', 'standby'], 'it may be silent again')
+  made.pool.upkeep(10_000)
+  t.same(states(made), ['ready', 'standby', 'draining'])
+  made.pool.upkeep(11_000)
+  t.same(states(made), ['ready', 'standby', 'draining'])
+})
+
+t.test('a host that is silent again and again has nothing started each time', async (t) => {
+  const made = await served({ maxHosts: 1 })
+  const [first] = made.started as [FakeHost]
+  for (let nowMs = 0; nowMs < 60_000; nowMs += 1_000) {
+    first.isSilent = true
+    made.pool.upkeep(nowMs)
+    await allReady(made)
+    for (const [index, host] of made.started.entries()) host.servesSinceMs = index
+    t.ok(made.started.some(({ state }) => state === 'standby'))
+    first.isSilent = false
+    made.pool.upkeep(nowMs + 500)
+  }
+  t.equal(made.started.length, 3)
+})
+
+t.test('when one host after the other becomes silent, not ever more are started', async (t) => {
+  const made = await served({ maxHosts: 1 })
+  for (let nowMs = 0; nowMs < 5_000; nowMs += 250) {
+    for (const host of made.started) host.isSilent = host.takesCalls
+    made.pool.upkeep(nowMs)
+    await allReady(made)
+  }
+  t.ok(made.started.length <= 3, `${made.started.length} were started`)
+})
+
+t.test('a standby is started during silence only if the machine has room', async (t) => {
+  let canStartStandby = true
+  const made = await served({ canStartStandby: () => canStartStandby })
+  canStartStandby = false
+  made.started[0]!.isSilent = true
   made.pool.upkeep(0)
-  t.same(states(made), ['ready', 'standby'])
+  t.same(states(made), ['ready', 'ready'])
+  const none = await served({ standbyHosts: 0 })
+  none.started[0]!.isSilent = true
+  none.pool.upkeep(0)
+  t.equal(none.started.length, 1)
 })
 
 t.test('a host that is silent for good is replaced by what took its place, and a new one stands by', async (t) => {

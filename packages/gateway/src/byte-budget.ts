@@ -18,7 +18,8 @@ export class ByteBudget {
 
   constructor(limitBytes: number) {
     this.#limitBytes = limitBytes
-    this.shares = new SharedPool(limitBytes)
+    // They are held for as long as a call takes, so an owner who is alone leaves a fifth: else another could be kept out for minutes.
+    this.shares = new SharedPool(limitBytes, { alonePortion: 4 })
   }
 
   get heldBytes(): number {

@@ -57,9 +57,14 @@ export class Meter {
 
   /** A host takes it. Called again if that host is lost and another takes it. */
   placed(call: Call): void {
-    if (call.placedMs >= 0) return
-    call.placedMs = this.#options.clock()
-    this.#instances.began(call.functionName)
+    if (call.placedMs < 0) call.placedMs = this.#instances.began(call.functionName)
+  }
+
+  /** The host that took it never began it: it waits again, and has waited all the time. */
+  unplaced(call: Call): void {
+    if (call.placedMs < 0) return
+    this.#instances.neverBegan(call.functionName, call.placedMs)
+    call.placedMs = -1
   }
 
   /** It has an outcome. @param written called when the record is written; the call has it then */
@@ -160,10 +165,15 @@ function microseconds(ms: number): number {
 }
 
 interface InUse {
-  inFlight: number
-  sinceMs: number
-  /** Not yet taken. */
-  instanceMs: number
+  /**
+   * For each invocation in flight a time: since the one at index n, more than n have been in flight. What is later than
+   * {@link takenMs} is when one began, for none has ended since then.
+   */
+  readonly risenMs: number[]
+  /** Up to when the time was taken. */
+  takenMs: number
+  /** Less than a µs, not yet taken. */
+  restMs: number
 }
 
 /**
@@ -179,29 +189,46 @@ export class InstanceTime {
     this.#clock = clock
   }
 
-  began(functionName: string): void {
+  /** @returns when that was */
+  began(functionName: string): number {
     const nowMs = this.#clock()
     const inUse = this.#inUse.get(functionName)
-    if (inUse === undefined) return void this.#inUse.set(functionName, { inFlight: 1, sinceMs: nowMs, instanceMs: 0 })
-    advance(inUse, nowMs)
-    inUse.inFlight++
+    if (inUse === undefined) this.#inUse.set(functionName, { risenMs: [nowMs], takenMs: nowMs, restMs: 0 })
+    else inUse.risenMs.push(nowMs)
+    return nowMs
+  }
+
+  /** What was told to have begun then did not: its time is not taken, but for what another has already. */
+  neverBegan(functionName: string, atMs: number): void {
+    const inUse = this.#inUse.get(functionName)
+    if (inUse === undefined) return
+    const { risenMs } = inUse
+    // If it is from before the last end, so is one that stands here, and it is the same whose is left out.
+    risenMs.splice(
+      Math.max(
+        0,
+        risenMs.findLastIndex((ms) => ms <= atMs),
+      ),
+      1,
+    )
+    if (risenMs.length === 0) this.#inUse.delete(functionName)
   }
 
   /** @returns instance time since this was last asked for the function, in µs */
   ended(functionName: string): number {
     const inUse = this.#inUse.get(functionName)
     if (inUse === undefined) return 0
-    advance(inUse, this.#clock())
-    inUse.inFlight--
-    if (inUse.inFlight === 0) this.#inUse.delete(functionName)
+    const nowMs = this.#clock()
+    const { risenMs, takenMs } = inUse
+    let instanceMs = inUse.restMs
+    for (let index = 0; index < risenMs.length; index += INSTANCE_CONCURRENCY)
+      instanceMs += Math.max(0, nowMs - Math.max(takenMs, risenMs[index] ?? nowMs))
+    risenMs.pop()
+    if (risenMs.length === 0) this.#inUse.delete(functionName)
     // Rounding may leave a little less than 0.
-    const us = Math.max(0, Math.floor(inUse.instanceMs * 1000))
-    inUse.instanceMs -= us / 1000
+    const us = Math.max(0, Math.floor(instanceMs * 1000))
+    inUse.restMs = instanceMs - us / 1000
+    inUse.takenMs = nowMs
     return us
   }
-}
-
-function advance(inUse: InUse, nowMs: number): void {
-  inUse.instanceMs += Math.ceil(inUse.inFlight / INSTANCE_CONCURRENCY) * Math.max(0, nowMs - inUse.sinceMs)
-  inUse.sinceMs = nowMs
 }

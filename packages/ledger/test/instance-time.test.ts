@@ -99,3 +99,37 @@ t.test('whatever the clock does, nothing is negative', async () => {
     { examples },
   )
 })
+
+t.test('what never began counts as if it had not been there, but for what others have taken before', async () => {
+  const step = fc.tuple(fc.constantFrom('begin', 'lost', 'end'), fc.integer({ min: 1, max: 100 }), fc.nat(1_000_000))
+  fc.assert(
+    fc.property(fc.array(step, { maxLength: 40, size: 'max' }), (steps) => {
+      const { time, passUs } = instanceTimeAt0()
+      const reference = instanceTimeAt0()
+      // Of those that never began, the other one knows nothing.
+      let [inFlight, lostUs] = [0, 0]
+      const lost: number[] = []
+      const takeBack = (): void => {
+        for (const atMs of lost.splice(0)) time.neverBegan('f', atMs)
+      }
+      for (const [what, count, gapUs] of steps) {
+        for (let each = 0; each < count; each++) {
+          if (what === 'lost') lost.push(time.began('f'))
+          else if (what === 'begin') {
+            time.began('f')
+            reference.time.began('f')
+            inFlight++
+          } else if (inFlight > 0) {
+            takeBack()
+            lostUs += reference.time.ended('f') - time.ended('f')
+            inFlight--
+          }
+        }
+        passUs(gapUs)
+        reference.passUs(gapUs)
+      }
+      // Rests of less than 1 µs may be left out in the one and not in the other.
+      return Math.abs(lostUs) <= 2 * steps.length
+    }),
+  )
+})

@@ -1,7 +1,7 @@
 import { CarpoolError, NO_USAGE, OUTCOMES, START_KINDS, type FailedOutcome } from '@carpool/core'
 import fc from 'fast-check'
 import t from 'tap'
-import { answered, failed, meterRig, REVISION } from './support/meter.ts'
+import { answered, failed, meterRig, REVISION, type Metering } from './support/meter.ts'
 
 const UNAVAILABLE = new CarpoolError('ledger-unavailable', 'The disk is full.')
 
@@ -78,6 +78,43 @@ t.test('a call that is refused has a record with the error, and its time was all
       },
     ])
   }
+})
+
+t.test('what a host took and gave back unbegun was waiting, and uses no instance', async (t) => {
+  const { begin, clocks, writes } = meterRig()
+  const taken = [begin('one'), begin('two'), begin('refused')]
+  clocks.monotonicMs += 1
+  for (const metering of taken) metering.placed(7)
+  clocks.monotonicMs += 5_000
+  const [one, two, refused] = taken as [Metering, Metering, Metering]
+  for (const metering of taken) metering.unplaced()
+  clocks.monotonicMs += 2
+  for (const metering of [one, two]) metering.placed(8)
+  clocks.monotonicMs += 10
+  for (const metering of [one, two]) await metering.finish(answered())
+  t.match(await refused.refuse(new CarpoolError('saturated', 'Full.')), { code: 'saturated' })
+  t.match(writes, [
+    { record: { id: 'one', queueUs: 5_003_000, wallUs: 5_013_000 }, instanceUs: 10_000 },
+    { record: { id: 'two', queueUs: 5_003_000, wallUs: 5_013_000 }, instanceUs: 0 },
+    { record: { id: 'refused', outcome: 'refused', queueUs: 5_013_000, wallUs: 5_013_000 }, instanceUs: 0 },
+  ])
+})
+
+t.test('each call that is given back unbegun may be placed before the next one is given back', async (t) => {
+  const { begin, clocks, writes } = meterRig()
+  const taken = [begin('one'), begin('two'), begin('three')]
+  for (const metering of taken) metering.placed(7)
+  clocks.monotonicMs += 5_000
+  for (const metering of taken) {
+    metering.unplaced()
+    metering.placed(8)
+  }
+  clocks.monotonicMs += 10
+  for (const metering of taken) await metering.finish(answered())
+  t.same(
+    writes.map(({ instanceUs }) => instanceUs),
+    [10_000, 0, 0],
+  )
 })
 
 t.test('what is not an error of ours is refused as internal', async (t) => {

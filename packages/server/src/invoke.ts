@@ -10,7 +10,7 @@ interface InvokeParts {
   readonly registry: Pick<Registry, 'route' | 'checkEnabled'>
   readonly hops: Hops
   readonly admission: Admission
-  readonly meter: Pick<Meter, 'came' | 'placed' | 'finish' | 'refuse'>
+  readonly meter: Pick<Meter, 'came' | 'placed' | 'unplaced' | 'finish' | 'refuse'>
   readonly functionLogger: Pick<FunctionLogger, 'failed'>
 }
 
@@ -58,6 +58,14 @@ export class Invocations implements CallListener {
   /** A host takes the call (5). */
   placed(call: Call): void {
     this.#parts.meter.placed(call)
+  }
+
+  /** The host never began it. */
+  unplaced(call: Call): void {
+    // What it has used and waited since its first host took it stays.
+    if (call.firstResult !== undefined) return
+    call.host = 0
+    this.#parts.meter.unplaced(call)
   }
 
   /** The host has said how it ended, or is gone (6). */

@@ -1,5 +1,12 @@
 import { Admission } from '@carpool/admission'
-import { CarpoolError, NO_USAGE, type Call, type InvocationResult } from '@carpool/core'
+import {
+  CarpoolError,
+  NO_USAGE,
+  type Call,
+  type FinishedInvocation,
+  type InvocationRecord,
+  type InvocationResult,
+} from '@carpool/core'
 import { Meter } from '@carpool/ledger'
 import t from 'tap'
 import { Hops } from '../src/hops.ts'
@@ -21,10 +28,23 @@ const OK: InvocationResult = {
 
 interface Ran {
   readonly result: InvocationResult
+  readonly record: InvocationRecord
   readonly hosts: number[]
 }
 
-type End = InvocationResult | CarpoolError | ((call: Call) => InvocationResult)
+/** The host gives the call back after so long without having begun it. */
+interface Unbegun {
+  readonly unbegunAfterMs: number
+}
+
+const UNBEGUN: Unbegun = { unbegunAfterMs: 0 }
+
+type End = InvocationResult | CarpoolError | Unbegun | ((call: Call) => InvocationResult)
+
+function pass(ms: number): void {
+  const untilMs = performance.now() + ms
+  while (performance.now() < untilMs);
+}
 
 /** Runs an invocation whose attempts end so, one after the other; an error is that there is no place. */
 async function ran(ends: readonly End[], { method = 'GET', wallMs = 60_000 } = {}): Promise<Ran> {
@@ -39,6 +59,11 @@ async function ran(ends: readonly End[], { method = 'GET', wallMs = 60_000 } = {
       placed.host = attempt
       hosts.push(attempt)
       invocations.placed(placed)
+      if ('unbegunAfterMs' in end) {
+        pass(end.unbegunAfterMs)
+        invocations.unplaced(placed)
+        return fleet.place(placed)
+      }
       invocations.answered(placed, typeof end === 'function' ? end(placed) : end)
     },
   }
@@ -62,8 +87,8 @@ async function ran(ends: readonly End[], { method = 'GET', wallMs = 60_000 } = {
   t.equal(admission.inFlight, 0, 'its place among those in flight was given back')
   t.equal(meter.underWay, 0, 'it has its record')
   if (ended instanceof Error) throw ended
-  const { result } = ended as { result: InvocationResult }
-  return { result, hosts }
+  const { result, record } = ended as FinishedInvocation
+  return { result, record, hosts }
 }
 
 t.test('a safe method begins again in another host, once, and its record has what both used', async (t) => {
@@ -101,8 +126,7 @@ t.test('neither does what may have brought its host down, what its client has le
   }
   t.same((await ran([leaves, OK])).hosts, [1])
   const takesLong = (): InvocationResult => {
-    const untilMs = performance.now() + 15
-    while (performance.now() < untilMs);
+    pass(15)
     return LOST
   }
   t.same((await ran([takesLong, OK], { wallMs: 10 })).hosts, [1])
@@ -120,4 +144,18 @@ t.test('if there is no other place, it was lost with its host; if there is none 
   const { result } = await ran([LOST, full])
   t.strictSame(result, LOST)
   await t.rejects(ran([full, OK]), { code: 'saturated' })
+})
+
+t.test('what its host gives back unbegun has waited, and has its one more try', async (t) => {
+  const { record, hosts } = await ran([UNBEGUN, LOST, UNBEGUN, OK])
+  t.same(hosts, [1, 2, 3, 4])
+  t.match(record, { outcome: 'ok', host: 4, attempts: 2 })
+  const full = new CarpoolError('saturated', 'No host has room for the call.')
+  const call = await ran([LOST, UNBEGUN, full])
+  t.same(call.result, LOST, 'it ran once')
+})
+
+t.test('the wall limit counts from when a host takes it that begins it', async (t) => {
+  const { hosts } = await ran([{ unbegunAfterMs: 15 }, LOST, OK], { wallMs: 10 })
+  t.same(hosts, [1, 2, 3])
 })

@@ -12,6 +12,8 @@ export interface PlacementOptions {
   readonly readyHosts: (functionName: string) => readonly HostProcess[]
   /** Whether any host takes calls. */
   readonly hasHost: () => boolean
+  /** Every host that has calls, or may have had some. */
+  readonly allHosts: () => Iterable<HostProcess>
   /** Whether there is evidence that the CPU is full. */
   readonly isOverloaded: () => boolean
   /** Gives a revision's code to a host. */
@@ -25,6 +27,8 @@ export interface PlacementOptions {
 export interface CallListener {
   /** A host takes the call now. Called before it is sent, and again if that host is lost and another takes the call. */
   placed(call: Call): void
+  /** The host that took the call never began it. Called before the call is placed again, or ends. */
+  unplaced(call: Call): void
   /**
    * The host has replied or is gone, or the client has left before there was a host. Called after the slot was given back.
    */
@@ -102,13 +106,14 @@ export class Placement {
   /** A host has not begun a call and will not, so it has its place to find yet. Called after the call's slot was given back. */
   unbegun(host: HostProcess, call: Call): void {
     if (call.isOfStaleRevision && call.revision !== undefined) host.connection.retire(call.revision.id)
+    this.#options.calls.unplaced(call)
     this.place(call)
   }
 
   /** The function is gone: what is known of it is of no use any more. */
   forget(functionName: string): void {
     this.#flows.forget(functionName)
-    for (const { slots } of this.#options.readyHosts(functionName)) slots.forget(functionName)
+    for (const { slots } of this.#options.allHosts()) slots.forget(functionName)
   }
 
   /** Refuses what still waits of a function. */

@@ -38,6 +38,8 @@ const HEALTHY_AFTER_MS = 10_000
 const MAX_RESPAWN_DELAY_MS = 10_000
 /** A host that was ready for so long was a success, in ms. */
 const SERVED_MS = 1_000
+/** Standbys of which there are more than there should be stay for so long after a host was silent, in ms: it may be again. */
+const CALM_MS = 10_000
 /** Most poisoned hosts at a time that finish their other calls. */
 const MAX_POISONED = 3
 
@@ -52,6 +54,7 @@ export class HostPool {
   #retryAtMs = 0
   #retry: NodeJS.Timeout | undefined
   #isClosed = false
+  #silentAtMs = Number.NEGATIVE_INFINITY
   /** A host that has had its time, and the one that takes its place. */
   #replaced: { readonly old: HostProcess; readonly fresh: HostProcess } | undefined
 
@@ -117,41 +120,63 @@ export class HostPool {
   fill(): void {
     if (this.#isClosed) return
     while (this.serving.length < this.#target) if (this.#promoteOne() === undefined) return
-    if (this.#coverSilent()) return
+    const silent = this.#coverSilent()
     // Hosts that are to serve come first.
     if (this.serving.some(({ takesCalls }) => !takesCalls)) return
-    const { standbyHosts, canStartStandby } = this.#options
+    const { canStartStandby } = this.#options
+    const wanted = this.#wantedStandbys(silent)
     // What is stuck in a poisoned host keeps the machine busy, and is what the standby is for.
     const isHarmed = [...this.#hosts].some(({ state }) => state === 'poisoned')
     const mayStart = isHarmed ? () => true : canStartStandby
-    while (this.#standbys.length < standbyHosts && mayStart()) if (this.#start() === undefined) return
+    while (this.#standbys.length < wanted && mayStart()) if (this.#start() === undefined) return
   }
 
   /**
-   * Has standbys take the calls of hosts that are silent, for as long as these are: most come back, so nothing is started for
-   * them. One that does not is poisoned by the kill ladder, and replaced.
-   * @returns whether a host is silent
+   * While hosts are silent, one is wanted if none is left, for what takes their place may become silent as well. Not when all
+   * are: that is likely to be the machine. Nor when more are silent than are to serve: so a function that stops one host after
+   * the other does not have ever more started.
    */
-  #coverSilent(): boolean {
+  #wantedStandbys(silent: number): number {
+    const { standbyHosts } = this.#options
+    if (silent === 0) return standbyHosts
+    return silent < this.serving.length && silent <= this.#target ? Math.min(1, standbyHosts) : 0
+  }
+
+  /**
+   * Has standbys take the calls of hosts that are silent, for as long as these are: most come back. One that does not is poisoned
+   * by the kill ladder, and replaced.
+   * @returns how many are silent
+   */
+  #coverSilent(): number {
     const serving = this.serving
     const silent = serving.filter(({ isSilent }) => isSilent).length
     const surplus = serving.length - silent - this.#target
     if (silent > 0) {
       for (const host of this.#standbys.filter(({ isReady }) => isReady).slice(0, Math.max(0, -surplus))) this.#promote(host)
-      return true
+      return silent
     }
     // While a host is replaced for its age, there is one more.
     if (surplus > 0 && this.#replaced === undefined) {
       const newestFirst = serving.toSorted((a, b) => (b.servesSinceMs ?? 0) - (a.servesSinceMs ?? 0))
       for (const host of newestFirst.slice(0, surplus)) host.standDown()
     }
-    return false
+    return 0
+  }
+
+  /** Ends standbys that were started while hosts were silent, the newest first, once none has been silent for a while. */
+  #trimStandbys(nowMs: number): void {
+    if (this.serving.some(({ isSilent }) => isSilent)) this.#silentAtMs = nowMs
+    if (nowMs - this.#silentAtMs < CALM_MS) return
+    const standbys = this.#standbys
+    const surplus = standbys.length - this.#options.standbyHosts
+    if (surplus > 0) for (const host of standbys.toSorted((a, b) => b.id - a.id).slice(0, surplus)) host.drain()
   }
 
   /** Ends the hosts that have drained, and starts what is missing. Called four times a second. */
   upkeep(nowMs: number): void {
     this.#resetFailures(nowMs)
     this.fill()
+    this.#trimStandbys(nowMs)
     this.#recycle(nowMs)
     for (const host of this.#hosts) if (host.isDrained(nowMs)) host.stop()
   }

@@ -30,6 +30,7 @@ export interface Write {
 /** One call on its way to its record. */
 export interface Metering {
   placed(host: number): void
+  unplaced(): void
   /** Resolves with the record when it is written, rejects if it cannot be. */
   finish(result: InvocationResult): Promise<InvocationRecord>
   /** Resolves with what the caller is told. */
@@ -76,6 +77,7 @@ export function meterRig(hasRun: (revision: string) => boolean = () => true): Ri
         call.host = host
         meter.placed(call)
       },
+      unplaced: () => meter.unplaced(call),
       finish: (result) =>
         new Promise((resolve, reject) => {
           meter.finish(call, result, (error) => {
