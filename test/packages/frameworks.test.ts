@@ -4,7 +4,7 @@ import { connect } from 'node:net'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { startServer, until } from '../support/server.ts'
-import { installPackages } from './install.ts'
+import { installPackages } from '../../bench/src/lib/installed-packages.ts'
 
 interface Asked {
   readonly path: string

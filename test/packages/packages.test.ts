@@ -5,7 +5,7 @@ import t from 'tap'
 import { inNode } from '../compat/in-node.ts'
 import { ROOT } from '../support/command.ts'
 import { startServer } from '../support/server.ts'
-import { installPackages } from './install.ts'
+import { installPackages } from '../../bench/src/lib/installed-packages.ts'
 import { startUpstream } from './upstream.ts'
 import { WAITING } from './waiting.ts'
 
