@@ -30,6 +30,27 @@ t.test('shelves are filled for every heap limit in use', async (t) => {
   t.strictSame(made, [64, 64, 128, 128, 128])
 })
 
+t.test('the next blank is made when whoever took one has had time for their work', async (t) => {
+  const made: number[] = []
+  const madeAll = new Promise<void>((resolve) => {
+    const prewarmer = new Prewarmer(async () => {
+      made.push(performance.now())
+      if (made.length === 4) resolve()
+      return { dispose() {} }
+    }, 2)
+    prewarmer.open(64)
+    void prewarmer.fill().then(async () => {
+      const takenMs = performance.now()
+      await Promise.all([prewarmer.take(64), prewarmer.take(64)])
+      made.push(takenMs)
+    })
+  })
+  await madeAll
+  const [, , takenMs = 0] = made
+  await new Promise((resolve) => setTimeout(resolve, 0))
+  t.ok(made[3]! - takenMs >= 9, `after ${made[3]! - takenMs} ms`)
+})
+
 t.test('with no shelves every blank is made on demand', async (t) => {
   const { made, make } = counting()
   const prewarmer = new Prewarmer(make, 0)
