@@ -10,6 +10,7 @@ import { labelPath } from './label-path.ts'
 import { nativeAddons } from './native-addons.ts'
 import { nodeBuilds } from './node-builds.ts'
 import { sdkFallback } from './sdk-fallback.ts'
+import { bundledFiles, fileOfModule, type WebAssemblyFiles, webAssemblyFiles } from './web-assembly-files.ts'
 
 /** What the bundler behind this file gives; nothing else in the package knows which bundler that is, but for its plugins. */
 export interface ModuleGraph {
@@ -28,6 +29,7 @@ export interface ModuleGraph {
   readonly entryFormat: 'esm' | 'cjs' | 'data'
   /** Whether it can make a server of `node:http`, which is a handler without being exported. */
   readonly hasServers: boolean
+  readonly webAssembly: WebAssemblyFiles
   /** Absolute paths of the modules outside `node_modules`. */
   readonly watched: readonly string[]
 }
@@ -93,13 +95,21 @@ interface Built {
   readonly code: string
   readonly sourceMap: string
   readonly metafile: Metafile
+  readonly webAssembly: WebAssemblyFiles
 }
 
 async function runBuild(folder: string, entry: string, plan: BuildPlan, named: Assets): Promise<Built | 'needs-esm'> {
+  const modules = new Map<string, string>()
   try {
-    const { outputFiles, metafile } = await build(buildOptions(folder, entry, plan, named))
+    const options = buildOptions(folder, entry, plan, named)
+    const { outputFiles, metafile } = await build({ ...options, plugins: [...options.plugins, webAssemblyFiles(folder, modules)] })
     const textOf = (name: string): string => outputFiles.find((file) => file.path === join(folder, name))?.text ?? ''
-    return { code: textOf(OUTPUT_NAME), sourceMap: textOf(`${OUTPUT_NAME}.map`), metafile }
+    return {
+      code: textOf(OUTPUT_NAME),
+      sourceMap: textOf(`${OUTPUT_NAME}.map`),
+      metafile,
+      webAssembly: bundledFiles(modules, metafile, folder),
+    }
   } catch (error) {
     const { errors } = error as BuildFailure
     if (!Array.isArray(errors)) throw error
@@ -161,12 +171,12 @@ function buildOptions(folder: string, entry: string, plan: BuildPlan, named: Ass
 async function toGraph(
   folder: string,
   { format, assets }: BuildPlan,
-  { code, sourceMap, metafile }: Built,
+  { code, sourceMap, metafile, webAssembly }: Built,
 ): Promise<ModuleGraph> {
   const modules = new Map(Object.entries(metafile.inputs).map(([path, input]) => [path, input.format ?? 'data'] as const))
   const entryPath = entryPathOf(metafile)
   const own = [...modules.keys()].filter((path) => isFile(path) && !labelPath(path, folder).includes('node_modules/'))
-  const commonJs = own.filter((path) => modules.get(path) === 'cjs')
+  const commonJs = own.filter((path) => modules.get(path) === 'cjs' && !fileOfModule(path).endsWith('.wasm'))
   const isStrict = await Promise.all(
     commonJs.map(async (path) => asksForStrictMode(await readFile(resolve(folder, path), 'utf8'))),
   )
@@ -176,11 +186,12 @@ async function toGraph(
     sourceMap,
     folder,
     modules,
+    webAssembly,
     hasServers: [...modules.keys()].some((path) => SERVER_MODULES.includes(path)),
     entryLabel: labelPath(entryPath, folder),
     entryFormat: modules.get(entryPath) ?? 'data',
     sloppy: new Set(commonJs.filter((_, index) => !isStrict[index])),
-    watched: [...new Set([...own.map((path) => resolve(folder, path)), ...assets.values()])],
+    watched: [...new Set([...own.map((path) => resolve(folder, fileOfModule(path))), ...assets.values()])],
   }
 }
 

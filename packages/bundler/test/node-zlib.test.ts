@@ -104,6 +104,40 @@ t.test('options are checked, and the result may be limited', async (t) => {
   }
 })
 
+t.test('level and strategy change while a stream runs, and are checked', async (t) => {
+  const changed = `
+    const stream = zlib[input.make]({ level: input.level })
+    const pieces = []
+    stream.on('data', (piece) => pieces.push(piece))
+    const part = (text) => new Promise((resolve) => stream.write(text, resolve))
+    const turn = (level, strategy) => new Promise((resolve) => stream.params(level, strategy, resolve))
+    const data = Buffer.from(input.data, 'hex')
+    await turn(input.first, 0)
+    for (const level of input.levels) { await part(data); await turn(level, input.strategy) }
+    const ended = new Promise((resolve) => stream.on('end', resolve))
+    stream.end(data)
+    await ended
+    const all = Buffer.concat(pieces)
+    return [zlib.unzipSync(all).equals(Buffer.concat(Array(input.levels.length + 1).fill(data))), all.toString('hex')]`
+  const level = fc.integer({ min: -1, max: 9 })
+  await same(
+    evaluate,
+    changed,
+    fc.record({
+      make: fc.constantFrom('createDeflate', 'createGzip'),
+      level,
+      first: level,
+      levels: fc.array(level, { minLength: 1, maxLength: 3 }),
+      strategy: fc.integer({ min: 0, max: 4 }),
+      data: text,
+    }),
+  )
+  for (const args of ['10, 0', '-2, 0', '1, 5', '1, -1', '"1", 0', '1, {}', 'Infinity, 0', '1e9, 1e9']) {
+    const code = `try { zlib.createGzip().params(${args}, () => {}); return 'none' } catch (error) { return [error.name, error.code, error.message] }`
+    t.same(await evaluate(code), await inNode(code), args)
+  }
+})
+
 const STREAMED = `
   const through = async (Class, bytes) => {
     const stream = new Class(input.format)

@@ -4,7 +4,7 @@ import { streamAtUse } from '../../node/lazy-stream.ts'
 import { Flate } from '../codec.ts'
 import { CRC_SLICE, natives } from '../natives.ts'
 import { codes, constants } from './constants.ts'
-import { convert, type Format, FORMATS, type ZlibOptions } from './formats.ts'
+import { checkParams, convert, type Format, FORMATS, type ZlibOptions } from './formats.ts'
 
 type Done = (error?: Error | null) => void
 
@@ -69,9 +69,10 @@ function streamClass(format: Format) {
         ;(this as unknown as Stream).write(mark, told ?? (() => {}))
       }
 
-      params(level: number, strategy: number, callback: () => void): void {
+      params(level: unknown, strategy: unknown, callback: () => void): void {
+        const wanted = checkParams(level, strategy)
         this.flush(constants.Z_SYNC_FLUSH, () => {
-          if (this.#codec instanceof Flate) this.#codec.params(level, strategy)
+          if (this.#codec instanceof Flate) this.#codec.params(wanted.level, wanted.strategy)
           callback()
         })
       }
