@@ -1,6 +1,5 @@
 /** Forms, compressed texts and keys that are cut off, endless, or not what they say: each has its outcome, and the function answers on. */
 import { connect } from 'node:net'
-import { once } from 'node:events'
 import t, { type Test } from 'tap'
 import { startServer } from '../support/server.ts'
 
@@ -80,12 +79,14 @@ t.test('what is hostile has its outcome', async (t) => {
       const socket = connect(Number(port), hostname)
       let text = ''
       socket.setEncoding('utf8').on('data', (more: string) => (text += more)).on('error', () => {})
-      await once(socket, 'connect')
+      await new Promise((resolve) => socket.once('connect', resolve))
       socket.write(`POST /hostile/form HTTP/1.1\r\nhost: a\r\ncontent-type: multipart/form-data; boundary=x\r\nconnection: close\r\n${head}\r\n\r\n`)
+      // It may be closed, or reset, in the middle of this.
+      const closed = new Promise((resolve) => socket.once('close', resolve))
       for (let count = 0; count < pieces && socket.writable; count++) {
-        if (!socket.write(piece)) await Promise.race([once(socket, 'drain'), once(socket, 'close')])
+        if (!socket.write(piece)) await Promise.race([new Promise((resolve) => socket.once('drain', resolve)), closed])
       }
-      if (!socket.closed) await once(socket, 'close')
+      await closed
       return text
     }
     const chunk = `1000\r\n${'y'.repeat(0x1000)}\r\n`
@@ -105,6 +106,7 @@ t.test('what is hostile has its outcome', async (t) => {
     await t.test(`${path} ends at a limit`, async (t) => {
       const response = await server.get(`/hostile${path}`)
       t.match(response.headers.get('x-carpool-error'), code, await response.text())
+      t.comment(path, response.headers.get('x-carpool-error'))
       await goesOn(t)
     })
   }
@@ -112,7 +114,8 @@ t.test('what is hostile has its outcome', async (t) => {
   await t.test('what is cut off is refused, and so are keys that are none', async (t) => {
     t.equal(await (await server.get('/hostile/bomb')).json(), 1_000_000)
     t.same(await (await server.get('/hostile/cut')).json(), Array.from({ length: 6 }, () => 'TypeError'))
-    t.same(await (await server.get('/hostile/keys')).json(), [])
+    const refusals = [...Array.from({ length: 4 }, () => 'DataError'), ...Array.from({ length: 3 }, () => 'Error ERR_OSSL_UNSUPPORTED')]
+    t.same(await (await server.get('/hostile/keys')).json(), refusals)
     await goesOn(t)
   })
 })

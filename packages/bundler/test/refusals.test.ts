@@ -112,6 +112,16 @@ t.test('a bundle over the limit is refused with its size and the limit, and one 
   t.equal((await refusalOf(bundleFunction(file, { limitBytes: bytes }))).code, 'none')
 })
 
+t.test('a bundle of fifty megabytes is refused without being taken apart', async (t) => {
+  // As a tree it would take gigabytes.
+  const folder = t.testdir({ 'index.js': `export default () => [${'[1],'.repeat(12_500_000)}]` })
+  const before = process.memoryUsage().heapUsed
+  const { code, message } = await refusalOf(bundleFunction(folder))
+  t.equal(code, 'bundle-too-large')
+  t.match(message, /^The bundle of .* has \d{8,9} bytes; the limit is 10485760 bytes\.$/)
+  t.ok(process.memoryUsage().heapUsed - before < 1_000_000_000)
+})
+
 t.test('an ES module without a handler is refused with its file and what it exports', async (t) => {
   t.same(await refusalOf(bundleFunction(t.testdir({ 'src': { 'index.ts': 'export const a = 1\nexport function b() {}\n' } }))), {
     code: 'no-handler',

@@ -45,7 +45,8 @@ function checkRange(value: unknown, name: string, min: number, max: number): num
   if (value === undefined || Number.isNaN(value)) return undefined
   if (typeof value !== 'number') throw invalidType(name, 'of type number', value)
   if (value < min || value > max) {
-    const message = `The value of "${name}" is out of range. It must be >= ${min} and <= ${max}. Received ${value}`
+    const range = Number.isFinite(value) ? `>= ${min} and <= ${max}` : 'a finite number'
+    const message = `The value of "${name}" is out of range. It must be ${range}. Received ${value}`
     throw nodeError('ERR_OUT_OF_RANGE', message, RangeError)
   }
   return value
@@ -54,11 +55,19 @@ function checkRange(value: unknown, name: string, min: number, max: number): num
 const LEVELS = [-1, 9] as const
 const STRATEGIES = [0, 4] as const
 
-/** Of a stream that runs. @throws TypeError, RangeError */
-export function checkParams(level: unknown, strategy: unknown): { readonly level: number; readonly strategy: number } {
+/** What of a stream may change while it runs. */
+export interface FlateParams {
+  readonly level: number
+  readonly strategy: number
+}
+
+export const USUAL_PARAMS: FlateParams = { level: LEVELS[0], strategy: STRATEGIES[0] }
+
+/** @throws TypeError, RangeError */
+export function checkParams(level: unknown, strategy: unknown): FlateParams {
   return {
-    level: checkRange(level, 'level', ...LEVELS) ?? LEVELS[0],
-    strategy: checkRange(strategy, 'strategy', ...STRATEGIES) ?? STRATEGIES[0],
+    level: checkRange(level, 'level', ...LEVELS) ?? USUAL_PARAMS.level,
+    strategy: checkRange(strategy, 'strategy', ...STRATEGIES) ?? USUAL_PARAMS.strategy,
   }
 }
 
