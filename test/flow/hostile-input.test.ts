@@ -78,9 +78,14 @@ t.test('what is hostile has its outcome', async (t) => {
     const send = async (head: string, piece: string, pieces: number): Promise<string> => {
       const socket = connect(Number(port), hostname)
       let text = ''
-      socket.setEncoding('utf8').on('data', (more: string) => (text += more)).on('error', () => {})
+      socket
+        .setEncoding('utf8')
+        .on('data', (more: string) => (text += more))
+        .on('error', () => {})
       await new Promise((resolve) => socket.once('connect', resolve))
-      socket.write(`POST /hostile/form HTTP/1.1\r\nhost: a\r\ncontent-type: multipart/form-data; boundary=x\r\nconnection: close\r\n${head}\r\n\r\n`)
+      socket.write(
+        `POST /hostile/form HTTP/1.1\r\nhost: a\r\ncontent-type: multipart/form-data; boundary=x\r\nconnection: close\r\n${head}\r\n\r\n`,
+      )
       // It may be closed, or reset, in the middle of this.
       const closed = new Promise((resolve) => socket.once('close', resolve))
       for (let count = 0; count < pieces && socket.writable; count++) {
@@ -97,24 +102,30 @@ t.test('what is hostile has its outcome', async (t) => {
   })
 
   const ends: ReadonlyArray<readonly [path: string, code: RegExp]> = [
-    ['/endless-form', /memory-exceeded|exception/],
-    ['/endless-file', /memory-exceeded|exception/],
-    ['/endless-gzip', /cpu-exceeded/],
-    ['/bombs', /memory-exceeded|exception/],
+    // A RangeError where an array would not fit, unless the heap is full before that.
+    ['/endless-form', /^(?:exception|memory-exceeded)$/],
+    ['/endless-file', /^(?:exception|memory-exceeded)$/],
+    ['/endless-gzip', /^cpu-exceeded$/],
+    ['/bombs', /^(?:exception|memory-exceeded)$/],
   ]
   for (const [path, code] of ends) {
     await t.test(`${path} ends at a limit`, async (t) => {
       const response = await server.get(`/hostile${path}`)
       t.match(response.headers.get('x-carpool-error'), code, await response.text())
-      t.comment(path, response.headers.get('x-carpool-error'))
       await goesOn(t)
     })
   }
 
   await t.test('what is cut off is refused, and so are keys that are none', async (t) => {
     t.equal(await (await server.get('/hostile/bomb')).json(), 1_000_000)
-    t.same(await (await server.get('/hostile/cut')).json(), Array.from({ length: 6 }, () => 'TypeError'))
-    const refusals = [...Array.from({ length: 4 }, () => 'DataError'), ...Array.from({ length: 3 }, () => 'Error ERR_OSSL_UNSUPPORTED')]
+    t.same(
+      await (await server.get('/hostile/cut')).json(),
+      Array.from({ length: 6 }, () => 'TypeError'),
+    )
+    const refusals = [
+      ...Array.from({ length: 4 }, () => 'DataError'),
+      ...Array.from({ length: 3 }, () => 'Error ERR_OSSL_UNSUPPORTED'),
+    ]
     t.same(await (await server.get('/hostile/keys')).json(), refusals)
     await goesOn(t)
   })

@@ -109,7 +109,10 @@ export class Invocations implements EnteredCalls {
   logged(guest: Guest, number: number, level: LogLevel, text: string, isRejection: boolean): void {
     const id = this.#hadEffect(guest, number)
     const { revision } = guest
-    this.#parts.send({ type: 'log', revision, level, ...(id !== undefined && { id }), ...(isRejection && { rejections: 1 }) }, text)
+    this.#parts.send(
+      { type: 'log', revision, level, ...(id !== undefined && { id }), ...(isRejection && { rejections: 1 }) },
+      text,
+    )
   }
 
   /** Without an answer by now the invocation waits, and gives its slot back, so that others may run. */

@@ -1,10 +1,10 @@
 import { CarpoolError } from '@carpool/core'
 import { build, type BuildFailure, type BuildOptions, type Loader, type Metafile, transform } from 'esbuild'
-import { readFile } from 'node:fs/promises'
+import { readFile, stat } from 'node:fs/promises'
 import { extname, join, resolve } from 'node:path'
 import { toCarpoolError } from './build-errors.ts'
 import { builtinModules, shimPath } from './builtin-modules.ts'
-import { type Assets, moduleFiles } from './module-files.ts'
+import { type Assets, moduleFiles, tooLargeText } from './module-files.ts'
 import { VIRTUAL_ROOT } from './virtual-path.ts'
 import { labelPath } from './label-path.ts'
 import { nativeAddons } from './native-addons.ts'
@@ -61,15 +61,20 @@ interface BuildPlan {
 
 /**
  * Bundles an entry with everything it imports.
- * @throws CarpoolError `bundle-failed` with up to ten errors as `file:line:column: text` and the line; `bundle-empty`
+ * @param limitBytes what a bundle may have at most: a module that has far more is not even read
+ * @throws CarpoolError `bundle-failed` with up to ten errors as `file:line:column: text` and the line; `bundle-empty`,
+ * `bundle-too-large`
  */
-export async function buildGraph(folder: string, entry: string): Promise<ModuleGraph> {
+export async function buildGraph(folder: string, entry: string, limitBytes: number): Promise<ModuleGraph> {
+  const { size } = await stat(entry)
+  const tooLarge = tooLargeText(labelPath(entry, folder), size, limitBytes)
+  if (tooLarge !== undefined) throw new CarpoolError('bundle-too-large', `${tooLarge}.`)
   await refuseEmpty(folder, entry)
   let plan: BuildPlan = { format: 'iife', injectBuffer: false, injectProcess: false, assets: new Map(), forced: new Set() }
   // Each round can only add to the plan, so this ends.
   for (;;) {
     const named: Assets = new Map()
-    const built = await runBuild(folder, entry, plan, named)
+    const built = await runBuild({ folder, entry, limitBytes }, plan, named)
     if (built === 'needs-esm') {
       plan = { ...plan, format: 'esm' }
       continue
@@ -98,11 +103,21 @@ interface Built {
   readonly webAssembly: WebAssemblyFiles
 }
 
-async function runBuild(folder: string, entry: string, plan: BuildPlan, named: Assets): Promise<Built | 'needs-esm'> {
+interface BuildSource {
+  readonly folder: string
+  readonly entry: string
+  readonly limitBytes: number
+}
+
+async function runBuild(source: BuildSource, plan: BuildPlan, named: Assets): Promise<Built | 'needs-esm'> {
+  const { folder } = source
   const modules = new Map<string, string>()
   try {
-    const options = buildOptions(folder, entry, plan, named)
-    const { outputFiles, metafile } = await build({ ...options, plugins: [...options.plugins, webAssemblyFiles(folder, modules)] })
+    const options = buildOptions(source, plan, named)
+    const { outputFiles, metafile } = await build({
+      ...options,
+      plugins: [...options.plugins, webAssemblyFiles(folder, modules)],
+    })
     const textOf = (name: string): string => outputFiles.find((file) => file.path === join(folder, name))?.text ?? ''
     return {
       code: textOf(OUTPUT_NAME),
@@ -128,7 +143,7 @@ function importMetaDefines(format: 'iife' | 'esm'): Record<string, string> {
   return Object.fromEntries(Object.entries(IMPORT_META).map(([key, value]) => [`import.meta.${key}`, JSON.stringify(value)]))
 }
 
-function buildOptions(folder: string, entry: string, plan: BuildPlan, named: Assets) {
+function buildOptions({ folder, entry, limitBytes }: BuildSource, plan: BuildPlan, named: Assets) {
   const { format, injectBuffer, injectProcess, forced, assets } = plan
   const inject = [...(injectBuffer ? ['buffer-global'] : []), ...(injectProcess ? ['process-global'] : [])]
   return {
@@ -157,7 +172,13 @@ function buildOptions(folder: string, entry: string, plan: BuildPlan, named: Ass
     },
     inject: inject.map(shimPath),
     loader: { '.node': 'empty' },
-    plugins: [sdkFallback, nativeAddons, nodeBuilds, builtinModules(assets), moduleFiles({ folder, forced, assets: named })],
+    plugins: [
+      sdkFallback,
+      nativeAddons,
+      nodeBuilds,
+      builtinModules(assets),
+      moduleFiles({ folder, forced, assets: named, limitBytes }),
+    ],
     sourcemap: 'external',
     sourcesContent: true,
     metafile: true,

@@ -42,7 +42,7 @@ export async function bundleFunction(path: string, options: BundleOptions = {}):
   const { config, configFile } = await loadConfig(place)
   const entry = await findEntry(place, config, options.handler)
   const limitBytes = options.limitBytes ?? DEFAULT_LIMIT_BYTES
-  const graph = await buildGraph(entry.folder, entry.file)
+  const graph = await buildGraph(entry.folder, entry.file, limitBytes)
   // What is far too large is not taken apart first, which takes a hundred times its size. All that it could lose there are paths.
   checkSize(entry, graph.code, limitBytes, 2 * limitBytes)
   const script = parseScript(graph)

@@ -36,7 +36,9 @@ export function fileOfModule(path: string): string {
 /** Those that are in the output. */
 export function bundledFiles(found: WebAssemblyFiles, { outputs }: Metafile, folder: string): WebAssemblyFiles {
   const used = Object.values(outputs).flatMap(({ inputs }) =>
-    Object.entries(inputs).flatMap(([path, { bytesInOutput }]) => (bytesInOutput > 0 ? [labelPath(fileOfModule(path), folder)] : [])),
+    Object.entries(inputs).flatMap(([path, { bytesInOutput }]) =>
+      bytesInOutput > 0 ? [labelPath(fileOfModule(path), folder)] : [],
+    ),
   )
   return new Map([...found].filter(([label]) => used.includes(label)).toSorted(([one], [other]) => (one < other ? -1 : 1)))
 }

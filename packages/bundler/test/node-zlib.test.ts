@@ -132,10 +132,12 @@ t.test('level and strategy change while a stream runs, and are checked', async (
     ),
     { numRuns: 40 },
   )
-  const sizes = async (turns: readonly unknown[]): Promise<unknown> =>
-    evaluate(changed, { make: 'createGzip', level: 9, turns, data: '07'.repeat(10_000) })
-  t.match(await sizes([[0, 0]]), [true, (size: number) => size > 10_000], 'what comes behind is stored')
-  t.match(await sizes([[9, 0]]), [true, (size: number) => size < 200], 'it stays as it is')
+  const sizeAfter = async (turn: readonly number[]): Promise<number> => {
+    const given = { make: 'createGzip', level: 9, turns: [turn], data: '07'.repeat(10_000) }
+    return ((await evaluate(changed, given)) as [boolean, number])[1]
+  }
+  t.ok((await sizeAfter([0, 0])) > 10_000, 'what comes behind is stored')
+  t.ok((await sizeAfter([9, 0])) < 200, 'it stays as it is')
   for (const args of ['10, 0', '-2, 0', '1, 5', '1, -1', '"1", 0', '1, {}', 'Infinity, 0', '1e9, 1e9']) {
     const code = `try { zlib.createGzip().params(${args}, () => {}); return 'none' } catch (error) { return [error.name, error.code, error.code === 'ERR_OUT_OF_RANGE' && error.message] }`
     t.same(await evaluate(code), await inNode(code), args)

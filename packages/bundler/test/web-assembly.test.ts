@@ -1,11 +1,12 @@
 /** `.wasm` files in a function: bundled, compiled when it is loaded, by the real runtime. */
 import { join } from 'node:path'
 import t from 'tap'
-import type { GuestOptions } from '@carpool/runtime'
 import { bundleFunction } from '../src/index.ts'
 import { Guest } from '../../runtime/test/support/guest.ts'
 import { moduleOf } from '../../runtime/test/support/wasm.ts'
 import { refusalOf } from './support/refusal.ts'
+
+type GuestOptions = NonNullable<Parameters<Guest['load']>[1]>
 
 const LIMITS = { memoryMb: 64, cpuMs: 1_000, wallMs: 30_000, concurrency: 1 }
 const ADD = Buffer.from(moduleOf([]))
@@ -16,7 +17,7 @@ const BROKEN = Buffer.from([...ADD.subarray(0, 8), 1, 1, 0xff])
 type Files = Parameters<typeof t.testdir>[0]
 
 /** Bundles files, of which the first is the entry, and loads them in a guest. */
-async function load(files: Files, options: Partial<GuestOptions> = {}): Promise<Guest> {
+async function load(files: Files, options: GuestOptions = {}): Promise<Guest> {
   const folder = t.testdir(files)
   const { code } = await bundleFunction(join(folder, Object.keys(files ?? {})[0]!))
   t.notMatch(code, folder)
@@ -25,7 +26,7 @@ async function load(files: Files, options: Partial<GuestOptions> = {}): Promise<
   return guest
 }
 
-async function valueOf(files: Files, options: Partial<GuestOptions> = {}): Promise<unknown> {
+async function valueOf(files: Files, options: GuestOptions = {}): Promise<unknown> {
   const guest = await load(files, options)
   if (guest.loaded?.['ok'] !== true) throw new Error(JSON.stringify(guest.loaded))
   return JSON.parse(guest.call().body)
@@ -38,7 +39,11 @@ t.test('a .wasm file is imported as a compiled module, however it is named', asy
     'add.wasm': ADD,
     'old.cjs': `exports.add = require('./add.wasm')`,
     'package.json': '{"type":"module"}',
-    'node_modules/adds': { 'package.json': '{"name":"adds","main":"index.js"}', 'index.js': `exports.add = require('./more/add.wasm')`, 'more': { 'add.wasm': ADD } },
+    'node_modules/adds': {
+      'package.json': '{"name":"adds","main":"index.js"}',
+      'index.js': `exports.add = require('./more/add.wasm')`,
+      'more': { 'add.wasm': ADD },
+    },
   }
   const forms = {
     'a default import': `import add from './add.wasm'; export default ${FIVE}`,
@@ -49,7 +54,11 @@ t.test('a .wasm file is imported as a compiled module, however it is named', asy
     'a module scope that awaits': `import add from './add.wasm'; const { exports } = await WebAssembly.instantiate(add); export default () => Response.json(exports.add(2, 3))`,
   }
   for (const [title, source] of Object.entries(forms)) t.equal(await valueOf({ 'index.mjs': source, ...more }), 5, title)
-  t.equal(await valueOf({ 'index.cjs': `const add = require('./add.wasm'); exports.fetch = ${FIVE}`, ...more, 'package.json': '{}' }), 5, 'a CommonJS entry')
+  t.equal(
+    await valueOf({ 'index.cjs': `const add = require('./add.wasm'); exports.fetch = ${FIVE}`, ...more, 'package.json': '{}' }),
+    5,
+    'a CommonJS entry',
+  )
   const { inputs } = await bundleFunction(t.testdir({ 'index.mjs': forms['a default import'], 'add.wasm': ADD }))
   t.match(inputs.join(), /add\.wasm/, 'it is watched')
 })
@@ -80,7 +89,9 @@ t.test('files are compiled once, while module scope runs', (t) => {
   })()`)
   const message = 'The WebAssembly files of a function are compiled when it is loaded, all at once.'
   t.same(JSON.parse(guest.call().body), ['[object WebAssembly.Module]', message, message])
-  const late = new Guest().load(`({ default: () => { try { carpoolSupport_.webAssembly(${file}) } catch (error) { return Response.json(error.message) } } })`)
+  const late = new Guest().load(
+    `({ default: () => { try { carpoolSupport_.webAssembly(${file}) } catch (error) { return Response.json(error.message) } } })`,
+  )
   t.equal(JSON.parse(late.call().body), message)
   t.end()
 })
@@ -114,6 +125,13 @@ t.test('code and memories of imported modules count against the memory limit', a
   const padding = 40 * 1024 * 1024
   const size = [0, 1, 2, 3].map((part) => ((padding >> (7 * part)) & 0x7f) | (part < 3 ? 0x80 : 0))
   const large = Buffer.concat([ADD, Buffer.from([0, ...size]), Buffer.alloc(padding)])
-  const small = new Guest(128).load(`carpoolSupport_.webAssembly({ 'large.wasm': ${JSON.stringify(large.toString('base64'))} })`, { limits: LIMITS })
-  t.match(small.loaded, { ok: false, message: /^RangeError: (?:The code of large\.wasm of \d+ bytes does not fit into what is left of the memory limit of 64 MiB|.*[Aa]rray)/ })
+  const small = new Guest(128).load(
+    `carpoolSupport_.webAssembly({ 'large.wasm': ${JSON.stringify(large.toString('base64'))} })`,
+    { limits: LIMITS },
+  )
+  t.match(small.loaded, {
+    ok: false,
+    message:
+      /^RangeError: (?:The code of large\.wasm of \d+ bytes does not fit into what is left of the memory limit of 64 MiB|.*[Aa]rray)/,
+  })
 })

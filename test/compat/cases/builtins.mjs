@@ -848,7 +848,16 @@ export const cases = {
     const secret = crypto.createSecretKey(B.from('secret'))
     const made = async (usages) => globalThis.crypto.subtle.importKey('raw', B.alloc(16), 'AES-GCM', true, usages)
     const key = await made(['encrypt'])
-    const values = [key, secret, { [Symbol.toStringTag]: 'CryptoKey' }, Object.create(CryptoKey.prototype), CryptoKey.prototype, CryptoKey, null, 1]
+    const values = [
+      key,
+      secret,
+      { [Symbol.toStringTag]: 'CryptoKey' },
+      Object.create(CryptoKey.prototype),
+      CryptoKey.prototype,
+      CryptoKey,
+      null,
+      1,
+    ]
     return [
       values.map((value) => [types.isCryptoKey(value), types.isKeyObject(value)]),
       util.isDeepStrictEqual(key, await made(['encrypt'])),

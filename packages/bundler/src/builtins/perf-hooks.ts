@@ -9,14 +9,8 @@ type Classes =
   | 'PerformanceObserverEntryList'
 
 const { performance } = globalThis
-const {
-  Performance,
-  PerformanceEntry,
-  PerformanceMark,
-  PerformanceMeasure,
-  PerformanceObserver,
-  PerformanceObserverEntryList,
-} = globalThis as unknown as Readonly<Record<Classes, Class>>
+const { Performance, PerformanceEntry, PerformanceMark, PerformanceMeasure, PerformanceObserver, PerformanceObserverEntryList } =
+  globalThis as unknown as Readonly<Record<Classes, Class>>
 
 const constants = Object.freeze({
   NODE_PERFORMANCE_GC_MAJOR: 4,

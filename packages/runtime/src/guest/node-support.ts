@@ -41,7 +41,8 @@ export const nodeSupport: NodeSupport = {
   },
   webAssembly(files) {
     const given = compile
-    if (given === undefined) throw new SafeError('The WebAssembly files of a function are compiled when it is loaded, all at once.')
+    if (given === undefined)
+      throw new SafeError('The WebAssembly files of a function are compiled when it is loaded, all at once.')
     compile = undefined
     return given(files)
   },

@@ -72,7 +72,8 @@ function streamClass(format: Format) {
 
       params(level: unknown, strategy: unknown, callback: () => void): void {
         const wanted = checkParams(level, strategy)
-        const { level: isLevel = USUAL_PARAMS.level, strategy: isStrategy = USUAL_PARAMS.strategy } = this.#params ?? this.#options
+        const { level: isLevel = USUAL_PARAMS.level, strategy: isStrategy = USUAL_PARAMS.strategy } =
+          this.#params ?? this.#options
         if (wanted.level === isLevel && wanted.strategy === isStrategy) return queueMicrotask(callback)
         this.flush(constants.Z_SYNC_FLUSH, () => {
           if (this.#codec instanceof Flate) this.#codec.params(wanted.level, wanted.strategy)
