@@ -154,7 +154,12 @@ void FlateReset(const Info& info) {
 void FlateParams(const Info& info) {
 	Flate* flate = FlateOf(info);
 	if (flate == nullptr || !flate->deflates) return;
-	info.GetReturnValue().Set(deflateParams(&flate->stream, IntegerOf(info[1], -1), IntegerOf(info[2], 0)));
+	// zlib brings what it has to its end first, and refuses to without a place to write to. Whoever wants what is left flushes before.
+	uint8_t nowhere;
+	flate->stream.next_out = &nowhere;
+	int status = deflateParams(&flate->stream, IntegerOf(info[1], -1), IntegerOf(info[2], 0));
+	flate->stream.next_out = nullptr;
+	info.GetReturnValue().Set(status);
 }
 
 constexpr int kProcess = 0, kFlush = 1, kFinish = 2, kMetadata = 3;

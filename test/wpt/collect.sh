@@ -18,6 +18,12 @@ for path in "${areas[@]}" "${paths[@]}"; do
   # Nested repositories and pages are not needed, and pages are most of it.
   git -C "$repository" ls-tree -r --name-only HEAD "$path" | grep -E '\.(js|json|idl|md|txt|py)$' || true
 done | sort -u > "$folder/.files"
+if [ "$(git -C "$repository" config remote.origin.promisor || true)" = true ]; then
+  # A clone without contents would get each by itself.
+  git -C "$repository" ls-tree -r HEAD "${areas[@]}" "${paths[@]}" | awk 'NR == FNR { wanted[$0]; next } { name = $0; sub(/^[^\t]*\t/, "", name) }
+    name in wanted { print $3 }' "$folder/.files" - | sort -u |
+    git -C "$repository" fetch --quiet --no-tags --no-write-fetch-head --filter=blob:none --stdin origin
+fi
 # xargs may need several archives for all.
 xargs -a "$folder/.files" -d '\n' git -C "$repository" archive HEAD -- | tar -xi -C "$folder"
 echo "$(wc -l < "$folder/.files") files, of $(git -C "$repository" log -1 --format='%h, %cs')"

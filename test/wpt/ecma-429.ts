@@ -19,11 +19,11 @@ const wordsOf = (text: string): string[] => text.split(/\s+/).toSorted()
 export interface Presence {
   readonly name: string
   readonly kind: 'interface' | 'global'
-  /** Only if the operator turns it on: with WebAssembly. */
-  readonly state: 'there' | 'if turned on' | 'not there'
+  /** With WebAssembly: in functions that import a `.wasm` file, or if the operator turns it on. */
+  readonly state: 'there' | 'with WebAssembly' | 'not there'
 }
 
-/** Asks two guests, one of which has WebAssembly. */
+/** Asks two guests, one of which imports WebAssembly. */
 export function ecma429(): Presence[] {
   const named = [
     ...wordsOf(INTERFACES).map((name) => ({ name, kind: 'interface' as const })),
@@ -33,19 +33,20 @@ export function ecma429(): Presence[] {
   return named.map(({ name, kind }, index) => ({
     name,
     kind,
-    state: plain[index] === true ? 'there' : withWebAssembly[index] === true ? 'if turned on' : 'not there',
+    state: plain[index] === true ? 'there' : withWebAssembly[index] === true ? 'with WebAssembly' : 'not there',
   }))
 }
 
 function found(named: ReadonlyArray<{ readonly name: string; readonly kind: string }>, webAssembly: boolean): boolean[] {
-  const probe = `({ default: { fetch: () => Response.json(${JSON.stringify(named)}.map(({ name, kind }) => {
+  const imported = webAssembly ? 'carpoolSupport_.webAssembly({}), ' : ''
+  const probe = `(${imported}{ default: { fetch: () => Response.json(${JSON.stringify(named)}.map(({ name, kind }) => {
     const path = name.split('.')
     const last = path.pop()
     const holder = path.reduce((value, key) => value?.[key], globalThis)
     if (holder === undefined || !(last in holder)) return false
     return kind === 'global' || (typeof holder[last] === 'function' && typeof holder[last].prototype === 'object')
   })) } })`
-  const guest = new Guest().load(probe, { webAssembly })
+  const guest = new Guest().load(probe)
   try {
     return JSON.parse(guest.call().body) as boolean[]
   } finally {
@@ -67,7 +68,7 @@ export function renderEcma429(presences: readonly Presence[]): string {
         .filter((one) => one.kind === kind && one.state === state)
         .map(({ name }) => `\`${name}\``)
         .join(', ') || '–'
-    return `| ${kind}s | ${of('there')} | ${of('if turned on')} | ${of('not there')} |`
+    return `| ${kind}s | ${of('there')} | ${of('with WebAssembly')} | ${of('not there')} |`
   })
   const missing = presences.filter(({ state }) => state === 'not there')
   const why = WHY.filter(([pattern]) => missing.some(({ name }) => pattern.test(name))).map(
@@ -78,7 +79,8 @@ export function renderEcma429(presences: readonly Presence[]): string {
         .join(', ')}: ${text}.`,
   )
   return [
-    `${count('there')} of ${presences.length} names are there, ${count('if turned on')} more if the operator turns WebAssembly on.`,
+    `${count('there')} of ${presences.length} names are there, ${count('with WebAssembly')} more in functions that import a \`.wasm\` file, or if the
+operator turns WebAssembly on.`,
     ['| | there | with WebAssembly | not there |', '| --- | --- | --- | --- |', ...rows].join('\n'),
     ...(why.length > 0 ? [why.join('\n')] : []),
   ].join('\n\n')

@@ -4,6 +4,7 @@ import type { ModuleGraph } from './build-graph.ts'
 import { labelPath, labelSource } from './label-path.ts'
 import { FORCED_COMMONJS_SUFFIX } from './module-files.ts'
 import { moduleProperty, type ParsedScript, type TopLevel } from './parse-script.ts'
+import { MODULES } from './web-assembly-files.ts'
 
 interface RawSourceMap {
   readonly sources: readonly string[]
@@ -14,6 +15,12 @@ interface RawSourceMap {
 
 /** The parameter of the function, as `builtins/support.ts` names it: what modules of Node.js need of the runtime. */
 const SUPPORT = 'carpoolSupport_'
+
+/** Compiles the bundle's WebAssembly, before anything else runs. */
+function compiling({ webAssembly }: ModuleGraph): MappedLine[] {
+  if (webAssembly.size === 0) return []
+  return [plainLine(`const ${MODULES} = ${SUPPORT}.webAssembly(${JSON.stringify(Object.fromEntries(webAssembly))});`)]
+}
 
 /**
  * Makes the bundler's output one function that runs the modules and returns the exports. ES modules get strict mode and CommonJS
@@ -37,6 +44,7 @@ export function assembleScript(graph: ModuleGraph, script: ParsedScript): { read
   const all = mixed
     ? [
         plainLine(`(function (${SUPPORT}) {`),
+        ...compiling(graph),
         ...take(helpers),
         ...(liftedNames.length > 0 ? [plainLine(`var ${liftedNames.join(', ')};`)] : []),
         ...take(commonJs),
@@ -46,7 +54,7 @@ export function assembleScript(graph: ModuleGraph, script: ParsedScript): { read
         plainLine('})();'),
         plainLine('})'),
       ]
-    : [plainLine(opening(SUPPORT)), ...directive, ...take(script.statements), plainLine('})')]
+    : [plainLine(opening(SUPPORT)), ...directive, ...compiling(graph), ...take(script.statements), plainLine('})')]
   const { code, mappings } = joinMappedLines(all)
   return { code, sourceMap: JSON.stringify({ version: 3, ...labelled(map, graph.folder), mappings, names: map.names }) }
 }

@@ -1,15 +1,16 @@
 import { CarpoolError } from '@carpool/core'
 import { build, type BuildFailure, type BuildOptions, type Loader, type Metafile, transform } from 'esbuild'
-import { readFile } from 'node:fs/promises'
+import { readFile, stat } from 'node:fs/promises'
 import { extname, join, resolve } from 'node:path'
 import { toCarpoolError } from './build-errors.ts'
 import { builtinModules, shimPath } from './builtin-modules.ts'
-import { type Assets, moduleFiles } from './module-files.ts'
+import { type Assets, moduleFiles, tooLargeText } from './module-files.ts'
 import { VIRTUAL_ROOT } from './virtual-path.ts'
 import { labelPath } from './label-path.ts'
 import { nativeAddons } from './native-addons.ts'
 import { nodeBuilds } from './node-builds.ts'
 import { sdkFallback } from './sdk-fallback.ts'
+import { bundledFiles, fileOfModule, type WebAssemblyFiles, webAssemblyFiles } from './web-assembly-files.ts'
 
 /** What the bundler behind this file gives; nothing else in the package knows which bundler that is, but for its plugins. */
 export interface ModuleGraph {
@@ -28,6 +29,7 @@ export interface ModuleGraph {
   readonly entryFormat: 'esm' | 'cjs' | 'data'
   /** Whether it can make a server of `node:http`, which is a handler without being exported. */
   readonly hasServers: boolean
+  readonly webAssembly: WebAssemblyFiles
   /** Absolute paths of the modules outside `node_modules`. */
   readonly watched: readonly string[]
 }
@@ -59,15 +61,20 @@ interface BuildPlan {
 
 /**
  * Bundles an entry with everything it imports.
- * @throws CarpoolError `bundle-failed` with up to ten errors as `file:line:column: text` and the line; `bundle-empty`
+ * @param limitBytes what a bundle may have at most: a module that has far more is not even read
+ * @throws CarpoolError `bundle-failed` with up to ten errors as `file:line:column: text` and the line; `bundle-empty`,
+ * `bundle-too-large`
  */
-export async function buildGraph(folder: string, entry: string): Promise<ModuleGraph> {
+export async function buildGraph(folder: string, entry: string, limitBytes: number): Promise<ModuleGraph> {
+  const { size } = await stat(entry)
+  const tooLarge = tooLargeText(labelPath(entry, folder), size, limitBytes)
+  if (tooLarge !== undefined) throw new CarpoolError('bundle-too-large', `${tooLarge}.`)
   await refuseEmpty(folder, entry)
   let plan: BuildPlan = { format: 'iife', injectBuffer: false, injectProcess: false, assets: new Map(), forced: new Set() }
   // Each round can only add to the plan, so this ends.
   for (;;) {
     const named: Assets = new Map()
-    const built = await runBuild(folder, entry, plan, named)
+    const built = await runBuild({ folder, entry, limitBytes }, plan, named)
     if (built === 'needs-esm') {
       plan = { ...plan, format: 'esm' }
       continue
@@ -93,13 +100,31 @@ interface Built {
   readonly code: string
   readonly sourceMap: string
   readonly metafile: Metafile
+  readonly webAssembly: WebAssemblyFiles
 }
 
-async function runBuild(folder: string, entry: string, plan: BuildPlan, named: Assets): Promise<Built | 'needs-esm'> {
+interface BuildSource {
+  readonly folder: string
+  readonly entry: string
+  readonly limitBytes: number
+}
+
+async function runBuild(source: BuildSource, plan: BuildPlan, named: Assets): Promise<Built | 'needs-esm'> {
+  const { folder } = source
+  const modules = new Map<string, string>()
   try {
-    const { outputFiles, metafile } = await build(buildOptions(folder, entry, plan, named))
+    const options = buildOptions(source, plan, named)
+    const { outputFiles, metafile } = await build({
+      ...options,
+      plugins: [...options.plugins, webAssemblyFiles(folder, modules)],
+    })
     const textOf = (name: string): string => outputFiles.find((file) => file.path === join(folder, name))?.text ?? ''
-    return { code: textOf(OUTPUT_NAME), sourceMap: textOf(`${OUTPUT_NAME}.map`), metafile }
+    return {
+      code: textOf(OUTPUT_NAME),
+      sourceMap: textOf(`${OUTPUT_NAME}.map`),
+      metafile,
+      webAssembly: bundledFiles(modules, metafile, folder),
+    }
   } catch (error) {
     const { errors } = error as BuildFailure
     if (!Array.isArray(errors)) throw error
@@ -118,7 +143,7 @@ function importMetaDefines(format: 'iife' | 'esm'): Record<string, string> {
   return Object.fromEntries(Object.entries(IMPORT_META).map(([key, value]) => [`import.meta.${key}`, JSON.stringify(value)]))
 }
 
-function buildOptions(folder: string, entry: string, plan: BuildPlan, named: Assets) {
+function buildOptions({ folder, entry, limitBytes }: BuildSource, plan: BuildPlan, named: Assets) {
   const { format, injectBuffer, injectProcess, forced, assets } = plan
   const inject = [...(injectBuffer ? ['buffer-global'] : []), ...(injectProcess ? ['process-global'] : [])]
   return {
@@ -147,7 +172,13 @@ function buildOptions(folder: string, entry: string, plan: BuildPlan, named: Ass
     },
     inject: inject.map(shimPath),
     loader: { '.node': 'empty' },
-    plugins: [sdkFallback, nativeAddons, nodeBuilds, builtinModules(assets), moduleFiles({ folder, forced, assets: named })],
+    plugins: [
+      sdkFallback,
+      nativeAddons,
+      nodeBuilds,
+      builtinModules(assets),
+      moduleFiles({ folder, forced, assets: named, limitBytes }),
+    ],
     sourcemap: 'external',
     sourcesContent: true,
     metafile: true,
@@ -161,12 +192,12 @@ function buildOptions(folder: string, entry: string, plan: BuildPlan, named: Ass
 async function toGraph(
   folder: string,
   { format, assets }: BuildPlan,
-  { code, sourceMap, metafile }: Built,
+  { code, sourceMap, metafile, webAssembly }: Built,
 ): Promise<ModuleGraph> {
   const modules = new Map(Object.entries(metafile.inputs).map(([path, input]) => [path, input.format ?? 'data'] as const))
   const entryPath = entryPathOf(metafile)
   const own = [...modules.keys()].filter((path) => isFile(path) && !labelPath(path, folder).includes('node_modules/'))
-  const commonJs = own.filter((path) => modules.get(path) === 'cjs')
+  const commonJs = own.filter((path) => modules.get(path) === 'cjs' && !fileOfModule(path).endsWith('.wasm'))
   const isStrict = await Promise.all(
     commonJs.map(async (path) => asksForStrictMode(await readFile(resolve(folder, path), 'utf8'))),
   )
@@ -176,11 +207,12 @@ async function toGraph(
     sourceMap,
     folder,
     modules,
+    webAssembly,
     hasServers: [...modules.keys()].some((path) => SERVER_MODULES.includes(path)),
     entryLabel: labelPath(entryPath, folder),
     entryFormat: modules.get(entryPath) ?? 'data',
     sloppy: new Set(commonJs.filter((_, index) => !isStrict[index])),
-    watched: [...new Set([...own.map((path) => resolve(folder, path)), ...assets.values()])],
+    watched: [...new Set([...own.map((path) => resolve(folder, fileOfModule(path))), ...assets.values()])],
   }
 }
 

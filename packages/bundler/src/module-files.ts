@@ -19,15 +19,27 @@ export interface ModuleFiles {
   readonly folder: string
   /** Modules that are to be CommonJS; absolute paths. */
   readonly forced: ReadonlySet<string>
+  /** What a bundle may have at most. */
+  readonly limitBytes: number
   /** Filled with what modules name. */
   readonly assets: Assets
+}
+
+/** A module is at most so many times as long as what comes of it, but for what is not used of packages. */
+const SOURCE_PER_BUNDLE = 4
+const LEAST_SOURCE_BYTES = 16 * 1024 * 1024
+
+/** Why a module is not read: the bundler would take half a minute, and gigabytes, for what cannot fit. */
+export function tooLargeText(label: string, bytes: number, limitBytes: number): string | undefined {
+  if (bytes <= Math.max(LEAST_SOURCE_BYTES, SOURCE_PER_BUNDLE * limitBytes)) return undefined
+  return `${label} has ${bytes} bytes, which cannot become a bundle: its limit is ${limitBytes} bytes`
 }
 
 /**
  * Reads the source files. What a module asks of its own place becomes a path in the function; files that it names by its own place
  * are noted; `createRequire` gets what is required with its result.
  */
-export function moduleFiles({ folder, forced, assets }: ModuleFiles): Plugin {
+export function moduleFiles({ folder, forced, assets, limitBytes }: ModuleFiles): Plugin {
   return {
     name: 'module-files',
     setup(build) {
@@ -43,6 +55,8 @@ export function moduleFiles({ folder, forced, assets }: ModuleFiles): Plugin {
         return { contents, resolveDir: path.slice(0, end) }
       })
       build.onLoad({ filter: /\.[cm]?[jt]sx?$/, namespace: 'file' }, async ({ path }) => {
+        const tooLarge = tooLargeText(labelPath(path, folder), (await stat(path)).size, limitBytes)
+        if (tooLarge !== undefined) return { errors: [{ text: tooLarge }] }
         const bytes = await readFile(path)
         const isForced = forced.has(path)
         const isPlaced = PLACE_MARKS.some((mark) => bytes.includes(mark))

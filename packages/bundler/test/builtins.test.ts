@@ -156,6 +156,19 @@ t.test('every built-in module of Node.js can be imported, and is in the table of
   t.equal(await runInIsolate((await bundleFunction(folder)).code, 'exports.handler()'), true)
 })
 
+t.test('a built-in module that cannot work does nothing in a branch that never runs', async (t) => {
+  const folder = t.testdir({
+    'index.mjs': `import { DatabaseSync } from 'node:sqlite'; import { never } from './never.cjs'
+      export const handler = async () => {
+        if (process.env.NEVER) new DatabaseSync(':memory:')
+        if (process.env.NEVER) return (await import('node:inspector')).open()
+        return never()
+      }`,
+    'never.cjs': `exports.never = () => (process.env.NEVER ? require('node:cluster').fork() : 'fine')`,
+  })
+  t.equal(await runInIsolate((await bundleFunction(folder)).code, 'exports.handler()'), 'fine')
+})
+
 t.test('a built-in module that Node.js does not have is refused once, with all that import it', async (t) => {
   const folder = t.testdir({
     'index.ts': "import 'node:nope'\nimport './more.ts'\nexport default () => {}\n",

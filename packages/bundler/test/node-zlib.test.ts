@@ -104,6 +104,46 @@ t.test('options are checked, and the result may be limited', async (t) => {
   }
 })
 
+t.test('level and strategy change while a stream runs, and are checked', async (t) => {
+  // What Node.js gives comes in other blocks.
+  const changed = `
+    const stream = zlib[input.make]({ level: input.level })
+    const pieces = []
+    stream.on('data', (piece) => pieces.push(piece))
+    const part = (text) => new Promise((resolve) => stream.write(text, resolve))
+    const turn = (level, strategy) => new Promise((resolve) => stream.params(level, strategy, resolve))
+    const data = Buffer.from(input.data, 'hex')
+    for (const [level, strategy] of input.turns) { await part(data); await turn(level, strategy) }
+    const ended = new Promise((resolve) => stream.on('end', resolve))
+    stream.end(data)
+    await ended
+    const all = Buffer.concat(pieces)
+    return [zlib.unzipSync(all).equals(Buffer.concat(Array(input.turns.length + 1).fill(data))), all.length]`
+  const level = fc.integer({ min: -1, max: 9 })
+  await fc.assert(
+    fc.asyncProperty(
+      fc.record({
+        make: fc.constantFrom('createDeflate', 'createGzip'),
+        level,
+        turns: fc.array(fc.tuple(level, fc.integer({ min: 0, max: 4 })), { maxLength: 4 }),
+        data: text,
+      }),
+      async (input) => t.match(await evaluate(changed, input), [true]),
+    ),
+    { numRuns: 40 },
+  )
+  const sizeAfter = async (turn: readonly number[]): Promise<number> => {
+    const given = { make: 'createGzip', level: 9, turns: [turn], data: '07'.repeat(10_000) }
+    return ((await evaluate(changed, given)) as [boolean, number])[1]
+  }
+  t.ok((await sizeAfter([0, 0])) > 10_000, 'what comes behind is stored')
+  t.ok((await sizeAfter([9, 0])) < 200, 'it stays as it is')
+  for (const args of ['10, 0', '-2, 0', '1, 5', '1, -1', '"1", 0', '1, {}', 'Infinity, 0', '1e9, 1e9']) {
+    const code = `try { zlib.createGzip().params(${args}, () => {}); return 'none' } catch (error) { return [error.name, error.code, error.code === 'ERR_OUT_OF_RANGE' && error.message] }`
+    t.same(await evaluate(code), await inNode(code), args)
+  }
+})
+
 const STREAMED = `
   const through = async (Class, bytes) => {
     const stream = new Class(input.format)

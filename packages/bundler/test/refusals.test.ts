@@ -112,6 +112,27 @@ t.test('a bundle over the limit is refused with its size and the limit, and one 
   t.equal((await refusalOf(bundleFunction(file, { limitBytes: bytes }))).code, 'none')
 })
 
+t.test('a bundle of fifty megabytes is refused without being read, and one of thirty without being taken apart', async (t) => {
+  // As a tree it would take gigabytes.
+  const large = `export default () => [${'[1],'.repeat(12_500_000)}]`
+  const folder = t.testdir({
+    'large.js': large,
+    'index.js': `import large from './large.js'; export default large`,
+    'text.js': `export default () => '${'x'.repeat(30_000_000)}'`,
+  })
+  const entry = await refusalOf(bundleFunction(join(folder, 'large.js')))
+  t.same(entry, {
+    code: 'bundle-too-large',
+    message: `large.js has ${large.length} bytes, which cannot become a bundle: its limit is 10485760 bytes.`,
+  })
+  const imported = await refusalOf(bundleFunction(join(folder, 'index.js')))
+  t.equal(imported.code, 'bundle-failed')
+  t.match(imported.message, /^index\.js:1:19: large\.js has \d+ bytes, which cannot become a bundle/)
+  const text = await refusalOf(bundleFunction(join(folder, 'text.js')))
+  t.equal(text.code, 'bundle-too-large')
+  t.match(text.message, /^The bundle of .* has \d{8} bytes; the limit is 10485760 bytes\.$/)
+})
+
 t.test('an ES module without a handler is refused with its file and what it exports', async (t) => {
   t.same(await refusalOf(bundleFunction(t.testdir({ 'src': { 'index.ts': 'export const a = 1\nexport function b() {}\n' } }))), {
     code: 'no-handler',

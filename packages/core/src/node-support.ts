@@ -14,6 +14,12 @@ export interface NodeSupport {
   inside(value: unknown): readonly [kind: number, unknown, unknown] | undefined
   /** A module that is a library of the runtime. `environment`: what it needs of the bundle's other modules. */
   module(name: 'crypto' | 'zlib', environment: object): unknown
+  /**
+   * Compiles the WebAssembly files of the bundle, each in base64 under its name, and puts `WebAssembly` into the world. A bundle that
+   * has such files begins with this: it can be done once, and only while module scope runs.
+   * @throws WebAssembly.CompileError, or RangeError if one does not fit into the memory limit
+   */
+  webAssembly(files: Readonly<Record<string, string>>): Readonly<Record<string, object>>
   /** Sets who makes handlers of servers of `node:http`. */
   adaptServers(adapt: ServerAdapter): void
 }

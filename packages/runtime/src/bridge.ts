@@ -109,7 +109,10 @@ export const SAYS = {
   startFetch: 7,
   /** The number of the fetch. */
   stopFetch: 8,
-  /** The number of the invocation, and an index of {@link LOG_LEVELS}; the line. */
+  /**
+   * The number of the invocation, 1 if the line is of a promise that was rejected and that nobody awaits, and an index of
+   * {@link LOG_LEVELS}; the line.
+   */
   log: 9,
 } as const
 

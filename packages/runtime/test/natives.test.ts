@@ -128,6 +128,15 @@ t.test('hostile numbers', async (t) => {
   t.equal(throws(`natives.keyGenerate('RSA', 16384)`), 'Error', 'a long key')
   t.equal(throws(`natives.keyGenerate('EC', 'sect571r1')`), 'Error', 'another curve')
   t.equal(throws(`natives.keyGenerate('DH', 2048)`), 'Error', 'another kind of key')
+  t.same(
+    context.evalSync(`
+      const flate = natives.flateNew(true, 1, 15, 8, 0), output = new Uint8Array(1000)
+      const before = natives.flateParams(flate, 9, 0)
+      natives.flateRun(flate, new Uint8Array(500).fill(7), 0, 500, output, 0, 2)
+      JSON.stringify([before, natives.flateParams(flate, 0, 0), natives.flateParams(flate, 9, 3), natives.flateParams(flate, 10, 0), natives.flateParams(flate, 2 ** 31, -5)])`),
+    JSON.stringify([0, 0, 0, -2, -2]),
+    'parameters of a compressor that writes nowhere',
+  )
   t.ok(isRefused(`natives.brotliNew(true, new Uint32Array([6, 1]))`), 'a window of a gigabyte')
   t.equal(
     throws(

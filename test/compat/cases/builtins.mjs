@@ -3,6 +3,7 @@ import assert from 'node:assert'
 import strict from 'node:assert/strict'
 import { AsyncLocalStorage, AsyncResource } from 'node:async_hooks'
 import buffer, { Buffer as Imported } from 'node:buffer'
+import crypto from 'node:crypto'
 import diagnostics from 'node:diagnostics_channel'
 import EventEmitter, { captureRejectionSymbol, errorMonitor, getEventListeners, on, once } from 'node:events'
 import module, { createRequire, isBuiltin } from 'node:module'
@@ -842,6 +843,28 @@ export const cases = {
       )
       .toSorted()
     return [names, values.map((value) => names.filter((name) => types[name](value)))]
+  },
+  'util: types of keys': async () => {
+    const secret = crypto.createSecretKey(B.from('secret'))
+    const made = async (usages) => globalThis.crypto.subtle.importKey('raw', B.alloc(16), 'AES-GCM', true, usages)
+    const key = await made(['encrypt'])
+    const values = [
+      key,
+      secret,
+      { [Symbol.toStringTag]: 'CryptoKey' },
+      Object.create(CryptoKey.prototype),
+      CryptoKey.prototype,
+      CryptoKey,
+      null,
+      1,
+    ]
+    return [
+      values.map((value) => [types.isCryptoKey(value), types.isKeyObject(value)]),
+      util.isDeepStrictEqual(key, await made(['encrypt'])),
+      util.isDeepStrictEqual(key, await made(['decrypt'])),
+      util.isDeepStrictEqual(secret, crypto.createSecretKey(B.from('secret'))),
+      util.isDeepStrictEqual(secret, crypto.createSecretKey(B.from('other'))),
+    ]
   },
   'vm and worker_threads': () => [
     vm.runInThisContext('1 + 1'),

@@ -17,6 +17,9 @@ const alone: NodeSupport = {
   module(name) {
     throw new Error(`node:${name} is a part of the runtime, without which this bundle runs.`)
   },
+  webAssembly() {
+    throw new Error('WebAssembly is compiled by the runtime, without which this bundle runs.')
+  },
   adaptServers() {},
 }
 

@@ -1,3 +1,4 @@
+import type { NodeSupport } from '@carpool/core'
 import { installDate, installDateTimeFormat, installTemporalNow } from './clock.ts'
 import { defineProperty, deleteProperty, objectEntries, objectKeys, setHidden, setOwn } from './language/primordials.ts'
 import { installNativeLook } from './language/substitutes.ts'
@@ -148,9 +149,15 @@ export function installGlobals(): void {
 }
 /* oxlint-enable guest/primordials */
 
-/** Adds WebAssembly, for a function whose memory limit is the given one. Its memories count against that. */
-export function addWebAssembly(memoryMb: number): void {
-  setHidden(target, 'WebAssembly', library('web-assembly').guestWebAssembly(nativeWebAssembly, memoryMb))
+/**
+ * Adds WebAssembly, for a function whose memory limit is the given one. Its memories count against that.
+ * @param compiles whether the function may compile what it likes, or only what its bundle has
+ * @returns what compiles that
+ */
+export function addWebAssembly(memoryMb: number, compiles: boolean): NodeSupport['webAssembly'] {
+  const { namespace, compileFiles } = library('web-assembly').guestWebAssembly(nativeWebAssembly, memoryMb, compiles)
+  setHidden(target, 'WebAssembly', namespace)
+  return compileFiles
 }
 
 function install(name: string, value: { readonly name: string }): void {

@@ -15,7 +15,7 @@ import { addWebAssembly, fillProcess, installGlobals } from './globals.ts'
 import { findHandler, type Handler } from './handlers/find-handler.ts'
 import { cancelInvocation, Invocation } from './invocation.ts'
 import { apply, isInstance, jsonParse, jsonStringify, SafePromise } from './language/primordials.ts'
-import { beginTurn, endTurn, nodeSupport } from './node-support.ts'
+import { beginTurn, endTurn, nodeSupport, offerModules } from './node-support.ts'
 import { bridge, connectBridge, enter } from './port.ts'
 import { rejected, settleRejections } from './rejections.ts'
 import { fireTimer } from './timers.ts'
@@ -64,7 +64,9 @@ function load(optionsText: string, factory: (support: NodeSupport) => unknown): 
   fillProcess(options.env)
   if (options.maxBodyBytes !== undefined) limitBodies(options.maxBodyBytes)
   if (options.clock === 'running') letClockRun()
-  if (options.webAssembly === true) addWebAssembly(options.limits.memoryMb)
+  const { memoryMb } = options.limits
+  const compileFiles = options.webAssembly === true ? addWebAssembly(memoryMb, true) : undefined
+  offerModules((files) => (compileFiles ?? addWebAssembly(memoryMb, false))(files))
   try {
     const exported = apply(factory, undefined, [nodeSupport])
     if (isInstance(SafePromise, exported)) void loadLater(exported as Promise<unknown>, options)
@@ -72,6 +74,7 @@ function load(optionsText: string, factory: (support: NodeSupport) => unknown): 
   } catch (error) {
     reportFailure(error)
   }
+  offerModules(undefined)
   endTurn()
 }
 

@@ -1,10 +1,12 @@
 import type { NodeSupport, ServerAdapter } from '@carpool/core'
+import { SafeError } from './language/primordials.ts'
 import { library } from './libraries.ts'
 import { innerState } from './port.ts'
 
 let afterTurn: (() => void) | undefined
 let carriesOver = false
 let adapter: ServerAdapter | undefined
+let compile: NodeSupport['webAssembly'] | undefined
 /** Without the addon nothing is carried by promises. */
 let carriedHere: unknown
 
@@ -37,9 +39,21 @@ export const nodeSupport: NodeSupport = {
     const { makeNodeModule } = library(name === 'crypto' ? 'crypto' : 'compression')
     return makeNodeModule(environment as Parameters<typeof makeNodeModule>[0])
   },
+  webAssembly(files) {
+    const given = compile
+    if (given === undefined)
+      throw new SafeError('The WebAssembly files of a function are compiled when it is loaded, all at once.')
+    compile = undefined
+    return given(files)
+  },
   adaptServers(adapt) {
     adapter = adapt
   },
+}
+
+/** What a bundle compiles its files with, until the synchronous part of its module scope has run. */
+export function offerModules(given: NodeSupport['webAssembly'] | undefined): void {
+  compile = given
 }
 
 /** An entry begins: what the last one left is none of its business. */

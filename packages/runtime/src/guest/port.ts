@@ -114,9 +114,9 @@ export const bridge = {
     spendCall(0)
     host.say(SAYS.stopFetch, fetch, 0, 0, '', '')
   },
-  log(level: LogLevel, text: string): void {
+  log(level: LogLevel, text: string, isRejection: boolean): void {
     spendCall(text.length)
-    host.say(SAYS.log, currentInvocation, 0, indexIn(LOG_LEVELS, level), text, '')
+    host.say(SAYS.log, currentInvocation, isRejection ? 1 : 0, indexIn(LOG_LEVELS, level), text, '')
   },
   entropy(): string {
     spendCall(0)

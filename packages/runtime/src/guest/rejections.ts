@@ -28,6 +28,6 @@ export function settleRejections(): void {
   found.forEach((reason, promise) => {
     if (worldHears('rejectionhandled')) reported.set(promise, reason)
     if (worldHears('unhandledrejection') && library('events').reportRejection(promise, reason)) return
-    logUncaught(reason, 'rejection of a promise')
+    logUncaught(reason, 'rejection of a promise', true)
   })
 }

@@ -63,6 +63,8 @@ export class Guest {
   readonly answers = new Map<number, Answer>()
   readonly failures = new Map<number, Failure>()
   readonly logs: { invocation: number; level: string; text: string }[] = []
+  /** Lines of the log that are of promises which nobody awaits. */
+  readonly rejections: string[] = []
   readonly timers = new Map<number, number>()
   readonly stoppedTimers: number[] = []
   readonly fetches = new Map<number, Fetch>()
@@ -215,6 +217,7 @@ export class Guest {
         return
       case SAYS.log:
         this.logs.push({ invocation: a, level: LOG_LEVELS[c]!, text })
+        if (b === 1) this.rejections.push(text)
         this.onLog(text)
         return
       default:

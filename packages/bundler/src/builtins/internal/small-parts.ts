@@ -97,14 +97,6 @@ export const asyncHooks = {
 }
 
 const no = (): boolean => false
-export const keys = {
-  isKeyObject: no,
-  isCryptoKey: no,
-  kKeyObject: Symbol('kKeyObject'),
-  kAlgorithm: Symbol(),
-  kKeyUsages: Symbol(),
-  kExtractable: Symbol(),
-}
 export const realm = { BuiltinModule: { exists: no, canBeRequiredByUsers: no, normalizeRequirableId: nothing } }
 export const moduleHelpers = { getRequireStack: () => [], urlToFilename: String }
 export const traceEvents = {

@@ -103,13 +103,13 @@ export function worldHears(type: string): boolean {
  * Logs what nothing caught: an error in a timer, a microtask, a listener or a promise given to `waitUntil`. Listeners of the global
  * object hear of it before, and may prevent it.
  */
-export function reportUncaught(thrown: unknown, where: string): void {
+export function reportUncaught(thrown: unknown, where: string, isRejection = false): void {
   if (worldHears('error') && library('events').reportThrown(thrown)) return
-  logUncaught(thrown, where)
+  logUncaught(thrown, where, isRejection)
 }
 
-export function logUncaught(thrown: unknown, where: string): void {
-  logText('error', `Uncaught ${where}: ${errorText(thrown)}`)
+export function logUncaught(thrown: unknown, where: string, isRejection: boolean): void {
+  logText('error', `Uncaught ${where}: ${errorText(thrown)}`, isRejection)
 }
 
 /** `reportError` of the web. */

@@ -16,9 +16,9 @@ export { resizableBuffer } from '../memory/reservation.ts'
 export { currentInvocation } from '../port.ts'
 export { nextEntry, setTimeout } from '../timers.ts'
 
-/** Writes to the log of the invocation that runs. */
-export function logText(level: LogLevel, text: string): void {
-  bridge.log(level, text)
+/** Writes to the log of the invocation that runs. `isRejection`: of a promise that nobody awaits. */
+export function logText(level: LogLevel, text: string, isRejection = false): void {
+  bridge.log(level, text, isRejection)
 }
 
 /** Fresh random bytes, {@link ENTROPY_BYTES} of them, one character for each. Blocks until the host has given them. */

@@ -37,14 +37,38 @@ function within(
   max: number,
   usual: number,
 ): number {
-  const value = options[name]
-  if (value === undefined || Number.isNaN(value)) return usual
-  if (typeof value !== 'number') throw invalidType(`options.${name}`, 'of type number', value)
+  return checkRange(options[name], `options.${name}`, min, max) ?? usual
+}
+
+/** @throws TypeError, RangeError */
+function checkRange(value: unknown, name: string, min: number, max: number): number | undefined {
+  if (value === undefined || Number.isNaN(value)) return undefined
+  if (typeof value !== 'number') throw invalidType(name, 'of type number', value)
   if (value < min || value > max) {
-    const message = `The value of "options.${name}" is out of range. It must be >= ${min} and <= ${max}. Received ${value}`
+    const range = Number.isFinite(value) ? `>= ${min} and <= ${max}` : 'a finite number'
+    const message = `The value of "${name}" is out of range. It must be ${range}. Received ${value}`
     throw nodeError('ERR_OUT_OF_RANGE', message, RangeError)
   }
   return value
+}
+
+const LEVELS = [-1, 9] as const
+const STRATEGIES = [0, 4] as const
+
+/** What of a stream may change while it runs. */
+export interface FlateParams {
+  readonly level: number
+  readonly strategy: number
+}
+
+export const USUAL_PARAMS: FlateParams = { level: LEVELS[0], strategy: STRATEGIES[0] }
+
+/** @throws TypeError, RangeError */
+export function checkParams(level: unknown, strategy: unknown): FlateParams {
+  return {
+    level: checkRange(level, 'level', ...LEVELS) ?? USUAL_PARAMS.level,
+    strategy: checkRange(strategy, 'strategy', ...STRATEGIES) ?? USUAL_PARAMS.strategy,
+  }
 }
 
 interface FlateKind {
@@ -68,9 +92,9 @@ function flate({ name, deflates, windowBits, isChained = false }: FlateKind): Fo
         deflates,
         isChained,
         windowBits: windowBits(deflates && bits === 8 ? 9 : bits),
-        level: within(options, 'level', -1, 9, -1),
+        level: within(options, 'level', ...LEVELS, LEVELS[0]),
         memLevel: within(options, 'memLevel', 1, 9, 8),
-        strategy: within(options, 'strategy', 0, 4, 0),
+        strategy: within(options, 'strategy', ...STRATEGIES, STRATEGIES[0]),
         ...(options.dictionary !== undefined && { dictionary: toBytes(options.dictionary, 'options.dictionary') }),
       }
       return new Flate(made)

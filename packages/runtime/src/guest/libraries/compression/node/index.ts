@@ -4,7 +4,7 @@ import { streamAtUse } from '../../node/lazy-stream.ts'
 import { Flate } from '../codec.ts'
 import { CRC_SLICE, natives } from '../natives.ts'
 import { codes, constants } from './constants.ts'
-import { convert, type Format, FORMATS, type ZlibOptions } from './formats.ts'
+import { checkParams, convert, type FlateParams, type Format, FORMATS, USUAL_PARAMS, type ZlibOptions } from './formats.ts'
 
 type Done = (error?: Error | null) => void
 
@@ -25,6 +25,7 @@ function streamClass(format: Format) {
     [name]: class {
       readonly #codec
       readonly #options: ZlibOptions
+      #params: FlateParams | undefined
       bytesWritten = 0
       #flush: number
 
@@ -69,9 +70,14 @@ function streamClass(format: Format) {
         ;(this as unknown as Stream).write(mark, told ?? (() => {}))
       }
 
-      params(level: number, strategy: number, callback: () => void): void {
+      params(level: unknown, strategy: unknown, callback: () => void): void {
+        const wanted = checkParams(level, strategy)
+        const { level: isLevel = USUAL_PARAMS.level, strategy: isStrategy = USUAL_PARAMS.strategy } =
+          this.#params ?? this.#options
+        if (wanted.level === isLevel && wanted.strategy === isStrategy) return queueMicrotask(callback)
         this.flush(constants.Z_SYNC_FLUSH, () => {
-          if (this.#codec instanceof Flate) this.#codec.params(level, strategy)
+          if (this.#codec instanceof Flate) this.#codec.params(wanted.level, wanted.strategy)
+          this.#params = wanted
           callback()
         })
       }

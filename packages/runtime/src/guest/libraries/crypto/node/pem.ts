@@ -13,22 +13,38 @@ export interface Pem {
   readonly headers: ReadonlyMap<string, string>
 }
 
-const BLOCK = /-----BEGIN ([A-Z0-9 ]+)-----([\s\S]*?)-----END \1-----/
+const BEGIN = /-----BEGIN ([A-Z0-9 ]+)-----/g
+/** Labels that begin a block without an end; a text with more is none. Each is looked for through all of the text. */
+const MOST_OPEN = 16
 const HEADER = /^([\w-]+): (.*)$/
+
+/** The first block that has an end, in time that goes with the length of the text. */
+function findBlock(text: string): { readonly label: string; readonly lines: string } | undefined {
+  const open = new Set<string>()
+  for (const { 0: line, 1: label = '', index } of text.matchAll(BEGIN)) {
+    if (open.has(label)) continue
+    const start = index + line.length
+    const end = text.indexOf(`-----END ${label}-----`, start)
+    if (end !== -1) return { label, lines: text.slice(start, end) }
+    if (open.size === MOST_OPEN) return undefined
+    open.add(label)
+  }
+  return undefined
+}
 
 /** The first block that a text has; undefined if it has none that can be read. */
 export function readPem(text: string): Pem | undefined {
-  const block = BLOCK.exec(text)
-  if (block === null) return undefined
+  const block = findBlock(text)
+  if (block === undefined) return undefined
   const headers = new Map<string, string>()
   let base64 = ''
-  for (const line of block[2]!.split(/\r?\n/)) {
+  for (const line of block.lines.split(/\r?\n/)) {
     const header = HEADER.exec(line)
     if (header === null) base64 += line
     else headers.set(header[1]!, header[2]!)
   }
   try {
-    return { label: block[1]!, content: Uint8Array.fromBase64(base64), headers }
+    return { label: block.label, content: Uint8Array.fromBase64(base64), headers }
   } catch {
     return undefined
   }
