@@ -29,39 +29,41 @@ export default {
   hono: {
     aimMs: 15,
     hasPackages: true,
-    source: `import { Hono } from 'hono'
-import { cors } from 'hono/cors'
-import { z } from 'zod'
+    source: `
+      import { Hono } from 'hono'
+      import { cors } from 'hono/cors'
+      import { z } from 'zod'
 
-const Query = z.object({ page: z.coerce.number().int().min(1).default(1), order: z.enum(['up', 'down']).optional() })
-const app = new Hono()
-let calls = 0
-app.use('*', cors())
-app.get('/*', (c) => {
-  const query = Query.parse(c.req.query())
-  calls++
-  return query.page === 1 ? c.text(String(calls)) : c.notFound()
-})
-export default app
+      const Query = z.object({ page: z.coerce.number().int().min(1).default(1), order: z.enum(['up', 'down']).optional() })
+      const app = new Hono()
+      let calls = 0
+      app.use('*', cors())
+      app.get('/*', (c) => {
+        const query = Query.parse(c.req.query())
+        calls++
+        return query.page === 1 ? c.text(String(calls)) : c.notFound()
+      })
+      export default app
 `,
   },
   express: {
     aimMs: 60,
     hasPackages: true,
-    source: `import cookieParser from 'cookie-parser'
-import express from 'express'
+    source: `
+      import cookieParser from 'cookie-parser'
+      import express from 'express'
 
-const app = express()
-let calls = 0
-app.use(cookieParser('secret'))
-app.use(express.json({ limit: '10kb' }))
-app.use(express.urlencoded({ extended: true }))
-for (const path of ['/users/:id', '/orders/:id', '/files/*path']) app.get(path, (req, res) => res.json(req.params))
-app.get('/', (req, res) => {
-  calls++
-  res.cookie('seen', 'once').type('txt').send(String(calls))
-})
-export default app
+      const app = express()
+      let calls = 0
+      app.use(cookieParser('secret'))
+      app.use(express.json({ limit: '10kb' }))
+      app.use(express.urlencoded({ extended: true }))
+      for (const path of ['/users/:id', '/orders/:id', '/files/*path']) app.get(path, (req, res) => res.json(req.params))
+      app.get('/', (req, res) => {
+        calls++
+        res.cookie('seen', 'once').type('txt').send(String(calls))
+      })
+      export default app
 `,
   },
 }

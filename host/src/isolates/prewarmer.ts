@@ -19,7 +19,7 @@ export class Prewarmer<Blank extends { dispose(): void }> {
   readonly #shelfSize: number
   readonly #shelves = new Map<number, Blank[]>()
   #filling: Promise<void> | undefined
-  #refill: NodeJS.Timeout | undefined
+  #isRefillDue = false
 
   /** @param shelfSize blanks to keep for each heap limit; 0 makes every isolate on demand */
   constructor(make: MakeBlank<Blank>, shelfSize: number) {
@@ -30,8 +30,7 @@ export class Prewarmer<Blank extends { dispose(): void }> {
   /** Takes a blank, ready made if there is one, and has the shelf filled up again a little later. */
   async take(memoryLimitMb: number): Promise<Blank> {
     const blank = this.#shelf(memoryLimitMb).shift()
-    // Also while more are taken: else a shelf that is in demand would stay empty.
-    this.#refill ??= setTimeout(() => this.#fillAgain(), REFILL_DELAY_MS).unref()
+    this.#fillSoon()
     return blank ?? this.#make(memoryLimitMb, false)
   }
 
@@ -48,9 +47,14 @@ export class Prewarmer<Blank extends { dispose(): void }> {
     return this.#filling
   }
 
-  #fillAgain(): void {
-    this.#refill = undefined
-    void this.fill().catch(() => {})
+  #fillSoon(): void {
+    // It comes also while more are taken: else a shelf that is in demand would stay empty.
+    if (this.#isRefillDue) return
+    this.#isRefillDue = true
+    setTimeout(() => {
+      this.#isRefillDue = false
+      void this.fill().catch(() => {})
+    }, REFILL_DELAY_MS).unref()
   }
 
   async #fillAll(): Promise<void> {

@@ -11,11 +11,14 @@ export default { async fetch(request, env, ctx) {
   const { pathname } = new URL(request.url)
   if (pathname.endsWith('/again')) return new Response('seen ' + callsSeen)
   if (pathname.endsWith('/end')) for (;;);
-  callsSeen++
+  callsSeen++;
   ${handler}
 } }
 `
 }
+
+/** Frames of Node.js' modules in stacks: they are part of the bundle, and named as in Node.js. */
+export const FRAMES = /^node(?::internal|_modules)$/
 
 /** Ends at its CPU limit, with its isolate. */
 export function burns(id: string, title: string, more: Partial<IsolationCase>): IsolationCase {
