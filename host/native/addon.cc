@@ -54,6 +54,7 @@ extern "C" __attribute__((visibility("default"))) void InitForContext(
 	TrackIsolate(states[index].load(), isolate, context);
 	TrackMemory(states[index].load(), isolate);
 	AddMailboxOfGuest(isolate, context, target, data);
+	AddScriptsOfGuest(isolate, context, target, data);
 	Set(isolate, context, target, "index", data);
 }
 
@@ -71,6 +72,7 @@ extern "C" __attribute__((visibility("default"))) napi_value napi_register_modul
 	AddSuspend(isolate, context, host);
 	AddMemory(isolate, context, host);
 	AddMailboxOfHost(isolate, context, host);
+	AddScriptsOfHost(isolate, context, host);
 	Set(isolate, context, host, "release", MakeFunction(context, Release));
 	AddSignals(env, exports);
 	return exports;

@@ -26,9 +26,13 @@ const flags = [
   '-fno-exceptions',
   '-fno-rtti',
   '-fno-threadsafe-statics',
+  '-DOPENSSL_SUPPRESS_DEPRECATED',
   // Functions that check their arguments are there in glibc only.
   '-U_FORTIFY_SOURCE',
   '-nostdlib',
+  // Functions that nothing calls stay out.
+  '-ffunction-sections',
+  '-Wl,--gc-sections',
   // Else atomic instructions are calls of functions in the compiler's own library.
   ...(platform.endsWith('-arm64') ? ['-mno-outline-atomics'] : []),
   '-s',

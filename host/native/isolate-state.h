@@ -65,7 +65,9 @@ struct IsolateState {
 	bool is_writing;
 	// The isolate's thread's alone: it runs a batch, at whose end the host reads the outbox.
 	bool is_running;
-	bool drops_rejections;
+	bool takes_rejections;
+	// The entry has rejected promises that nobody awaited.
+	bool has_rejections;
 	// Garbage was collected, and isolated-vm has not looked at the memory since.
 	bool has_collected;
 	// Garbage is being collected.
@@ -90,6 +92,8 @@ struct IsolateState {
 	// Most that it held, and what it holds, as last seen, with what hangs on it outside of the heap. Read by the host.
 	std::atomic<uint64_t> peak_bytes{0};
 	std::atomic<uint64_t> held_bytes{0};
+	// The script that it was booted with, behind which are its libraries.
+	uint32_t core;
 
 	// Events that the host has not been told of; if there are any, the state is in their list.
 	std::atomic<uint32_t> events{0};
@@ -168,6 +172,14 @@ void EmptyMailbox(IsolateState* state);
 void AddMailboxOfGuest(
 	v8::Isolate* isolate, v8::Local<v8::Context> context, v8::Local<v8::Object> guest, v8::Local<v8::Value> index);
 void AddMailboxOfHost(v8::Isolate* isolate, v8::Local<v8::Context> context, v8::Local<v8::Object> host);
+
+// scripts.cc
+void AddScriptsOfGuest(
+	v8::Isolate* isolate, v8::Local<v8::Context> context, v8::Local<v8::Object> guest, v8::Local<v8::Value> index);
+void AddScriptsOfHost(v8::Isolate* isolate, v8::Local<v8::Context> context, v8::Local<v8::Object> host);
+
+// inner-state.cc
+void AddInnerState(v8::Isolate* isolate, v8::Local<v8::Context> context, v8::Local<v8::Object> target);
 
 // signals.cc: tells the host of an event of the isolate, in the next turn of its event loop.
 void Signal(IsolateState* state, uint32_t event);

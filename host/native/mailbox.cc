@@ -146,6 +146,9 @@ Buffer TakeOutbox(IsolateState* state, size_t* from) {
 
 constexpr size_t kParts = 6;
 
+// Of the entries of packages/runtime/src/bridge.ts.
+constexpr int kSettleRejections = 5;
+
 // readOutbox(index): what the guest has said since it was read last, in order, as parts of one array: of each, op, three numbers and
 // two texts.
 void ReadOutbox(const v8::FunctionCallbackInfo<v8::Value>& info) {
@@ -208,6 +211,30 @@ void Say(const v8::FunctionCallbackInfo<v8::Value>& info) {
 	if (!state->is_running) Signal(state, kMessage);
 }
 
+// The batch that runs on this thread, for V8's news of promises.
+thread_local struct {
+	IsolateState* state;
+	v8::Local<v8::Function> rejected;
+} running;
+
+// A promise is rejected and nobody awaits it, or somebody does now.
+void OnRejection(v8::PromiseRejectMessage message) {
+	v8::PromiseRejectEvent event = message.GetEvent();
+	bool is_handled = event == v8::kPromiseHandlerAddedAfterReject;
+	if (running.state == nullptr || (!is_handled && event != v8::kPromiseRejectWithNoHandler)) return;
+	v8::Isolate* isolate = v8::Isolate::GetCurrent();
+	v8::HandleScope scope(isolate);
+	v8::Local<v8::Value> reason = message.GetValue();
+	if (reason.IsEmpty()) reason = v8::Undefined(isolate);
+	v8::Local<v8::Value> values[] = {v8::Boolean::New(isolate, is_handled), message.GetPromise(), reason};
+	if (!is_handled) running.state->has_rejections = true;
+	// Without stack or memory it is not told, and ends as if it were awaited.
+	v8::TryCatch caught(isolate);
+	caught.SetCaptureMessage(false);
+	bool is_told = !running.rejected->Call(isolate->GetCurrentContext(), v8::Undefined(isolate), 3, values).IsEmpty();
+	if (!is_told && caught.HasTerminated()) caught.ReThrow();
+}
+
 // Calls the guest's one function, and runs all microtasks that come of it. What it throws is lost. Returns false if the isolate
 // is being ended.
 bool Dispatch(v8::Isolate* isolate, v8::Local<v8::Context> context, v8::Local<v8::Function> dispatch, int count,
@@ -232,6 +259,13 @@ bool Settle(v8::Isolate* isolate, v8::Local<v8::Context> context, v8::Local<v8::
 	return true;
 }
 
+// Has the guest tell of promises that the entry has left rejected. What that rejects is told of with the next entry.
+bool SettleRejections(v8::Isolate* isolate, v8::Local<v8::Context> context, v8::Local<v8::Function> dispatch, IsolateState* state) {
+	state->has_rejections = false;
+	v8::Local<v8::Value> settle = v8::Integer::New(isolate, kSettleRejections);
+	return Dispatch(isolate, context, dispatch, 1, &settle);
+}
+
 void RunBatch(v8::Isolate* isolate, v8::Local<v8::Function> dispatch, IsolateState* state, const Buffer& batch) {
 	v8::Local<v8::Context> context = isolate->GetCurrentContext();
 	const char* end = batch.bytes + batch.length;
@@ -249,6 +283,7 @@ void RunBatch(v8::Isolate* isolate, v8::Local<v8::Function> dispatch, IsolateSta
 			texts[1],
 		};
 		if (!Dispatch(isolate, context, dispatch, 5, values)) return;
+		if (state->has_rejections && !SettleRejections(isolate, context, dispatch, state)) return;
 		if (state->has_grown || state->excess_bytes > 0) KeepToLimit(state, isolate);
 		if (state->has_collected && !Settle(isolate, context, dispatch, state)) return;
 	}
@@ -262,10 +297,11 @@ void Run(const v8::FunctionCallbackInfo<v8::Value>& info) {
 	v8::Local<v8::Function> dispatch = data->GetInternalField(1).As<v8::Value>().As<v8::Function>();
 	// Else isolated-vm would look at what user code has rejected a promise with when the task is over, when nobody's time is
 	// measured.
-	if (!state->drops_rejections) {
-		isolate->SetPromiseRejectCallback(nullptr);
-		state->drops_rejections = true;
+	if (!state->takes_rejections) {
+		isolate->SetPromiseRejectCallback(OnRejection);
+		state->takes_rejections = true;
 	}
+	running = {state, data->GetInternalField(2).As<v8::Value>().As<v8::Function>()};
 	Buffer batch;
 	{
 		Locked locked(state->mail_lock);
@@ -274,24 +310,26 @@ void Run(const v8::FunctionCallbackInfo<v8::Value>& info) {
 	}
 	state->is_running = true;
 	RunBatch(isolate, dispatch, state, batch);
+	running = {};
 	state->is_running = false;
 	free(batch.bytes);
 	EndEntries(state);
 	Signal(state, kBatchDone);
 }
 
-// connect(dispatch), in the guest, for the host alone: makes the `run` that calls this function with each entry: `dispatch(op,
-// number, text, kind, body)`.
+// connect(dispatch, rejected), in the guest, for the host alone: makes the `run` that calls the first with each entry, `dispatch(op,
+// number, text, kind, body)`, and the second with V8's news of promises, `rejected(isHandled, promise, reason)`.
 void Connect(const v8::FunctionCallbackInfo<v8::Value>& info) {
 	v8::Isolate* isolate = info.GetIsolate();
 	v8::Local<v8::Context> context = isolate->GetCurrentContext();
-	if (!info[0]->IsFunction()) return;
+	if (!info[0]->IsFunction() || !info[1]->IsFunction()) return;
 	v8::Local<v8::ObjectTemplate> shape = v8::ObjectTemplate::New(isolate);
-	shape->SetInternalFieldCount(2);
+	shape->SetInternalFieldCount(3);
 	v8::Local<v8::Object> data;
 	if (!shape->NewInstance(context).ToLocal(&data)) return;
 	data->SetInternalField(0, info.Data());
 	data->SetInternalField(1, info[0]);
+	data->SetInternalField(2, info[1]);
 	info.GetReturnValue().Set(MakeFunction(context, Run, data));
 }
 
@@ -323,14 +361,17 @@ void EmptyMailbox(IsolateState* state) {
 		*buffer = {nullptr, 0, 0};
 	}
 	state->read_to = 0;
-	state->is_writing = state->is_running = state->drops_rejections = state->has_collected = false;
+	state->is_writing = state->is_running = state->takes_rejections = state->has_rejections = state->has_collected = false;
 }
 
 void AddMailboxOfGuest(
 	v8::Isolate* isolate, v8::Local<v8::Context> context, v8::Local<v8::Object> guest, v8::Local<v8::Value> index) {
 	Set(isolate, context, guest, "begin", MakeFunction(context, Begin, index));
 	Set(isolate, context, guest, "end", MakeFunction(context, End, index));
-	Set(isolate, context, guest, "say", MakeFunction(context, Say, index));
+	v8::Local<v8::Function> say = MakeFunction(context, Say, index);
+	// Properties of a function that crosses anyway: another crossing would cost each new isolate some time.
+	AddInnerState(isolate, context, say);
+	Set(isolate, context, guest, "say", say);
 	Set(isolate, context, guest, "trim", MakeFunction(context, Trim, index));
 	Set(isolate, context, guest, "connect", MakeFunction(context, Connect, index));
 }

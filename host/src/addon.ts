@@ -14,7 +14,7 @@ export const GAVE_UP = 16
 const MAX_ENTRIES = 256
 
 /**
- * What the addon in `native/` gives to the host. Every isolate has an index in it, and four things:
+ * What the addon in `native/` gives to the host. Every isolate has an index in it, and four things of its own:
  *
  * A CPU clock of entries. isolated-vm has a clock of isolates as well, but as it is shipped that counts the time of day while
  * the isolate is entered, also while its thread waits for a core. The addon reads the CPU clock of the thread that runs the
@@ -26,6 +26,8 @@ const MAX_ENTRIES = 256
  * A way to suspend what runs in it.
  *
  * A mailbox: entries go in together, by one call of isolated-vm, and messages of the guest wait until the host reads them.
+ *
+ * To guests it gives native functions, for those libraries of the runtime that take them.
  */
 interface Addon {
   /** The array that `readEntryCpu` fills. */
@@ -52,6 +54,11 @@ interface Addon {
   /** What the isolate holds, as last seen, in bytes; while an entry runs, with what it took since. */
   heldBytes(index: number): number
   release(index: number): void
+  /**
+   * Keeps a script for `boot` and `library` of guests, outside of all heaps and for good. Its characters must be of one byte each.
+   * @returns its index, one more than that of the script before; undefined if there is no room
+   */
+  addScript(name: string, source: string): number | undefined
   /** Has it called with indexes, each followed by its events. */
   listen(onEvents: (events: readonly number[]) => void): void
 }

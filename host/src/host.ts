@@ -60,7 +60,9 @@ export class Host {
     this.#send = send
     this.#presence = new Presence(send)
     this.#codes = new CodeStore({ maxBodyBytes, clock: setup.guestClock, webAssembly: setup.webAssembly })
-    this.#logs = new LogThrottles((revision, report) => send({ type: 'log', revision, level: 'warn' }, report))
+    this.#logs = new LogThrottles((revision, report, rejections) =>
+      send({ type: 'log', revision, level: 'warn', ...(rejections > 0 && { rejections }) }, report),
+    )
     this.#pool = new IsolatePool({
       load: (revision) => this.#load(revision),
       maxIsolates: setup.maxIsolates,

@@ -30,6 +30,23 @@ t.test('shelves are filled for every heap limit in use', async (t) => {
   t.strictSame(made, [64, 64, 128, 128, 128])
 })
 
+t.test('the next blank is made when whoever took one has had time for their work', async (t) => {
+  const keepsAlive = setInterval(() => {}, 1_000)
+  t.teardown(() => clearInterval(keepsAlive))
+  const made = Promise.withResolvers<number>()
+  let count = 0
+  const prewarmer = new Prewarmer(async () => {
+    if (++count === 3) made.resolve(performance.now())
+    return { dispose() {} }
+  }, 2)
+  prewarmer.open(64)
+  await prewarmer.fill()
+  const takenMs = performance.now()
+  await prewarmer.take(64)
+  const afterMs = (await made.promise) - takenMs
+  t.ok(afterMs >= 9, `after ${afterMs} ms`)
+})
+
 t.test('with no shelves every blank is made on demand', async (t) => {
   const { made, make } = counting()
   const prewarmer = new Prewarmer(make, 0)

@@ -11,7 +11,7 @@ import { RunScheduler } from '../src/scheduler/run-scheduler.ts'
 
 /** The least of a runtime: it runs a module scope. */
 const BOOT = new Bootstrap(`(function boot() {
-  return { load: (options, factory) => factory(), dispatch() {} }
+  return { load: (options, factory) => factory(), dispatch() {}, rejected() {} }
 })`)
 
 const REVISION = 'r'

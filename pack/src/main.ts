@@ -32,8 +32,8 @@ async function makePackage(published: Published): Promise<string> {
   const { types, named } = copyTypes(entries['index'] ?? '', folder)
   cpSync(join(ROOT, 'LICENSE'), join(folder, 'LICENSE'))
   cpSync(join(ROOT, source, 'README.md'), join(folder, 'README.md'))
-  // What functions and their configurations import without installing it, and what stands behind Node.js' modules in them.
-  const ofBundler = hasServer ? { '@carpool/sdk': version, 'unenv': pinnedVersion('unenv') } : {}
+  // What functions and their configurations import without installing it.
+  const ofBundler = hasServer ? { '@carpool/sdk': version } : {}
   const pinned = Object.fromEntries([...imported, ...named].map((one) => [one, pinnedVersion(one)]))
   const dependencies = sorted({ ...pinned, ...needed, ...ofBundler })
   writeFileSync(join(folder, 'package.json'), `${JSON.stringify(manifestOf(published, types, dependencies), null, 2)}\n`)

@@ -29,19 +29,22 @@ function copyProbe(folder: string): void {
 
 /** Modules that become part of functions (packages/bundler/src/builtin-modules.ts). */
 async function writeBuiltins(folder: string, target: string): Promise<void> {
-  await build({
-    entryPoints: globSync('packages/bundler/src/builtins/*.ts', { cwd: ROOT }),
+  // Each stays a file of its own: what a function does not import is not in its bundle, and `require()` is for the function's bundler.
+  const { outputFiles } = await build({
+    entryPoints: globSync('packages/bundler/src/builtins/**/*.ts', { cwd: ROOT }).filter((file) => !file.endsWith('.d.ts')),
     outdir: join(folder, 'dist/builtins'),
     absWorkingDir: ROOT,
-    bundle: true,
-    splitting: true,
-    packages: 'external',
+    write: false,
     format: 'esm',
     platform: 'neutral',
     target,
     logLevel: 'error',
     tsconfigRaw: {},
   })
+  for (const { path, text } of outputFiles) {
+    mkdirSync(dirname(path), { recursive: true })
+    writeFileSync(path, text.replace(/(\b(?:from|import)\s*\(?\s*["']\.{1,2}\/[^"'\n]+)\.ts(?=["'])/g, '$1.js'))
+  }
 }
 
 /** Our own addon, for each platform that it is built for. */

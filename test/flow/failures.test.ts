@@ -34,6 +34,10 @@ const FAILING = `
           ctx.waitUntil(Promise.reject(new Error('behind')))
           queueMicrotask(() => { throw new Error('queued') })
           return new Response('fine')
+        case '/left':
+          for (const reason of ['one', 'two']) void Promise.reject(new Error(reason))
+          void Promise.reject(new Error('awaited later')).catch(() => {})
+          return new Response('fine')
         default:
           return new Response('fine')
       }
@@ -91,6 +95,21 @@ t.test('failing functions', async (t) => {
       t.notMatch(line.msg, /carpool:runtime|failing\.js/, title)
       t.equal(line.stream, 'console', title)
     }
+  })
+
+  t.test('promises that are rejected and that nobody awaits are in the log, and among the metrics of the function', async (t) => {
+    const count = async (): Promise<number> => {
+      const response = await fetch(`${server.adminUrl}/metrics`)
+      return Number(/^carpool_function_unhandled_rejections_total\{function="failing"\} (\d+)$/m.exec(await response.text())?.[1])
+    }
+    const before = await count()
+    t.equal(await (await server.get('/failing/left')).text(), 'fine')
+    for (const reason of ['one', 'two']) {
+      const line = await server.untilLogged('failing', new RegExp(`"msg":"Uncaught rejection of a promise: Error: ${reason}`))
+      t.match(line.msg, /src\/index\.ts:33:\d+/)
+    }
+    await until(async () => (await count()) >= before + 2)
+    t.equal(await count(), before + 2)
   })
 })
 

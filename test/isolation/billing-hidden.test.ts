@@ -85,8 +85,8 @@ const HIDDEN = [
   }),
   billing('B12c', 'ways to wait without a clock that runs', {
     verdict: 'R',
-    handler: `return Response.json([typeof Atomics, typeof SharedArrayBuffer, typeof FinalizationRegistry, typeof WeakRef])`,
-    expect: { status: 200, code: '', body: /^\["undefined","undefined","undefined","undefined"\]$/ },
+    handler: `return Response.json([typeof Atomics.wait, typeof Atomics.waitAsync, typeof SharedArrayBuffer, String(FinalizationRegistry).includes('[native code]')])`,
+    expect: { status: 200, code: '', body: /^\["undefined","undefined","undefined",false\]$/ },
   }),
   billing('B11', 'work that falls on helper threads', {
     handler: `

@@ -118,6 +118,8 @@ export const CODE_CLAIMS: readonly CodeClaim[] = [
   fromConstant('memory-besides', 'packages/core/src/host-memory.ts', 'besidesBytes', bytes),
   fromConstant('response-headers', 'packages/core/src/limits.ts', 'count', String),
   fromConstant('response-header-size', 'packages/core/src/limits.ts', 'bytes', bytes),
+  fromConstant('form-parts', 'packages/runtime/src/guest/libraries/files/multipart.ts', 'MAX_PARTS', whole),
+  fromConstant('form-head', 'packages/runtime/src/guest/libraries/files/multipart.ts', 'MAX_PART_HEAD', bytes),
   fromConstant('message-length', 'packages/runtime/src/guest/web-api/errors.ts', 'MESSAGE_CHARS', whole),
   fromConstant('stack-length', 'packages/runtime/src/guest/web-api/errors.ts', 'STACK_CHARS', whole),
   fromConstant('log-length', 'packages/runtime/src/guest/web-api/console/console.ts', 'TEXT_CHARS', whole),

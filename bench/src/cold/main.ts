@@ -10,15 +10,15 @@ import { median, percentile } from '../lib/statistics.ts'
 import { renderTable, type Column } from '../lib/table.ts'
 import { temporaryFolder } from '../lib/temporary-folder.ts'
 import { atMost } from '../lib/verdict.ts'
-import { writeCountingFunction } from './functions.ts'
+import { appOf, APPS, folderOf, writeCountingFunction } from './functions.ts'
 import type { Sample, StartKind } from './samples.ts'
 import { evictedAndWarmCalls, firstCalls, killHost } from './scenario.ts'
 
-const EVICTED_AIM_MS = 5
 /** Fewer than functions, so that calling them in turn evicts each before it is called again. */
 const MAX_ISOLATES = 2
 
 const options = benchArguments('npm run bench:cold -- [options]', {
+  app: { help: `what each function is: ${Object.keys(APPS).join(', ')}`, default: 'hello' },
   functions: { help: 'how many functions are deployed and called in turn', default: '30' },
   rounds: { help: 'how often each is called after it was evicted', default: '10' },
   restarts: { help: 'how often the server is started again for first calls, and how often a host is killed', default: '5' },
@@ -26,6 +26,8 @@ const options = benchArguments('npm run bench:cold -- [options]', {
 const functionCount = options.whole('functions', MAX_ISOLATES + 1)
 const rounds = options.whole('rounds', 1)
 const restarts = options.whole('restarts', 1)
+const appName = options.text('app')
+const app = appOf(appName)
 const environment = readEnvironment()
 
 await using folder = await temporaryFolder()
@@ -93,7 +95,7 @@ const COLUMNS: ReadonlyArray<Column<Row>> = [
 publish(
   {
     bench: 'cold',
-    title: `First answers: ${functionCount} functions, at most ${MAX_ISOLATES} isolates`,
+    title: `First answers: ${functionCount} functions (${appName}), at most ${MAX_ISOLATES} isolates`,
     environment,
     blocks: [
       renderTable(COLUMNS, rows, options.markdown ? 'markdown' : 'plain'),
@@ -104,11 +106,11 @@ publish(
         'aim',
         'an evicted function answers, over a warm one (medians)',
         median(durationsOf('evicted')) - warmMs,
-        EVICTED_AIM_MS,
+        app.aimMs,
         milliseconds,
       ),
     ],
-    results: { functionCount, maxIsolates: MAX_ISOLATES, replacements, samples },
+    results: { appName, functionCount, maxIsolates: MAX_ISOLATES, replacements, samples },
   },
   options,
 )
@@ -125,10 +127,11 @@ function urlsAt(origin: string): string[] {
 async function deployFunctions(): Promise<string[]> {
   await using server = await startCarpool(settings)
   progress(`deploying ${functionCount} functions`)
+  const parent = folderOf(app, folder.path)
   const paths: string[] = []
   for (let index = 0; index < functionCount; index++) {
     const name = functionName(index)
-    await server.deploy(await writeCountingFunction(folder.path, name), name)
+    await server.deploy(await writeCountingFunction(parent, name, app), name)
     paths.push(`/${name}/`)
   }
   return paths

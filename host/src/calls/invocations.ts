@@ -106,9 +106,13 @@ export class Invocations implements EnteredCalls {
     if (number !== NO_INVOCATION) this.#parts.fetches.stopOf(guest, number)
   }
 
-  logged(guest: Guest, number: number, level: LogLevel, text: string): void {
+  logged(guest: Guest, number: number, level: LogLevel, text: string, isRejection: boolean): void {
     const id = this.#hadEffect(guest, number)
-    this.#parts.send({ type: 'log', revision: guest.revision, level, ...(id !== undefined && { id }) }, text)
+    const { revision } = guest
+    this.#parts.send(
+      { type: 'log', revision, level, ...(id !== undefined && { id }), ...(isRejection && { rejections: 1 }) },
+      text,
+    )
   }
 
   /** Without an answer by now the invocation waits, and gives its slot back, so that others may run. */

@@ -27,7 +27,7 @@ export interface GuestCalls<G> {
   fetchStopped(guest: G, fetch: number): void
   /** The guest got round to a `cancel`: its messages about that invocation came before. */
   canceled(guest: G, invocation: number): void
-  logged(guest: G, invocation: number, level: LogLevel, text: string): void
+  logged(guest: G, invocation: number, level: LogLevel, text: string, isRejection: boolean): void
 }
 
 /** Ties what an isolate needs before it exists to the guest around it. */
@@ -76,7 +76,7 @@ export function messageHandler<G extends BridgedGuest>(guest: G, relay: Relay<G>
       case SAYS.stopFetch:
         return calls.fetchStopped(guest, a)
       case SAYS.log:
-        if (guest.logs.take(text)) calls.logged(guest, a, LOG_LEVELS[c] ?? 'info', text)
+        if (guest.logs.take(text, b === 1)) calls.logged(guest, a, LOG_LEVELS[c] ?? 'info', text, b === 1)
     }
   }
 }

@@ -1,3 +1,4 @@
+import { splitScripts } from '@carpool/runtime/bridge'
 import ivm from 'isolated-vm'
 import { addon, BATCH_DONE, entryCpuNs, GAVE_UP, GONE, GROWN, MESSAGE, nativeModule, PEAK_BYTES } from '../addon.ts'
 
@@ -15,9 +16,11 @@ export type OnMessage = (op: number, a: number, b: number, c: number, text: stri
 
 export interface GuestIsolateOptions {
   /**
-   * Script that evaluates to `boot(names, ...functions)`, which returns two functions: `load(argument, factory)`, and
+   * Script that evaluates to `boot(names, ...functions)`, which returns three functions: `load(argument, factory)`,
    * `dispatch(op, number, text, kind, body)`, which is called for each entry of a batch, and now and then with the operation 0
-   * alone, to do nothing. It is given the callbacks and `say(op, a, b, c, text, body)`.
+   * alone, to do nothing, and `rejected(isHandled, promise, reason)`, which hears of promises. It is given the callbacks,
+   * `say(op, a, b, c, text, body)` and `library(index, argument)`, which runs a script behind it and gives what the function
+   * returns that it evaluates to; one with a second parameter gets the addon's native functions.
    */
   readonly bootstrap: Bootstrap
   readonly callbacks: Readonly<Record<string, GuestCallback>>
@@ -45,13 +48,22 @@ export type Measured = <T>(task: () => Promise<T>) => Promise<T>
 const NO_ARGUMENTS: never[] = []
 const NO_LISTENER: IsolateListener = { batchDone: () => {}, messagesWait: () => {}, grown: () => {} }
 
-/** The bootstrap script with its code cache, which the first isolate makes and the later ones use. */
+/**
+ * The bootstrap script and its libraries. The addon keeps them once for all isolates, with the code caches that the first isolate
+ * makes and the later ones use.
+ */
 export class Bootstrap {
-  readonly source: string
-  codeCache: ivm.ExternalCopy<ArrayBuffer> | undefined
+  /** In the addon. */
+  readonly index: number
 
-  constructor(source: string) {
-    this.source = source
+  /** @param text a script, or several as `joinScripts` gives them */
+  constructor(text: string) {
+    const indexes = splitScripts(text).map((source, part) =>
+      addon.addScript(`carpool:runtime${part === 0 ? '' : `/${part}`}`, source),
+    )
+    const [index] = indexes
+    if (index === undefined || indexes.includes(undefined)) throw new Error('The scripts of the runtime cannot be kept.')
+    this.index = index
   }
 }
 
@@ -105,7 +117,7 @@ export class GuestIsolate {
     const isolate = new ivm.Isolate({ memoryLimit: options.memoryLimitMb, onCatastrophicError: options.onCatastrophe })
     try {
       const context = await isolate.createContext()
-      const made = new GuestIsolate(isolate, context, await bootIn(isolate, context, options), options.onCatastrophe)
+      const made = new GuestIsolate(isolate, context, await bootIn(context, options), options.onCatastrophe)
       if (options.isTrimmed === true) await made.#trim()
       made.#booted.trim.release()
       return made
@@ -327,44 +339,38 @@ interface Booted {
   readonly trim: ivm.Reference
 }
 
-async function bootIn(isolate: ivm.Isolate, context: ivm.Context, options: GuestIsolateOptions): Promise<Booted> {
-  const script = await compileBootstrap(isolate, options.bootstrap)
-  const boot: ivm.Reference<(...args: unknown[]) => object> = await script.run(context, { reference: true })
+async function bootIn(context: ivm.Context, options: GuestIsolateOptions): Promise<Booted> {
   const callbacks = Object.values(options.callbacks).map((callback) => new ivm.Callback(callback, { sync: true }))
   const native = await nativeModule.create(context)
-  const [index, begin, end, say, connect, trim] = await Promise.all([
+  const [index, boot, begin, end, say, library, connect, trim] = await Promise.all([
     native.get('index') as Promise<number | undefined>,
+    referenceOf(native, 'boot'),
     referenceOf(native, 'begin'),
     referenceOf(native, 'end'),
     referenceOf(native, 'say'),
+    referenceOf(native, 'library'),
     referenceOf(native, 'connect'),
     referenceOf(native, 'trim'),
   ])
   if (index === undefined) throw new Error('There are too many isolates for the addon.')
-  const names = [...Object.keys(options.callbacks), 'say'].join(',')
-  const booted: ivm.Reference = await boot.apply(undefined, [names, ...callbacks, say.derefInto({ release: true })], {
+  const names = [...Object.keys(options.callbacks), 'say', 'library'].join(',')
+  const given = [...callbacks, say.derefInto({ release: true }), library.derefInto({ release: true })]
+  const booted: ivm.Reference = await boot.apply(undefined, [options.bootstrap.index, names, ...given], {
     result: { reference: true },
   })
-  const [load, dispatch] = await Promise.all([referenceOf(booted, 'load'), referenceOf(booted, 'dispatch')])
-  const run: ivm.Reference = await connect.apply(undefined, [dispatch.derefInto({ release: true })], {
-    result: { reference: true },
-  })
-  for (const handle of [script, boot, booted, native, connect]) handle.release()
+  const [load, dispatch, rejected] = await Promise.all([
+    referenceOf(booted, 'load'),
+    referenceOf(booted, 'dispatch'),
+    referenceOf(booted, 'rejected'),
+  ])
+  const functions = [dispatch.derefInto({ release: true }), rejected.derefInto({ release: true })]
+  const run: ivm.Reference = await connect.apply(undefined, functions, { result: { reference: true } })
+  for (const handle of [boot, booted, native, connect]) handle.release()
   return { index, load, run, begin, end, trim }
 }
 
 function referenceOf(target: ivm.Reference, name: string): Promise<ivm.Reference> {
   return target.get(name, { reference: true })
-}
-
-async function compileBootstrap(isolate: ivm.Isolate, bootstrap: Bootstrap): Promise<ivm.Script> {
-  const origin = { filename: 'carpool:runtime' }
-  if (bootstrap.codeCache !== undefined) {
-    return isolate.compileScript(bootstrap.source, { ...origin, cachedData: bootstrap.codeCache })
-  }
-  const script = await isolate.compileScript(bootstrap.source, { ...origin, produceCachedData: true })
-  bootstrap.codeCache = (script as ivm.Script & ivm.CachedDataResult).cachedData
-  return script
 }
 
 async function compile(isolate: ivm.Isolate, { source, filename, codeCache }: GuestCode): Promise<ivm.Script> {

@@ -5,6 +5,12 @@ export type MakeBlank<Blank> = (memoryLimitMb: number, isForLater: boolean) => P
 const MAX_SHELVES = 4
 
 /**
+ * So long after a blank was taken the next one is made, in ms. To make one holds up the event loop and takes a core, and whoever has
+ * taken one is about to load a function into it and to answer a call: made at once, it more than doubled the time of that.
+ */
+const REFILL_DELAY_MS = 10
+
+/**
  * Keeps blank isolates ready, because making one takes longer than loading a function into it. An isolate's heap limit is fixed
  * when it is made, so there is one shelf for each limit in use; a limit gets its shelf when it is first asked for.
  */
@@ -13,6 +19,7 @@ export class Prewarmer<Blank extends { dispose(): void }> {
   readonly #shelfSize: number
   readonly #shelves = new Map<number, Blank[]>()
   #filling: Promise<void> | undefined
+  #isRefillDue = false
 
   /** @param shelfSize blanks to keep for each heap limit; 0 makes every isolate on demand */
   constructor(make: MakeBlank<Blank>, shelfSize: number) {
@@ -20,11 +27,10 @@ export class Prewarmer<Blank extends { dispose(): void }> {
     this.#shelfSize = shelfSize
   }
 
-  /** Takes a blank, ready made if there is one, and has the shelf filled up again. */
+  /** Takes a blank, ready made if there is one, and has the shelf filled up again a little later. */
   async take(memoryLimitMb: number): Promise<Blank> {
     const blank = this.#shelf(memoryLimitMb).shift()
-    // The refill waits for the event loop to turn: the caller's work comes first.
-    setImmediate(() => void this.fill().catch(() => {}))
+    this.#fillSoon()
     return blank ?? this.#make(memoryLimitMb, false)
   }
 
@@ -39,6 +45,16 @@ export class Prewarmer<Blank extends { dispose(): void }> {
       this.#filling = undefined
     })
     return this.#filling
+  }
+
+  #fillSoon(): void {
+    // It comes also while more are taken: else a shelf that is in demand would stay empty.
+    if (this.#isRefillDue) return
+    this.#isRefillDue = true
+    setTimeout(() => {
+      this.#isRefillDue = false
+      void this.fill().catch(() => {})
+    }, REFILL_DELAY_MS).unref()
   }
 
   async #fillAll(): Promise<void> {

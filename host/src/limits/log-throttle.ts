@@ -171,18 +171,21 @@ export class LogBudget {
  */
 export class LogThrottle {
   readonly #budget: LogBudget
-  readonly #report: (text: string) => void
+  readonly #report: (text: string, rejections: number) => void
+  /** Rejections that lines were of which did not pass. */
+  #rejections = 0
   #reportTimer: NodeJS.Timeout | undefined
 
-  constructor(report: (text: string) => void, holder: Holder, shares: LogShares) {
+  constructor(report: (text: string, rejections: number) => void, holder: Holder, shares: LogShares) {
     this.#report = report
     this.#budget = new LogBudget(LOG_LIMITS, shares.of(holder))
   }
 
-  /** Whether a line may pass. */
-  take(text: string): boolean {
+  /** Whether a line may pass. `isRejection`: of a promise that nobody awaits, which is counted also if it does not. */
+  take(text: string, isRejection = false): boolean {
     const nowMs = performance.now()
     const passes = this.#budget.take(Buffer.byteLength(text), nowMs)
+    if (!passes && isRejection) this.#rejections++
     if (!passes) this.#reportTimer ??= setTimeout(() => this.close(), this.#budget.remainingMs(nowMs))
     return passes
   }
@@ -192,24 +195,27 @@ export class LogThrottle {
     clearTimeout(this.#reportTimer)
     this.#reportTimer = undefined
     const report = this.#budget.report()
-    if (report !== undefined) this.#report(report)
+    if (report === undefined) return
+    const rejections = this.#rejections
+    this.#rejections = 0
+    this.#report(report, rejections)
   }
 }
 
 /** The log throttles by revision: a new isolate has no new budget. */
 export class LogThrottles {
-  readonly #report: (revision: string, text: string) => void
+  readonly #report: (revision: string, text: string, rejections: number) => void
   readonly #throttles = new Map<string, LogThrottle>()
   readonly #shares = new LogShares()
 
-  constructor(report: (revision: string, text: string) => void) {
+  constructor(report: (revision: string, text: string, rejections: number) => void) {
     this.#report = report
   }
 
   of(revision: string, holder: Holder): LogThrottle {
     let throttle = this.#throttles.get(revision)
     if (throttle === undefined) {
-      throttle = new LogThrottle((text) => this.#report(revision, text), holder, this.#shares)
+      throttle = new LogThrottle((text, rejections) => this.#report(revision, text, rejections), holder, this.#shares)
       this.#throttles.set(revision, throttle)
     }
     return throttle

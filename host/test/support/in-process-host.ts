@@ -47,9 +47,9 @@ export class InProcessHost {
     })
   }
 
-  /** Gives it a function, whose handler is this function body with `request`. */
+  /** Gives it a function, whose handler is this function body with `request` and `carpoolSupport_`. */
   load(revision: string, handler: string, limits: Partial<FunctionLimits> = {}): void {
-    const source = `(() => { let calls = 0; return { default: { async fetch(request) { ${handler} } } } })`
+    const source = `((carpoolSupport_) => { let calls = 0; return { default: { async fetch(request) { ${handler} } } } })`
     const functionName = revision
     const message = { type: 'load', revision, functionName, owner: 'o', limits: resolveLimits(limits), env: {} } as const
     this.host.receive(message, source, NO_BODY)

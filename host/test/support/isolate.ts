@@ -1,23 +1,34 @@
+import { joinScripts } from '@carpool/runtime/bridge'
 import type { Test } from 'tap'
 import { Bootstrap, GuestIsolate } from '../../src/isolates/guest-isolate.ts'
 
 /** Entries are texts that are run; what is said of each is its number and what came of it. */
-const BOOT = new Bootstrap(`(function boot(names, ...functions) {
+const CORE = `(function boot(names, ...functions) {
   const { say, tell, question } = Object.fromEntries(names.split(',').map((name, i) => [name, functions[i]]))
   globalThis.tell = tell
   globalThis.ask = question
   globalThis.say = (text, body) => say(2, 0, 0, 0, text, body)
   globalThis.names = names
+  globalThis.library = functions.at(-1)
+  globalThis.rejections = []
   return {
+    rejected(isHandled, promise, reason) { rejections.push(isHandled ? 'handled' : reason) },
     load(argument, factory) { say(1, 0, 0, 0, argument + ' ' + JSON.stringify(factory())) },
     dispatch(op, number, text, kind, body) {
       if (op === 0) return
+      if (op === 5) return void rejections.push('settled')
       globalThis.given = [op, number, text, kind, body]
       if (op === 1) say(1, number, 0, 0, String((0, eval)(text)), '')
       else say(3, number, kind, -0.5, text, body)
     },
   }
-})`)
+})`
+/** What is behind it: libraries 1 and 2. */
+const LIBRARIES = [
+  `(function (given) { return ['one', given, globalThis.counted = (globalThis.counted ?? 0) + 1].join() })`,
+  `(function () { throw new Error('broken') })`,
+]
+const BOOT = new Bootstrap(joinScripts([CORE, ...LIBRARIES]))
 
 /** Runs the text, and says what it gives. */
 export const RUN = 1

@@ -10,6 +10,7 @@ import { batchLog, schedulerOf, type BatchLog } from './fake-isolate.ts'
 const BOOT = new Bootstrap(`(function boot(names, ...functions) {
   const { begun } = Object.fromEntries(names.split(',').map((name, i) => [name, functions[i]]))
   return {
+    rejected() {},
     load() {},
     dispatch(op, count, text) {
       if (op === 0) return

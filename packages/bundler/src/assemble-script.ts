@@ -1,14 +1,25 @@
 import { decode, encode, type SourceMapSegment } from '@jridgewell/sourcemap-codec'
 import type { Pattern, VariableDeclaration } from 'acorn'
-import { FORCED_COMMONJS_SUFFIX, type ModuleGraph } from './build-graph.ts'
+import type { ModuleGraph } from './build-graph.ts'
 import { labelPath, labelSource } from './label-path.ts'
+import { FORCED_COMMONJS_SUFFIX } from './module-files.ts'
 import { moduleProperty, type ParsedScript, type TopLevel } from './parse-script.ts'
+import { MODULES } from './web-assembly-files.ts'
 
 interface RawSourceMap {
   readonly sources: readonly string[]
   readonly sourcesContent: ReadonlyArray<string | null>
   readonly mappings: string
   readonly names: readonly string[]
+}
+
+/** The parameter of the function, as `builtins/support.ts` names it: what modules of Node.js need of the runtime. */
+const SUPPORT = 'carpoolSupport_'
+
+/** Compiles the bundle's WebAssembly, before anything else runs. */
+function compiling({ webAssembly }: ModuleGraph): MappedLine[] {
+  if (webAssembly.size === 0) return []
+  return [plainLine(`const ${MODULES} = ${SUPPORT}.webAssembly(${JSON.stringify(Object.fromEntries(webAssembly))});`)]
 }
 
 /**
@@ -28,21 +39,22 @@ export function assembleScript(graph: ModuleGraph, script: ParsedScript): { read
 
   const linesOf = linesByStatement(lines, script.statements)
   const take = (statements: readonly TopLevel[]): MappedLine[] => statements.flatMap((statement) => linesOf.get(statement) ?? [])
-  const opening = graph.format === 'esm' ? '(async function () {' : '(function () {'
+  const opening = (parameter: string): string => `(${graph.format === 'esm' ? 'async ' : ''}function (${parameter}) {`
   const directive = strict ? [plainLine('"use strict";')] : []
   const all = mixed
     ? [
-        plainLine('(function () {'),
+        plainLine(`(function (${SUPPORT}) {`),
+        ...compiling(graph),
         ...take(helpers),
         ...(liftedNames.length > 0 ? [plainLine(`var ${liftedNames.join(', ')};`)] : []),
         ...take(commonJs),
-        plainLine(`return ${opening}`),
+        plainLine(`return ${opening('')}`),
         ...directive,
         ...take(rest),
         plainLine('})();'),
         plainLine('})'),
       ]
-    : [plainLine(opening), ...directive, ...take(script.statements), plainLine('})')]
+    : [plainLine(opening(SUPPORT)), ...directive, ...compiling(graph), ...take(script.statements), plainLine('})')]
   const { code, mappings } = joinMappedLines(all)
   return { code, sourceMap: JSON.stringify({ version: 3, ...labelled(map, graph.folder), mappings, names: map.names }) }
 }

@@ -1,20 +1,16 @@
 import { CarpoolError } from '@carpool/core'
-import {
-  build,
-  type BuildFailure,
-  type BuildOptions,
-  type Loader,
-  type Message,
-  type Metafile,
-  type Plugin,
-  transform,
-} from 'esbuild'
-import { readFile } from 'node:fs/promises'
-import { isBuiltin } from 'node:module'
-import { extname, join, resolve, sep } from 'node:path'
+import { build, type BuildFailure, type BuildOptions, type Loader, type Metafile, transform } from 'esbuild'
+import { readFile, stat } from 'node:fs/promises'
+import { extname, join, resolve } from 'node:path'
+import { toCarpoolError } from './build-errors.ts'
 import { builtinModules, shimPath } from './builtin-modules.ts'
+import { type Assets, moduleFiles, tooLargeText } from './module-files.ts'
+import { VIRTUAL_ROOT } from './virtual-path.ts'
 import { labelPath } from './label-path.ts'
+import { nativeAddons } from './native-addons.ts'
+import { nodeBuilds } from './node-builds.ts'
 import { sdkFallback } from './sdk-fallback.ts'
+import { bundledFiles, fileOfModule, type WebAssemblyFiles, webAssemblyFiles } from './web-assembly-files.ts'
 
 /** What the bundler behind this file gives; nothing else in the package knows which bundler that is, but for its plugins. */
 export interface ModuleGraph {
@@ -31,43 +27,72 @@ export interface ModuleGraph {
   /** The entry, relative to the folder. */
   readonly entryLabel: string
   readonly entryFormat: 'esm' | 'cjs' | 'data'
+  /** Whether it can make a server of `node:http`, which is a handler without being exported. */
+  readonly hasServers: boolean
+  readonly webAssembly: WebAssemblyFiles
   /** Absolute paths of the modules outside `node_modules`. */
   readonly watched: readonly string[]
 }
 
-/** Stands for the free identifier `Buffer` in a first build, so that its use shows. */
-const BUFFER_MARK = '__carpool_Buffer'
+/** `http` and `https` as the bundler names them, imported and required. */
+const SERVER_MODULES = ['http', 'https'].flatMap((name) => [`node-names:${name}`, `node-builtin:${name}`])
 
-/** A bundle is one script without a file: what an ES module learns of itself is the same everywhere. */
-const IMPORT_META = { url: 'file:///function.js', filename: '/function.js', dirname: '/', main: false }
+/** Stand for free identifiers in a first build, so that their use shows. */
+const BUFFER_MARK = '__carpool_Buffer'
+const PROCESS_MARK = '__carpool_process'
+
+/** Of an ES module as a whole; what is asked for by name differs from one to the other (module-files.ts). */
+const PLACE = `${VIRTUAL_ROOT}/index.js`
+const IMPORT_META = { url: `file://${PLACE}`, filename: PLACE, dirname: VIRTUAL_ROOT, main: false }
 
 const OUTPUT_NAME = 'bundle.js'
+/** The module of the bundled files, as the bundler names it. */
+const ASSETS_PATH = 'carpool-node:assets'
 
 interface BuildPlan {
   readonly format: 'iife' | 'esm'
   readonly injectBuffer: boolean
+  readonly injectProcess: boolean
+  /** Files that are in it as they are. */
+  readonly assets: Assets
   /** Modules without a sign of their format that Node would run as CommonJS; absolute paths. */
   readonly forced: ReadonlySet<string>
 }
 
 /**
  * Bundles an entry with everything it imports.
- * @throws CarpoolError `bundle-failed` with up to ten errors as `file:line:column: text`; `bundle-empty`
+ * @param limitBytes what a bundle may have at most: a module that has far more is not even read
+ * @throws CarpoolError `bundle-failed` with up to ten errors as `file:line:column: text` and the line; `bundle-empty`,
+ * `bundle-too-large`
  */
-export async function buildGraph(folder: string, entry: string): Promise<ModuleGraph> {
+export async function buildGraph(folder: string, entry: string, limitBytes: number): Promise<ModuleGraph> {
+  const { size } = await stat(entry)
+  const tooLarge = tooLargeText(labelPath(entry, folder), size, limitBytes)
+  if (tooLarge !== undefined) throw new CarpoolError('bundle-too-large', `${tooLarge}.`)
   await refuseEmpty(folder, entry)
-  let plan: BuildPlan = { format: 'iife', injectBuffer: false, forced: new Set() }
+  let plan: BuildPlan = { format: 'iife', injectBuffer: false, injectProcess: false, assets: new Map(), forced: new Set() }
   // Each round can only add to the plan, so this ends.
   for (;;) {
-    const built = await runBuild(folder, entry, plan)
+    const named: Assets = new Map()
+    const built = await runBuild({ folder, entry, limitBytes }, plan, named)
     if (built === 'needs-esm') {
       plan = { ...plan, format: 'esm' }
       continue
     }
     const unsigned = unsignedModules(folder, entry, built.metafile).filter((path) => !plan.forced.has(path))
     const usesBuffer = !plan.injectBuffer && built.code.includes(BUFFER_MARK)
-    if (unsigned.length === 0 && !usesBuffer) return await toGraph(folder, plan, built)
-    plan = { ...plan, injectBuffer: plan.injectBuffer || usesBuffer, forced: new Set([...plan.forced, ...unsigned]) }
+    const usesProcess = !plan.injectProcess && built.code.includes(PROCESS_MARK)
+    // Without `fs` nobody could read them.
+    const addsAssets =
+      built.metafile.inputs[ASSETS_PATH] !== undefined && [...named.keys()].some((path) => !plan.assets.has(path))
+    if (unsigned.length === 0 && !usesBuffer && !usesProcess && !addsAssets) return await toGraph(folder, plan, built)
+    plan = {
+      ...plan,
+      injectBuffer: plan.injectBuffer || usesBuffer,
+      injectProcess: plan.injectProcess || usesProcess,
+      assets: addsAssets ? new Map([...plan.assets, ...named]) : plan.assets,
+      forced: new Set([...plan.forced, ...unsigned]),
+    }
   }
 }
 
@@ -75,13 +100,31 @@ interface Built {
   readonly code: string
   readonly sourceMap: string
   readonly metafile: Metafile
+  readonly webAssembly: WebAssemblyFiles
 }
 
-async function runBuild(folder: string, entry: string, plan: BuildPlan): Promise<Built | 'needs-esm'> {
+interface BuildSource {
+  readonly folder: string
+  readonly entry: string
+  readonly limitBytes: number
+}
+
+async function runBuild(source: BuildSource, plan: BuildPlan, named: Assets): Promise<Built | 'needs-esm'> {
+  const { folder } = source
+  const modules = new Map<string, string>()
   try {
-    const { outputFiles, metafile } = await build(buildOptions(folder, entry, plan))
+    const options = buildOptions(source, plan, named)
+    const { outputFiles, metafile } = await build({
+      ...options,
+      plugins: [...options.plugins, webAssemblyFiles(folder, modules)],
+    })
     const textOf = (name: string): string => outputFiles.find((file) => file.path === join(folder, name))?.text ?? ''
-    return { code: textOf(OUTPUT_NAME), sourceMap: textOf(`${OUTPUT_NAME}.map`), metafile }
+    return {
+      code: textOf(OUTPUT_NAME),
+      sourceMap: textOf(`${OUTPUT_NAME}.map`),
+      metafile,
+      webAssembly: bundledFiles(modules, metafile, folder),
+    }
   } catch (error) {
     const { errors } = error as BuildFailure
     if (!Array.isArray(errors)) throw error
@@ -100,7 +143,9 @@ function importMetaDefines(format: 'iife' | 'esm'): Record<string, string> {
   return Object.fromEntries(Object.entries(IMPORT_META).map(([key, value]) => [`import.meta.${key}`, JSON.stringify(value)]))
 }
 
-function buildOptions(folder: string, entry: string, { format, injectBuffer, forced }: BuildPlan) {
+function buildOptions({ folder, entry, limitBytes }: BuildSource, plan: BuildPlan, named: Assets) {
+  const { format, injectBuffer, injectProcess, forced, assets } = plan
+  const inject = [...(injectBuffer ? ['buffer-global'] : []), ...(injectProcess ? ['process-global'] : [])]
   return {
     absWorkingDir: folder,
     entryPoints: [entry],
@@ -121,9 +166,19 @@ function buildOptions(folder: string, entry: string, { format, injectBuffer, for
       'global': 'globalThis',
       ...importMetaDefines(format),
       ...(!injectBuffer && { Buffer: BUFFER_MARK }),
+      // The global has `env` in any case.
+      'process.env': 'globalThis.process.env',
+      ...(!injectProcess && { 'process': PROCESS_MARK, 'globalThis.process': PROCESS_MARK }),
     },
-    ...(injectBuffer && { inject: [shimPath('buffer-global')] }),
-    plugins: [sdkFallback, builtinModules, forceCommonJs(forced)],
+    inject: inject.map(shimPath),
+    loader: { '.node': 'empty' },
+    plugins: [
+      sdkFallback,
+      nativeAddons,
+      nodeBuilds,
+      builtinModules(assets),
+      moduleFiles({ folder, forced, assets: named, limitBytes }),
+    ],
     sourcemap: 'external',
     sourcesContent: true,
     metafile: true,
@@ -134,11 +189,15 @@ function buildOptions(folder: string, entry: string, { format, injectBuffer, for
   } as const satisfies BuildOptions
 }
 
-async function toGraph(folder: string, { format }: BuildPlan, { code, sourceMap, metafile }: Built): Promise<ModuleGraph> {
+async function toGraph(
+  folder: string,
+  { format, assets }: BuildPlan,
+  { code, sourceMap, metafile, webAssembly }: Built,
+): Promise<ModuleGraph> {
   const modules = new Map(Object.entries(metafile.inputs).map(([path, input]) => [path, input.format ?? 'data'] as const))
   const entryPath = entryPathOf(metafile)
   const own = [...modules.keys()].filter((path) => isFile(path) && !labelPath(path, folder).includes('node_modules/'))
-  const commonJs = own.filter((path) => modules.get(path) === 'cjs')
+  const commonJs = own.filter((path) => modules.get(path) === 'cjs' && !fileOfModule(path).endsWith('.wasm'))
   const isStrict = await Promise.all(
     commonJs.map(async (path) => asksForStrictMode(await readFile(resolve(folder, path), 'utf8'))),
   )
@@ -148,10 +207,12 @@ async function toGraph(folder: string, { format }: BuildPlan, { code, sourceMap,
     sourceMap,
     folder,
     modules,
+    webAssembly,
+    hasServers: [...modules.keys()].some((path) => SERVER_MODULES.includes(path)),
     entryLabel: labelPath(entryPath, folder),
     entryFormat: modules.get(entryPath) ?? 'data',
     sloppy: new Set(commonJs.filter((_, index) => !isStrict[index])),
-    watched: own.map((path) => resolve(folder, path)),
+    watched: [...new Set([...own.map((path) => resolve(folder, fileOfModule(path))), ...assets.values()])],
   }
 }
 
@@ -190,50 +251,4 @@ async function refuseEmpty(folder: string, entry: string): Promise<void> {
   )
   if (code !== '') return
   throw new CarpoolError('bundle-empty', `${labelPath(entry, folder)} is empty: it has no code to run.`)
-}
-
-/** A use of `exports` is what makes esbuild see CommonJS. At the end, so that no position moves. */
-export const FORCED_COMMONJS_SUFFIX = '\n;exports'
-
-/** Makes files that show no sign of their format CommonJS. */
-export function forceCommonJs(paths: ReadonlySet<string>): Plugin {
-  return {
-    name: 'force-commonjs',
-    setup(build) {
-      if (paths.size === 0) return
-      build.onLoad({ filter: /\.[jt]sx?$/, namespace: 'file' }, async ({ path }) => {
-        if (!paths.has(path)) return undefined
-        const contents = (await readFile(path, 'utf8')) + FORCED_COMMONJS_SUFFIX
-        return { contents, loader: extname(path).slice(1) as Loader }
-      })
-    },
-  }
-}
-
-const MOST_SHOWN = 10
-
-const INSTEAD: Readonly<Record<string, string>> = {
-  'crypto': 'use the global crypto',
-  'http': 'use fetch',
-  'https': 'use fetch',
-  'http2': 'use fetch',
-}
-
-/** A `bundle-failed` that lists the bundler's errors as `file:line:column: text`, lines and columns from 1. */
-export function toCarpoolError(errors: readonly Message[], folder: string): CarpoolError {
-  const shown = errors.slice(0, MOST_SHOWN).map((message) => describe(message, folder))
-  const more = errors.length - shown.length
-  return new CarpoolError('bundle-failed', [...shown, ...(more > 0 ? [`and ${more} more`] : [])].join('\n'))
-}
-
-function describe({ text, location }: Message, folder: string): string {
-  const shown = (explainBuiltin(text) ?? text).replaceAll(folder + sep, '')
-  return location === null ? shown : `${labelPath(location.file, folder)}:${location.line}:${location.column + 1}: ${shown}`
-}
-
-function explainBuiltin(text: string): string | undefined {
-  const name = /^Could not resolve "(?:node:)?([^"]+)"$/.exec(text)?.[1]
-  if (name === undefined || !isBuiltin(`node:${name}`)) return undefined
-  const instead = INSTEAD[name]
-  return `node:${name} is not available in a function${instead === undefined ? '' : `; ${instead}`}`
 }

@@ -16,7 +16,7 @@ export interface BundleOptions {
 
 export interface BundledFunction {
   /**
-   * One script that evaluates to a function without parameters, which runs the module scope and returns the exports (`module.exports`
+   * One script that evaluates to a function, whose parameter is the NodeSupport of the runtime or nothing. It runs the module scope and returns the exports (`module.exports`
    * of a CommonJS entry); or a promise of them if an ES module awaits at its top level.
    */
   readonly code: string
@@ -41,12 +41,15 @@ export async function bundleFunction(path: string, options: BundleOptions = {}):
   const place = await locate(path)
   const { config, configFile } = await loadConfig(place)
   const entry = await findEntry(place, config, options.handler)
-  const graph = await buildGraph(entry.folder, entry.file)
+  const limitBytes = options.limitBytes ?? DEFAULT_LIMIT_BYTES
+  const graph = await buildGraph(entry.folder, entry.file, limitBytes)
+  // What is far too large is not taken apart first, which takes a hundred times its size. All that it could lose there are paths.
+  checkSize(entry, graph.code, limitBytes, 2 * limitBytes)
   const script = parseScript(graph)
   refuseAsyncRequire(graph, script)
   checkHandler(entry, graph, script.entryExports)
   const { code, sourceMap } = assembleScript(graph, script)
-  checkSize(entry, code, options.limitBytes ?? DEFAULT_LIMIT_BYTES)
+  checkSize(entry, code, limitBytes)
   return {
     code,
     sourceMap,
@@ -64,6 +67,7 @@ function checkHandler(entry: Entry, graph: ModuleGraph, entryExports: readonly s
   // A module that exports `fetch` has the form of a default export itself.
   const accepted = entry.handlerExport === undefined ? [...wanted, 'fetch'] : wanted
   if (accepted.some((name) => entryExports.includes(name))) return
+  if (graph.hasServers && entry.handlerExport === undefined) return
   const found = entryExports.length === 0 ? 'it exports nothing' : `it exports ${entryExports.join(', ')}`
   throw new CarpoolError(
     'no-handler',
@@ -71,8 +75,8 @@ function checkHandler(entry: Entry, graph: ModuleGraph, entryExports: readonly s
   )
 }
 
-function checkSize(entry: Entry, code: string, limitBytes: number): void {
+function checkSize(entry: Entry, code: string, limitBytes: number, mostBytes = limitBytes): void {
   const bytes = Buffer.byteLength(code)
-  if (bytes <= limitBytes) return
+  if (bytes <= mostBytes) return
   throw new CarpoolError('bundle-too-large', `The bundle of ${entry.shown} has ${bytes} bytes; the limit is ${limitBytes} bytes.`)
 }

@@ -111,7 +111,7 @@ t.test('an ES module may await at its top level: then the factory gives a promis
   }
   t.same(await run(t, files, "[exports['odd name'], exports.meta, exports.default.fetch(), exports.modes]"), [
     5,
-    'file:///function.js',
+    'file:///opt/carpool/function/index.mjs',
     'ReferenceError',
     [true, false],
   ])

@@ -65,6 +65,7 @@ export { LIMIT_RANGES, RESPONSE_HEADER_LIMITS, resolveLimits, type FunctionLimit
 export { jsonLine, type LogLevel, type LogLine } from './log-line.ts'
 export { nearestName } from './nearest-name.ts'
 export { NumberedTable } from './numbered-table.ts'
+export type { NodeSupport, ServerAdapter } from './node-support.ts'
 export { OUTCOMES, type FailedOutcome, type Outcome } from './outcome.ts'
 export { PROBLEM_CONTENT_TYPE, problemOfError, problemOfOutcome, retryAfterSeconds, type Problem } from './problem.ts'
 export { RoundRobin, type RoundRobinOptions } from './sharing/round-robin.ts'

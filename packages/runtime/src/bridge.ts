@@ -57,6 +57,13 @@ export interface GuestEntries {
   load(options: string, factory: () => unknown): void
   /** One entry: `op` is one of {@link ENTRIES}, `kind` an index of {@link BODY_KINDS}. With 0 alone it does nothing. */
   dispatch(op: number, number?: number, text?: string, kind?: number, body?: string): void
+  /**
+   * V8's news of promises. `isHandled` false: it was rejected and nobody awaits it, which ends with its `reason`; true: of one of
+   * those it is not so any more. An entry that has rejected some ends with {@link ENTRIES.settleRejections}.
+   */
+  rejected(isHandled: boolean, promise: object, reason?: unknown): void
+  /** Called in the first isolate of a process, before V8's code cache is made of what has been compiled. */
+  warmUp(): void
 }
 
 /** Operations of entries, and what comes with them. */
@@ -72,6 +79,8 @@ export const ENTRIES = {
   fireTimer: 3,
   /** The number of the fetch, a FetchResult and a body. */
   settleFetch: 4,
+  /** Nothing: promises that the entry before has rejected have nobody who awaits them. Part of that entry. */
+  settleRejections: 5,
 } as const
 
 /**
@@ -100,7 +109,10 @@ export const SAYS = {
   startFetch: 7,
   /** The number of the fetch. */
   stopFetch: 8,
-  /** The number of the invocation, and an index of {@link LOG_LEVELS}; the line. */
+  /**
+   * The number of the invocation, 1 if the line is of a promise that was rejected and that nobody awaits, and an index of
+   * {@link LOG_LEVELS}; the line.
+   */
   log: 9,
 } as const
 
@@ -115,6 +127,22 @@ export interface GuestBridge {
    * leave the host alone: not 0 when several guests together keep the host from its other work.
    */
   readonly drain: () => number
+  /**
+   * Runs the script of a library, numbered from 1, and gives what the function returns that it evaluates to. One with a second
+   * parameter is given the addon's native functions.
+   */
+  readonly library: (number: number, require: (number: number) => unknown) => unknown
+}
+
+/** Between the scripts of the runtime where they are one text: the core, and the libraries in the order of their numbers. */
+const SCRIPT_MARK = '\n//# carpool: the next script\n'
+
+export function joinScripts(scripts: readonly string[]): string {
+  return scripts.join(SCRIPT_MARK)
+}
+
+export function splitScripts(text: string): string[] {
+  return text.split(SCRIPT_MARK)
 }
 
 export const BODY_KINDS = ['none', 'text', 'bytes'] as const satisfies readonly BodyKind[]

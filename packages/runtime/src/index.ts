@@ -12,5 +12,6 @@ export {
   type GuestOptions,
   type InvokeHead,
   type LoadReport,
+  splitScripts,
 } from './bridge.ts'
 export { bundleRuntime } from './bundle.ts'

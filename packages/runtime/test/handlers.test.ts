@@ -138,6 +138,7 @@ t.test('ctx tells about the invocation and takes background work', (t) => {
     return Response.json([ctx.invocationId, ctx.functionName, ctx.revision, ctx.getRemainingTimeInMillis() > 29000])`)
   t.same(JSON.parse(guest.call().body), ['invocation-1', 'sample', '0123456789abcdef', true])
   t.match(guest.logs, [{ invocation: 1, level: 'error', text: /^Uncaught rejection in waitUntil: Error: behind/ }])
+  t.equal(guest.rejections.length, 1, 'it is one of those that are counted')
   t.end()
 })
 

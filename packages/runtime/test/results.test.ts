@@ -1,8 +1,8 @@
 import ivm from 'isolated-vm'
-import { bundleRuntime, ENTRIES, SAYS } from '@carpool/runtime'
+import { ENTRIES, SAYS } from '@carpool/runtime'
 import { RESPONSE_HEADER_LIMITS } from '@carpool/core'
 import t from 'tap'
-import { Guest, guestOf, run } from './support/guest.ts'
+import { addonOf, Guest, guestOf, run, RUNTIME } from './support/guest.ts'
 
 function lambda(body: string): Guest {
   return new Guest().load(`({ handler: async (event, context) => { ${body} } })`)
@@ -225,18 +225,19 @@ const LOOPS: Readonly<Record<string, string>> = {
 }
 
 t.test('Code that loops in what it gives does so in its entry, which can be ended', async (t) => {
-  const runtime = await bundleRuntime()
   for (const [title, code] of Object.entries(LOOPS)) {
     const isolate = new ivm.Isolate({ memoryLimit: 64 })
     const context = await isolate.createContext()
-    const boot = await (await isolate.compileScript(runtime)).run(context, { reference: true })
+    const { boot, library } = addonOf(context)
     const begun = Promise.withResolvers<string>()
     const heard = (op: number, ...[, , , text]: [number, number, number, string]): void => {
       if (op === SAYS.log && text === 'begun') begun.resolve(text)
     }
     const say = new ivm.Callback(heard, { ignored: true })
     const entropy = new ivm.Callback(() => '\0'.repeat(4096))
-    const entries = await boot.apply(undefined, ['say,entropy', say, entropy], { result: { reference: true } })
+    const entries = await boot.apply(undefined, [RUNTIME, 'say,entropy,library', say, entropy, library.derefInto()], {
+      result: { reference: true },
+    })
     const enter = async (name: string, ...args: unknown[]): Promise<unknown> => {
       const entry: ivm.Reference = await entries.get(name as never, { reference: true })
       return entry.apply(undefined, args as never[])

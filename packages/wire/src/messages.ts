@@ -141,6 +141,8 @@ export interface Log {
   readonly level: LogLevel
   /** Absent for what the module scope wrote. */
   readonly id?: string
+  /** How many promises that were rejected and that nobody awaits the line stands for. Absent: none. */
+  readonly rejections?: number
 }
 
 /** A function fetches. text: JSON of the core's FetchHead; body: the request's body. */

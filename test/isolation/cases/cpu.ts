@@ -10,6 +10,8 @@ const LIMITS = { cpuMs: 100, wallMs: 5_000, memoryMb: 64 }
 const MAX_THREADS = 40
 /** Functions that block together. */
 const AT_ONCE = FORM.isFull ? 20 : 4
+/** A module with a function `f` that loops, imported as bundles do. */
+const LOOP = `const { loop } = arguments[0].webAssembly({ loop: 'AGFzbQEAAAABBAFgAAADAgEABwUBAWYAAAoJAQcAA0AMAAsL' })`
 const UPSTREAM = 'await (await fetch(env.UPSTREAM)).text();'
 
 /** Ends at its CPU limit, with its isolate. */
@@ -163,15 +165,7 @@ const REST: readonly IsolationCase[] = [
       t.ok(codes.includes('/one isolate-lost') && codes.includes('/two isolate-lost'), codes.join())
     },
   },
-  {
-    id: 'C08',
-    group: 'CPU',
-    title: 'a loop in WebAssembly',
-    verdict: 'R',
-    billed: 'full',
-    handler: `return new Response(typeof WebAssembly + typeof globalThis.WebAssembly)`,
-    expect: { body: 'undefinedundefined' },
-  },
+  burns('C08', 'a loop in WebAssembly', 'new WebAssembly.Instance(loop).exports.f()', { scope: LOOP }),
   {
     id: 'C13',
     group: 'CPU',
@@ -189,8 +183,18 @@ const REST: readonly IsolationCase[] = [
     title: 'a loop in a finalizer',
     verdict: 'R',
     billed: 'full',
-    handler: `return new Response(typeof FinalizationRegistry + typeof globalThis.WeakRef)`,
-    expect: { body: 'undefinedundefined' },
+    handler: `
+      let called = 0
+      const registry = new FinalizationRegistry(() => { called++; for (;;); })
+      const weak = new WeakRef({})
+      let kept
+      for (let round = 0; round < 20; round++) {
+        for (let index = 0; index < 1e3; index++) registry.register({}, index)
+        kept = Array.from({ length: 1e5 }, (_, index) => ({ index }))
+        await new Promise((resolve) => setTimeout(resolve, 1))
+      }
+      return new Response(kept.length + ' ' + called + typeof weak.deref())`,
+    expect: { body: '100000 0object' },
   },
   {
     id: 'C20',

@@ -145,16 +145,19 @@ const REACH: readonly IsolationCase[] = [
     'E21',
     'shared memory, atomics, WebAssembly, finalizers, weak references and realms',
     `
-    for (const name of ['SharedArrayBuffer', 'Atomics', 'WebAssembly', 'FinalizationRegistry', 'WeakRef', 'ShadowRealm']) {
+    for (const name of ['SharedArrayBuffer', 'WebAssembly', 'ShadowRealm']) {
       if (name in globalThis || (0, eval)('typeof ' + name) !== 'undefined') found.push(name)
     }
+    for (const name of ['wait', 'waitAsync', 'notify', 'pause']) if (name in Atomics) found.push(name)
+    const isNative = (value) => Function.prototype.toString.call(value).includes('[native code]')
     ${WALK}
     walk(roots, (value, path) => {
       const name = typeof value === 'function' ? Object.getOwnPropertyDescriptor(value, 'name')?.value : undefined
-      if (/^(?:SharedArrayBuffer|FinalizationRegistry|WeakRef|ShadowRealm)$/.test(name)) found.push(path)
+      if (/^(?:SharedArrayBuffer|ShadowRealm)$/.test(name)) found.push(path)
+      if (/^(?:FinalizationRegistry|WeakRef)$/.test(name) && isNative(value)) found.push(path)
     })
     try { structuredClone(new ArrayBuffer(8), { transfer: [] }) } catch {}
-    if (typeof new Intl.DateTimeFormat().constructor.WeakRef === 'function') found.push('WeakRef')`,
+    if (isNative(WeakRef) || isNative(FinalizationRegistry)) found.push('WeakRef')`,
   ),
 ]
 

@@ -182,8 +182,8 @@ const FUZZ = `
     () => new Proxy({}, { get: (_, key) => pick(), ownKeys: () => { throw pick() } }), () => ({ get a() { return pick() }, toString: () => pick(), then: random(9) ? undefined : pick() }), () => () => pick(), () => new Error(String(random(9))), () => new Date(random(1e6)), () => new Headers(), () => new Response('x'), () => new URL('http://a/'), () => Promise.resolve(1), () => new AbortController().signal, () => new ReadableStream(), () => Object.create(null),
   ]
   const pick = () => { const value = random(3) && pool.length ? pool[random(pool.length)] : makers[random(makers.length)](); if (pool.length < 200) pool.push(value); else pool[random(200)] = value; if (random(4) === 0) try { value['k' + random(5)] = pool[random(pool.length)] } catch {} return value }
-  const names = ['fetch', 'structuredClone', 'atob', 'btoa', 'setTimeout', 'clearTimeout', 'queueMicrotask', 'reportError', 'URL', 'URLSearchParams', 'Headers', 'Request', 'Response', 'TextDecoder', 'Event', 'EventTarget', 'FormData', 'DOMException', 'AbortController', 'ReadableStream']
-  const objects = [console, crypto, request, ctx, performance, AbortSignal, Response, URL]
+  const names = ['fetch', 'structuredClone', 'atob', 'btoa', 'setTimeout', 'clearTimeout', 'queueMicrotask', 'reportError', 'URL', 'URLSearchParams', 'Headers', 'Request', 'Response', 'TextDecoder', 'Event', 'EventTarget', 'FormData', 'DOMException', 'AbortController', 'ReadableStream', 'Blob', 'File', 'MessageChannel', 'MessageEvent', 'URLPattern', 'CompressionStream', 'DecompressionStream', 'TextDecoderStream', 'WeakRef', 'FinalizationRegistry', 'ErrorEvent', 'CryptoKey', 'PerformanceMark', 'PerformanceObserver']
+  const objects = [console, crypto, crypto.subtle, request, ctx, performance, AbortSignal, Response, URL, new MessageChannel().port1, new Blob(['x']), new FormData(), new URLPattern({ pathname: '/:a' })]
   const pending = []
   for (let turn = 0; turn < 1000; turn++) {
     try {

@@ -1,4 +1,8 @@
+import { support } from './support.ts'
+
 /** What `node:util/types` is in a function: the checks that JavaScript itself can make, of what an object is and not of what it says it is. */
+
+const isObject = (value: unknown): value is object => (typeof value === 'object' && value !== null) || typeof value === 'function'
 
 /** Whether a getter or method that only works on objects of its own kind works on this one. */
 function brand(prototype: object, key: PropertyKey, ...args: unknown[]): (value: unknown) => boolean {
@@ -6,6 +10,10 @@ function brand(prototype: object, key: PropertyKey, ...args: unknown[]): (value:
   // oxlint-disable-next-line typescript/unbound-method -- it is called on the value that is checked
   const probe = (property.get ?? property.value) as (...args: unknown[]) => unknown
   return (value) => {
+    if (!isObject(value)) return false
+    const own = Object.getPrototypeOf(value) as unknown
+    // To ask throws an error for whatever is something else, so what is most often asked about is not asked.
+    if (own === Object.prototype || Array.isArray(value)) return false
     try {
       probe.apply(value, args)
       return true
@@ -19,7 +27,6 @@ const tagOf = (value: unknown): string => Object.prototype.toString.call(value)
 // oxlint-disable-next-line typescript/unbound-method -- it is called on the value that is checked
 const typedArrayName = Object.getOwnPropertyDescriptor(Object.getPrototypeOf(Uint8Array.prototype), Symbol.toStringTag)!.get!
 const isTyped = (name: string) => (value: unknown) => typedArrayName.call(value) === name
-const isObject = (value: unknown): value is object => (typeof value === 'object' && value !== null) || typeof value === 'function'
 const boxed = (check: (value: unknown) => boolean) => (value: unknown) => isObject(value) && check(value)
 
 export const isDate = brand(Date.prototype, 'getTime')
@@ -59,6 +66,13 @@ const boxes = [isNumberObject, isStringObject, isBooleanObject, isBigIntObject, 
 export const isBoxedPrimitive = (value: unknown): boolean => boxes.some((check) => check(value))
 export const isAsyncFunction = (value: unknown): boolean =>
   typeof value === 'function' && tagOf(value).startsWith('[object Async')
+export const isMapIterator = (value: unknown): boolean => isObject(value) && tagOf(value) === '[object Map Iterator]'
+export const isSetIterator = (value: unknown): boolean => isObject(value) && tagOf(value) === '[object Set Iterator]'
+export const isProxy = (value: unknown): boolean => support.inside(value)?.[0] === 2
+export const isExternal = (): boolean => false
+export const isModuleNamespaceObject = (value: unknown): boolean => isObject(value) && tagOf(value) === '[object Module]'
+export const isFloat16Array = isTyped('Float16Array')
+export const isEventTarget = (value: unknown): boolean => value instanceof EventTarget
 export const isGeneratorFunction = (value: unknown): boolean =>
   typeof value === 'function' && tagOf(value).endsWith('GeneratorFunction]')
 export const isGeneratorObject = (value: unknown): boolean => isObject(value) && tagOf(value).endsWith('Generator]')

@@ -163,22 +163,3 @@ export function installDateTimeFormat(): void {
   setHidden(prototype, 'formatToParts', lookLike(substitutes.formatToParts, prototype.formatToParts))
   defineProperty(prototype, 'format', { get: lookLike(substitutes.format, original) })
 }
-
-/** `performance` of the web, as far as it is about the time. */
-export class Performance {
-  get timeOrigin(): number {
-    return timeOrigin()
-  }
-
-  now(): number {
-    return now()
-  }
-
-  toJSON(): object {
-    return { timeOrigin: timeOrigin() }
-  }
-
-  get [Symbol.toStringTag](): string {
-    return 'Performance'
-  }
-}

@@ -1,9 +1,11 @@
+import type { NodeSupport } from '@carpool/core'
 import {
   BODY_KINDS,
   type BodyKind,
   ENTRIES,
   type GuestEntries,
   type GuestOptions,
+  type InvokeHead,
   type LoadReport,
   NO_INVOCATION,
 } from '../bridge.ts'
@@ -13,11 +15,19 @@ import { addWebAssembly, fillProcess, installGlobals } from './globals.ts'
 import { findHandler, type Handler } from './handlers/find-handler.ts'
 import { cancelInvocation, Invocation } from './invocation.ts'
 import { apply, isInstance, jsonParse, jsonStringify, SafePromise } from './language/primordials.ts'
+import { beginTurn, endTurn, nodeSupport, offerModules } from './node-support.ts'
 import { bridge, connectBridge, enter } from './port.ts'
+import { rejected, settleRejections } from './rejections.ts'
 import { fireTimer } from './timers.ts'
 import { startEntropy } from './web-api/crypto.ts'
 import { describeError } from './web-api/errors.ts'
+import { valueOfHeader } from './web-api/fetch/headers.ts'
+import { requestFromHost } from './web-api/fetch/request.ts'
+import { headersProblemOf, headJsonOf, Response } from './web-api/fetch/response.ts'
+import { library } from './libraries.ts'
 import { settleFetch } from './fetches.ts'
+
+export { shareCore } from './libraries.ts'
 
 /** Makes a bare context into the world of a function. */
 export function boot(names: string, ...functions: unknown[]): GuestEntries {
@@ -25,27 +35,47 @@ export function boot(names: string, ...functions: unknown[]): GuestEntries {
   startClock()
   startEntropy()
   installGlobals()
-  return { load, dispatch }
+  return { load, dispatch, rejected, warmUp }
+}
+
+/**
+ * Runs what most functions need, with nothing that is seen of it: V8 keeps the code of it for the isolates after this one, the
+ * process's first.
+ */
+function warmUp(): void {
+  const head = '{"invocationId":"","method":"GET","url":"http://localhost/","headers":[["a","b"]],"clientIp":""}'
+  const request = requestFromHost({ head: jsonParse(head) as InvokeHead, bodyKind: 'none', body: '', cancelReason: undefined })
+  valueOfHeader(request.headers, request.method + request.url)
+  const response = new Response('', { status: 200, headers: { a: 'b' } })
+  headJsonOf(response)
+  headJsonOf(Response.json({}))
+  headersProblemOf(response)
+  library('url')
 }
 
 let handler: Handler = () => {}
 
 /** Runs the module scope, which may await, and finds the handler in what it exports. */
-function load(optionsText: string, factory: () => unknown): void {
+function load(optionsText: string, factory: (support: NodeSupport) => unknown): void {
   markClock()
+  beginTurn()
   enter(NO_INVOCATION)
   const options = jsonParse(optionsText) as GuestOptions
   fillProcess(options.env)
   if (options.maxBodyBytes !== undefined) limitBodies(options.maxBodyBytes)
   if (options.clock === 'running') letClockRun()
-  if (options.webAssembly === true) addWebAssembly(options.limits.memoryMb)
+  const { memoryMb } = options.limits
+  const compileFiles = options.webAssembly === true ? addWebAssembly(memoryMb, true) : undefined
+  offerModules((files) => (compileFiles ?? addWebAssembly(memoryMb, false))(files))
   try {
-    const exported = apply(factory, undefined, [])
+    const exported = apply(factory, undefined, [nodeSupport])
     if (isInstance(SafePromise, exported)) void loadLater(exported as Promise<unknown>, options)
     else adopt(exported, options)
   } catch (error) {
     reportFailure(error)
   }
+  offerModules(undefined)
+  endTurn()
 }
 
 async function loadLater(exported: Promise<unknown>, options: GuestOptions): Promise<void> {
@@ -96,15 +126,25 @@ function cancel(invocation: number): void {
 
 function dispatch(op: number, number = 0, text = '', kind = 0, body = ''): void {
   if (op === 0) return
+  // Part of the entry before.
+  if (op === ENTRIES.settleRejections) {
+    settleRejections()
+    return endTurn()
+  }
   markClock()
+  beginTurn()
   switch (op) {
     case ENTRIES.invoke:
-      return invoke(number, text, BODY_KINDS[kind]!, body)
+      invoke(number, text, BODY_KINDS[kind]!, body)
+      break
     case ENTRIES.cancel:
-      return cancel(number)
+      cancel(number)
+      break
     case ENTRIES.fireTimer:
-      return fireTimer(number)
+      fireTimer(number)
+      break
     case ENTRIES.settleFetch:
-      return settleFetch(number, text, BODY_KINDS[kind]!, body)
+      settleFetch(number, text, BODY_KINDS[kind]!, body)
   }
+  endTurn()
 }

@@ -4,12 +4,21 @@ import { dateNow, stringSplit } from './language/primordials.ts'
 
 let host: GuestBridge
 
+/** What the addon puts beside `say`; a test may have no addon. */
+interface InnerState {
+  readonly carried?: (...value: unknown[]) => unknown
+  readonly inside?: (value: unknown) => readonly [kind: number, unknown, unknown] | undefined
+}
+
+export let innerState: InnerState
+
 /** Takes the functions that the host gives to `boot`: `names` says what each is, in order, between commas. */
 export function connectBridge(names: string, functions: readonly unknown[]): void {
   const connected = { __proto__: null } as unknown as Record<string, unknown>
   const list = stringSplit(names, ',')
   for (let index = 0; index < list.length; index++) connected[list[index]!] = functions[index]
   host = connected as unknown as GuestBridge
+  innerState = host.say as unknown as InnerState
 }
 
 /**
@@ -65,6 +74,11 @@ function indexIn(list: readonly string[], text: string): number {
   return index
 }
 
+/** Runs the script of a library. */
+export function loadLibrary(number: number, require: (number: number) => unknown): unknown {
+  return host.library(number, require)
+}
+
 /**
  * All that the runtime can say, as this context holds it: a module variable that user code cannot reach, for neither a global
  * nor an object that is handed out leads to it. It counts against the credits.
@@ -100,9 +114,9 @@ export const bridge = {
     spendCall(0)
     host.say(SAYS.stopFetch, fetch, 0, 0, '', '')
   },
-  log(level: LogLevel, text: string): void {
+  log(level: LogLevel, text: string, isRejection: boolean): void {
     spendCall(text.length)
-    host.say(SAYS.log, currentInvocation, 0, indexIn(LOG_LEVELS, level), text, '')
+    host.say(SAYS.log, currentInvocation, isRejection ? 1 : 0, indexIn(LOG_LEVELS, level), text, '')
   },
   entropy(): string {
     spendCall(0)

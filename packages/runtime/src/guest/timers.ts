@@ -1,5 +1,6 @@
 import { apply, SafeMap, SafePromise, SafeRangeError, SafeTypeError } from './language/primordials.ts'
 import { toNumber } from './language/values.ts'
+import { carriedByTimer, carryForTimer } from './node-support.ts'
 import { bridge, currentInvocation, enter } from './port.ts'
 import { reportUncaught } from './web-api/errors.ts'
 
@@ -9,18 +10,92 @@ const DELAY_MAX_MS = 0x7fffffff
 /** Most timers that an isolate may have open at the same time: the host keeps each, outside the memory limit. */
 const OPEN_MAX = 50_000
 
-interface Timer {
-  readonly invocation: number
-  readonly callback: (...args: unknown[]) => unknown
-  readonly args: unknown[]
-  readonly delayMs: number
-  readonly repeats: boolean
-}
+type Callback = (...args: unknown[]) => unknown
 
 /** What `this` is in a callback. */
 const world = globalThis
-const timers = new SafeMap<number, Timer>()
 let last = 0
+
+let numberOf: (id: unknown) => number
+let fire: (timer: Timeout) => void
+let begin: (timer: Timeout) => void
+
+/** What a timer is to user code: an object as in Node.js, which wherever a number is wanted is one, as on the web. */
+class Timeout {
+  readonly #number = ++last
+  readonly #callback: Callback
+  readonly #args: unknown[]
+  readonly #delayMs: number
+  readonly #repeats: boolean
+  readonly #carried = carriedByTimer()
+  #invocation: number
+  #hasRef = true
+
+  static {
+    numberOf = (id) => (typeof id === 'object' && id !== null && #number in id ? id.#number : toNumber(id))
+    begin = (timer) => {
+      timers.set(timer.#number, timer)
+      bridge.startTimer(timer.#invocation, timer.#number, timer.#delayMs)
+    }
+    fire = (timer) => {
+      enter(timer.#invocation)
+      carryForTimer(timer.#carried)
+      if (!timer.#repeats) timers.delete(timer.#number)
+      try {
+        apply(timer.#callback, world, timer.#args)
+      } catch (error) {
+        reportUncaught(error, 'error in a timer')
+      }
+      if (timer.#repeats && timers.has(timer.#number)) bridge.startTimer(timer.#invocation, timer.#number, timer.#delayMs)
+    }
+  }
+
+  constructor(callback: Callback, delayMs: number, args: unknown[], repeats: boolean, invocation: number) {
+    this.#callback = callback
+    this.#delayMs = delayMs
+    this.#args = args
+    this.#repeats = repeats
+    this.#invocation = invocation
+  }
+
+  /** Without effect, as `unref`: no timer keeps a process. */
+  ref(): this {
+    this.#hasRef = true
+    return this
+  }
+
+  unref(): this {
+    this.#hasRef = false
+    return this
+  }
+
+  hasRef(): boolean {
+    return this.#hasRef
+  }
+
+  /** Begins anew, also when it has fired. */
+  refresh(): this {
+    stop(this)
+    this.#invocation = currentInvocation
+    begin(this)
+    return this
+  }
+
+  close(): this {
+    stop(this)
+    return this
+  }
+
+  [Symbol.toPrimitive](): number {
+    return this.#number
+  }
+
+  [Symbol.dispose](): void {
+    stop(this)
+  }
+}
+
+const timers = new SafeMap<number, Timeout>()
 
 function start(
   callback: unknown,
@@ -28,34 +103,24 @@ function start(
   args: unknown[],
   repeats: boolean,
   invocation: number = currentInvocation,
-): number {
+): Timeout {
   if (typeof callback !== 'function') throw new SafeTypeError('The callback of a timer must be a function.')
   const ms = toNumber(delay)
   if (timers.size >= OPEN_MAX) throw new SafeRangeError(`A function can have ${OPEN_MAX} timers open at the same time, not more.`)
-  const delayMs = ms > 0 && ms <= DELAY_MAX_MS ? ms : 0
-  const number = ++last
-  timers.set(number, { invocation, callback: callback as Timer['callback'], args, delayMs, repeats })
-  bridge.startTimer(invocation, number, delayMs)
-  return number
+  const timer = new Timeout(callback as Callback, ms > 0 && ms <= DELAY_MAX_MS ? ms : 0, args, repeats, invocation)
+  begin(timer)
+  return timer
 }
 
 function stop(id: unknown): void {
-  const number = toNumber(id)
+  const number = numberOf(id)
   if (timers.delete(number)) bridge.stopTimer(number)
 }
 
 /** Entry: the time of a timer has come. It runs on behalf of the invocation that started it. */
 export function fireTimer(number: number): void {
   const timer = timers.get(number)
-  if (timer === undefined) return
-  enter(timer.invocation)
-  if (!timer.repeats) timers.delete(number)
-  try {
-    apply(timer.callback, world, timer.args)
-  } catch (error) {
-    reportUncaught(error, 'error in a timer')
-  }
-  if (timer.repeats && timers.has(number)) bridge.startTimer(timer.invocation, number, timer.delayMs)
+  if (timer !== undefined) fire(timer)
 }
 
 /** Resolves in an entry of its own on behalf of an invocation, so that what waits for the isolate gets in before. */
@@ -63,16 +128,16 @@ export function nextEntry(invocation: number): Promise<void> {
   return new SafePromise((resolve) => void start(resolve, 0, [], false, invocation))
 }
 
-export function setTimeout(callback: unknown, delay?: unknown, ...args: unknown[]): number {
+export function setTimeout(callback: unknown, delay?: unknown, ...args: unknown[]): Timeout {
   return start(callback, delay, args, false)
 }
 
 /** An interval is armed again when its callback has returned, so a slow callback never piles up calls. */
-export function setInterval(callback: unknown, delay?: unknown, ...args: unknown[]): number {
+export function setInterval(callback: unknown, delay?: unknown, ...args: unknown[]): Timeout {
   return start(callback, delay, args, true)
 }
 
-export function setImmediate(callback: unknown, ...args: unknown[]): number {
+export function setImmediate(callback: unknown, ...args: unknown[]): Timeout {
   return start(callback, 0, args, false)
 }
 

@@ -7,14 +7,28 @@ import {
   bundleRuntime,
   ENTRIES,
   LOG_LEVELS,
+  splitScripts,
   SAYS,
 } from '@carpool/runtime'
+import { createRequire } from 'node:module'
 import ivm from 'isolated-vm'
 
 const NAMES = ['say', 'entropy', 'drain'] as const satisfies ReadonlyArray<keyof GuestBridge>
 const ENTROPY = String.fromCharCode(...Array.from({ length: 4096 }, (_, index) => (index * 131 + (index >> 5)) & 0xff))
 
-const runtime = await bundleRuntime()
+const platform = `${process.platform}-${process.arch}-${process.versions.modules}`
+const addonFile = createRequire(import.meta.url).resolve(`../../../../host/native/prebuilt/${platform}.node`)
+const nativeModule = new ivm.NativeModule(addonFile)
+const addon = createRequire(import.meta.url)(addonFile) as { addScript(name: string, source: string): number }
+
+/** The index of the core in the addon. */
+export const RUNTIME = splitScripts(await bundleRuntime()).map((source) => addon.addScript('carpool:runtime', source))[0]!
+
+/** What the addon gives to a context: `boot(index, names, ...functions)`, and the `library` that goes with it. */
+export function addonOf(context: ivm.Context): { readonly boot: ivm.Reference; readonly library: ivm.Reference } {
+  const native = nativeModule.createSync(context)
+  return { boot: native.getSync('boot', { reference: true }), library: native.getSync('library', { reference: true }) }
+}
 
 export interface Answer {
   readonly status: number
@@ -49,6 +63,8 @@ export class Guest {
   readonly answers = new Map<number, Answer>()
   readonly failures = new Map<number, Failure>()
   readonly logs: { invocation: number; level: string; text: string }[] = []
+  /** Lines of the log that are of promises which nobody awaits. */
+  readonly rejections: string[] = []
   readonly timers = new Map<number, number>()
   readonly stoppedTimers: number[] = []
   readonly fetches = new Map<number, Fetch>()
@@ -69,15 +85,16 @@ export class Guest {
   constructor(memoryLimitMb = 128) {
     this.isolate = new ivm.Isolate({ memoryLimit: memoryLimitMb })
     this.#context = this.isolate.createContextSync()
-    const boot = this.isolate
-      .compileScriptSync(runtime, { filename: 'carpool:runtime' })
-      .runSync(this.#context, { reference: true })
-    this.#entries = boot.applySync(undefined, [NAMES.join(','), ...this.#callbacks()], { result: { reference: true } })
+    const { boot, library } = addonOf(this.#context)
+    const names = [...NAMES, 'library'].join(',')
+    this.#entries = boot.applySync(undefined, [RUNTIME, names, ...this.#callbacks(), library.derefInto()], {
+      result: { reference: true },
+    })
   }
 
-  /** Loads a function: `source` is an expression that gives its exports. */
+  /** Loads a function: `source` is an expression that gives its exports, with `carpoolSupport_`, which bundles take. */
   load(source: string, options: Partial<GuestOptions> = {}): this {
-    const code = `(() => { return ${source} })`
+    const code = `((carpoolSupport_) => { return ${source} })`
     const factory = this.isolate.compileScriptSync(code, { filename: 'function.js' }).runSync(this.#context, { reference: true })
     const given: GuestOptions = {
       functionName: 'sample',
@@ -155,7 +172,7 @@ export class Guest {
   }
 
   #callbacks(): ivm.Callback[] {
-    const methods: GuestBridge = {
+    const methods: Omit<GuestBridge, 'library'> = {
       say: (op, a, b, c, text, body) => this.#said(op, a, b, c, text, body),
       entropy: () => {
         this.entropyCalls++
@@ -200,6 +217,7 @@ export class Guest {
         return
       case SAYS.log:
         this.logs.push({ invocation: a, level: LOG_LEVELS[c]!, text })
+        if (b === 1) this.rejections.push(text)
         this.onLog(text)
         return
       default:

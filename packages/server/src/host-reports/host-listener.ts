@@ -1,6 +1,7 @@
 import type { FleetListener } from '@carpool/fleet'
 import type { Registry } from '@carpool/registry'
 import type { ServerMetrics } from '@carpool/telemetry'
+import { whole } from '@carpool/wire'
 import type { Logger } from 'pino'
 import type { EgressRelay } from './egress-relay.ts'
 import type { FunctionLogger } from './function-logger.ts'
@@ -13,7 +14,7 @@ interface HostListenerParts {
   readonly functionLogger: FunctionLogger
   readonly relay: EgressRelay
   readonly usage: UsageRecorder
-  readonly metrics: Pick<ServerMetrics, 'scaled' | 'hostStarted' | 'containment'>
+  readonly metrics: Pick<ServerMetrics, 'scaled' | 'hostStarted' | 'containment' | 'rejected'>
   readonly log: Logger
 }
 
@@ -21,9 +22,11 @@ interface HostListenerParts {
 export function createHostListener(parts: HostListenerParts): FleetListener {
   const { revisions, functionLogger, relay, usage, metrics, log } = parts
   return {
-    logged: ({ revision: id, level, id: invocationId }, text) => {
+    logged: ({ revision: id, level, id: invocationId, rejections }, text) => {
       const revision = revisions.find(id)
-      if (revision !== undefined) functionLogger.wrote(revision, level, text, invocationId)
+      if (revision === undefined) return
+      if (rejections !== undefined) metrics.rejected(revision.functionName, whole(rejections))
+      functionLogger.wrote(revision, level, text, invocationId)
     },
     fetchStarted: (host, fetch, head, body) => relay.start(host, fetch, head, body),
     fetchStopped: (host, fetch) => relay.stop(host, fetch),

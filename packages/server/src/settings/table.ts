@@ -196,7 +196,7 @@ const ISOLATES = {
   },
   webAssembly: {
     ...text('off', ['off', 'on']),
-    help: 'whether functions may use WebAssembly; a memory counts against their limit with the most that it may grow to',
+    help: 'whether functions may compile WebAssembly while they run; .wasm files that they import are compiled when they are loaded',
   },
 } satisfies Record<string, Setting>
 

@@ -8,6 +8,7 @@ import { Distribution, histogramOf, metricOf, type Labels, type Sample } from '.
  */
 export class FunctionMetrics {
   readonly #functions = new Map<string, Map<Trigger, FunctionSeries>>()
+  readonly #rejections = new Map<string, number>()
   readonly metrics: readonly Metric[]
 
   constructor() {
@@ -56,7 +57,21 @@ export class FunctionMetrics {
         'Largest heap that the isolate of an invocation had had when it ended; invocations share isolates.',
         ({ memory }) => memory,
       ),
+      metricOf({
+        type: 'counter',
+        name: 'carpool_function_unhandled_rejections_total',
+        help: 'Promises that were rejected in functions and that nobody awaited; each has a line in the log.',
+        read: () => {
+          const names = new Set([...this.#functions.keys(), ...this.#rejections.keys()])
+          return [...names].map((name) => ({ labels: { function: name }, value: this.#rejections.get(name) ?? 0 }))
+        },
+      }),
     ]
+  }
+
+  /** Promises of a function were rejected, and nobody awaited them. */
+  rejected(functionName: string, count: number): void {
+    this.#rejections.set(functionName, (this.#rejections.get(functionName) ?? 0) + count)
   }
 
   recorded(record: InvocationRecord): void {

@@ -72,6 +72,11 @@ export class ServerMetrics {
     this.#cpu.billed('starts', record.initCpuUs)
   }
 
+  /** Promises of a function were rejected, and nobody awaited them. */
+  rejected(functionName: string, count: number): void {
+    this.#functions.rejected(functionName, count)
+  }
+
   /** A call was refused before it was known which function it calls: it has no record. */
   shed(reason: ErrorCode): void {
     this.#queue.shed(reason)

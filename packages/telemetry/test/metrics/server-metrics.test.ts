@@ -10,6 +10,7 @@ import type { Family, Sample } from './support/text-format.ts'
 
 const NAMES = [
   'carpool_function_strikes_total',
+  'carpool_function_unhandled_rejections_total',
   'carpool_host_cpu_seconds',
   'carpool_host_starts_total',
   'carpool_hosts_poisoned_total',

@@ -113,7 +113,7 @@ async function watch(promise: unknown): Promise<void> {
   try {
     await promise
   } catch (error) {
-    reportUncaught(error, 'rejection in waitUntil')
+    reportUncaught(error, 'rejection in waitUntil', true)
   }
 }
 

@@ -2,6 +2,7 @@ import type { HandlerForm } from '@carpool/core'
 import type { GuestOptions } from '../../bridge.ts'
 import type { Invocation } from '../invocation.ts'
 import { arrayJoin, objectKeys, SafeList } from '../language/primordials.ts'
+import { handlerOfServer } from '../node-support.ts'
 import { fetchHandler } from './fetch-handler.ts'
 import { lambdaHandler } from './lambda-handler.ts'
 
@@ -18,7 +19,8 @@ const NAMES_SHOWN = 20
 
 /**
  * Finds the handler among what a module exports: the export that the options name; else the default export, which for CommonJS
- * may be `module.exports` itself; else an export called `handler`. May throw what a getter of the exports throws.
+ * may be `module.exports` itself; else an export called `handler`. An app or a server of `node:http` is a handler where it is
+ * exported, and without any of these where it was made to listen. May throw what a getter of the exports throws.
  */
 export function findHandler(exported: unknown, options: GuestOptions): FoundHandler {
   const { handlerExport } = options
@@ -26,6 +28,8 @@ export function findHandler(exported: unknown, options: GuestOptions): FoundHand
     const value = read(exported, handlerExport)
     const method = fetchMethodOf(value)
     if (method !== undefined) return { ok: true, form: 'fetch', handler: fetchHandler(method, value, options) }
+    const server = handlerOfServer(value, false)
+    if (server !== undefined) return { ok: true, form: 'fetch', handler: fetchHandler(server, undefined, options) }
     if (typeof value === 'function') return { ok: true, form: 'lambda', handler: lambdaHandler(value as Callee, options) }
     return {
       ok: false,
@@ -35,9 +39,13 @@ export function findHandler(exported: unknown, options: GuestOptions): FoundHand
   const main = read(exported, 'default') ?? exported
   const method = fetchMethodOf(main)
   if (method !== undefined) return { ok: true, form: 'fetch', handler: fetchHandler(method, main, options) }
+  const server = handlerOfServer(main, false)
+  if (server !== undefined) return { ok: true, form: 'fetch', handler: fetchHandler(server, undefined, options) }
   if (typeof main === 'function') return { ok: true, form: 'fetch', handler: fetchHandler(main as Callee, undefined, options) }
   const lambda = read(exported, 'handler')
   if (typeof lambda === 'function') return { ok: true, form: 'lambda', handler: lambdaHandler(lambda as Callee, options) }
+  const waiting = handlerOfServer(main, true)
+  if (waiting !== undefined) return { ok: true, form: 'fetch', handler: fetchHandler(waiting, undefined, options) }
   return {
     ok: false,
     message: `Expected a default export with a fetch method, a function as default export, or a function called handler; ${listExports(exported)}.`,

@@ -2,7 +2,7 @@ import { SafeSet, SafeTypeError } from '../language/primordials.ts'
 import { valuesOf } from '../language/values.ts'
 import { setTimeout } from './host.ts'
 import { DOMException } from './dom-exception.ts'
-import { addListener, dispatch, Event, EventTarget, removeListener } from './events.ts'
+import { addListener, dispatch, Event, EventTarget, removeListener, trusted } from './events.ts'
 
 /** Proves to the constructor that the runtime makes the signal: user code gets them from a controller only. */
 const INTERNAL = Symbol('internal')
@@ -107,7 +107,7 @@ export class AbortSignal extends EventTarget {
     const followers = this.#followers
     this.#followers = undefined
     followers?.forEach((follower) => follower())
-    dispatch(this, new Event('abort'))
+    dispatch(this, trusted(new Event('abort')))
   }
 
   override get [Symbol.toStringTag](): string {

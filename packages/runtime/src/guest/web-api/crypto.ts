@@ -12,7 +12,7 @@ import {
   viewName,
 } from '../language/primordials.ts'
 import { bytesOf } from '../language/values.ts'
-import { ENTROPY_BYTES, entropy } from './host.ts'
+import { ENTROPY_BYTES, entropy, library } from './host.ts'
 import { DOMException } from './dom-exception.ts'
 import { bytesFromLatin1 } from './encoding.ts'
 
@@ -70,6 +70,10 @@ export function randomUuid(): string {
 }
 
 export class Crypto {
+  get subtle(): unknown {
+    return library('crypto').subtle
+  }
+
   getRandomValues<T>(array: T): T {
     const view = viewName(array)
     if (view === undefined || regExpExec(INTEGER_VIEWS, view) === null) {

@@ -1,5 +1,5 @@
 import { isError, isInstance, SafeError, SafeTypeError, stringIndexOf, stringSlice } from '../language/primordials.ts'
-import { logText } from './host.ts'
+import { library, logText } from './host.ts'
 import { inspect } from './console/inspect.ts'
 
 export const MESSAGE_CHARS = 2048
@@ -88,9 +88,28 @@ function read(error: ErrorLike, key: keyof ErrorLike): unknown {
   }
 }
 
-/** Logs what nothing caught: an error in a timer, a microtask, a listener or a promise given to `waitUntil`. */
-export function reportUncaught(thrown: unknown, where: string): void {
-  logText('error', `Uncaught ${where}: ${errorText(thrown)}`)
+let hears: ((type: string) => boolean) | undefined
+
+/** Takes what tells whether the global object has listeners of a type of event. Before, it has none. */
+export function setHears(ask: (type: string) => boolean): void {
+  hears = ask
+}
+
+export function worldHears(type: string): boolean {
+  return hears !== undefined && hears(type)
+}
+
+/**
+ * Logs what nothing caught: an error in a timer, a microtask, a listener or a promise given to `waitUntil`. Listeners of the global
+ * object hear of it before, and may prevent it.
+ */
+export function reportUncaught(thrown: unknown, where: string, isRejection = false): void {
+  if (worldHears('error') && library('events').reportThrown(thrown)) return
+  logUncaught(thrown, where, isRejection)
+}
+
+export function logUncaught(thrown: unknown, where: string, isRejection: boolean): void {
+  logText('error', `Uncaught ${where}: ${errorText(thrown)}`, isRejection)
 }
 
 /** `reportError` of the web. */

@@ -5,7 +5,7 @@ import { type AbortSignal, followSignal, isAborted, isAbortSignal } from './abor
 import { DOMException } from './dom-exception.ts'
 import { reportUncaught } from './errors.ts'
 
-interface EventInit {
+export interface EventInit {
   bubbles?: boolean
   cancelable?: boolean
   composed?: boolean
@@ -25,6 +25,8 @@ export interface Dispatch {
 /** The inner state of an event; for the dispatch only. */
 export let dispatchOf: (event: Event) => Dispatch
 export let isEvent: (value: unknown) => value is Event
+/** Marks an event as one of the runtime's own. */
+export let trusted: (event: Event) => Event
 /** The type, which user code may have hidden behind a property of its own. */
 export let typeOf: (event: Event) => string
 
@@ -34,11 +36,12 @@ export class Event {
   static readonly AT_TARGET = 2
   static readonly BUBBLING_PHASE = 3
 
-  readonly #type: string
-  readonly #bubbles: boolean
-  readonly #cancelable: boolean
+  #type: string
+  #bubbles: boolean
+  #cancelable: boolean
   readonly #composed: boolean
   readonly #timeStamp = now()
+  #isTrusted = false
   readonly #dispatch: Dispatch = {
     target: null,
     currentTarget: null,
@@ -53,6 +56,10 @@ export class Event {
     dispatchOf = (event) => event.#dispatch
     isEvent = (value): value is Event => typeof value === 'object' && value !== null && #dispatch in value
     typeOf = (event) => event.#type
+    trusted = (event) => {
+      event.#isTrusted = true
+      return event
+    }
   }
 
   constructor(type: unknown, init?: EventInit | null) {
@@ -120,12 +127,23 @@ export class Event {
   }
 
   get isTrusted(): boolean {
-    return false
+    return this.#isTrusted
   }
 
   composedPath(): EventTarget[] {
     const { dispatching, currentTarget } = this.#dispatch
     return dispatching && currentTarget !== null ? [currentTarget] : []
+  }
+
+  initEvent(type: unknown, bubbles?: unknown, cancelable?: unknown): void {
+    if (arguments.length === 0) throw new SafeTypeError('An event needs a type.')
+    const name = toText(type)
+    if (this.#dispatch.dispatching) return
+    this.#dispatch.stopped = this.#dispatch.stoppedAtOnce = this.#dispatch.canceled = false
+    this.#dispatch.target = null
+    this.#type = name
+    this.#bubbles = !!bubbles
+    this.#cancelable = !!cancelable
   }
 
   preventDefault(): void {
@@ -187,6 +205,16 @@ interface Registration {
 
 const NO_OPTIONS = { __proto__: null } as ListenerOptions
 
+const global = globalThis as unknown as EventTarget
+let world: EventTarget | undefined
+
+/** Makes a target stand for the global object: events that are dispatched to it are the global object's. */
+export function setWorld(target: EventTarget): void {
+  world = target
+}
+
+export let hasListener: (target: EventTarget, type: string) => boolean
+
 /** What the methods of the same names do, for the runtime: user code may have replaced those. */
 export let addListener: (target: EventTarget, type: string, listener: Listener) => void
 export let removeListener: (target: EventTarget, type: string, listener: Listener) => void
@@ -197,6 +225,12 @@ export class EventTarget {
   #registrations: List<Registration> | undefined
 
   static {
+    hasListener = (target, type) => {
+      const list = target.#registrations
+      if (list === undefined) return false
+      for (let index = 0; index < list.length; index++) if (list[index]!.type === type) return true
+      return false
+    }
     addListener = (target, type, listener) => void target.#add(type, listener, false, false, false)
     removeListener = (target, type, listener) => target.#remove(type, listener, false)
     dispatch = (target, event) => target.#dispatch(event)
@@ -252,8 +286,9 @@ export class EventTarget {
   #dispatch(event: Event): boolean {
     const state = dispatchOf(event)
     if (state.dispatching) throw new DOMException('The event is being dispatched already.', 'InvalidStateError')
-    state.target = this
-    state.currentTarget = this
+    const self = this === world ? global : this
+    state.target = self
+    state.currentTarget = self
     state.dispatching = true
     const list = copyOf(this.#registrations)
     const type = typeOf(event)
@@ -262,7 +297,7 @@ export class EventTarget {
       if (registration.removed || registration.type !== type) continue
       if (registration.once) this.#remove(type, registration.listener, registration.capture)
       state.passive = registration.passive
-      call(registration.listener, this, event)
+      call(registration.listener, self, event)
       state.passive = false
     }
     state.currentTarget = null

@@ -1,23 +1,24 @@
 /**
  * All that the web APIs need of the host: lines for the log, random bytes, fetches, a timer, the time, how long a body may be,
- * whether the invocation was canceled, and buffers that count against the memory limit. No other file of this folder imports
- * anything of the bridge: see test/border.test.ts.
+ * whether the invocation was canceled, buffers that count against the memory limit, and libraries. No other file of this folder
+ * imports anything of the bridge: see test/border.test.ts.
  */
 import type { LogLevel } from '@carpool/core'
 import { bridge } from '../port.ts'
 
 export { type BodyKind, ENTROPY_BYTES, type InvokeHead } from '../../bridge.ts'
 export { maxBodyBytes, tooLongText } from '../body-limit.ts'
-export { now } from '../clock.ts'
+export { now, timeOrigin } from '../clock.ts'
 export { startFetch, stopFetch } from '../fetches.ts'
 export { whenCanceled } from '../invocation.ts'
+export { library, loadedLibrary } from '../libraries.ts'
 export { resizableBuffer } from '../memory/reservation.ts'
 export { currentInvocation } from '../port.ts'
 export { nextEntry, setTimeout } from '../timers.ts'
 
-/** Writes to the log of the invocation that runs. */
-export function logText(level: LogLevel, text: string): void {
-  bridge.log(level, text)
+/** Writes to the log of the invocation that runs. `isRejection`: of a promise that nobody awaits. */
+export function logText(level: LogLevel, text: string, isRejection = false): void {
+  bridge.log(level, text, isRejection)
 }
 
 /** Fresh random bytes, {@link ENTROPY_BYTES} of them, one character for each. Blocks until the host has given them. */

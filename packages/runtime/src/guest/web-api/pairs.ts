@@ -1,4 +1,4 @@
-import { type List, SafeList } from '../language/primordials.ts'
+import { defineProperty, type List, SafeList } from '../language/primordials.ts'
 
 /** A name and a value. */
 export type Pair = [name: string, value: string]
@@ -87,5 +87,7 @@ class PairIterator extends Iterator<unknown, undefined> {
   }
 }
 
+// As WebIDL has it.
+defineProperty(PairIterator.prototype, 'next', { enumerable: true })
 // User code must not make iterators of its own.
 delete (PairIterator.prototype as { constructor?: unknown }).constructor

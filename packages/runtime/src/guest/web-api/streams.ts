@@ -1,37 +1,15 @@
 import { typedArrayLength } from '../language/primordials.ts'
 import { reportUncaught } from './errors.ts'
+import { library } from './host.ts'
 
-/**
- * The Streams API, from web-streams-polyfill. Its module is evaluated when it is first needed, so that a context which has no use
- * for streams does not pay for them.
- */
+/** The Streams API, from web-streams-polyfill, which is loaded when it is first needed. */
 type Streams = typeof import('web-streams-polyfill')
 export type ReadableStream<T = unknown> = import('web-streams-polyfill').ReadableStream<T>
 export type StreamReader = import('web-streams-polyfill').ReadableStreamDefaultReader<Uint8Array>
 
-declare const require: (module: 'web-streams-polyfill') => Streams
-
-let loaded: Streams | undefined
-
 export function streams(): Streams {
-  return (loaded ??= require('web-streams-polyfill'))
+  return library('streams')
 }
-
-export const STREAM_CLASSES = [
-  'ByteLengthQueuingStrategy',
-  'CountQueuingStrategy',
-  'ReadableByteStreamController',
-  'ReadableStream',
-  'ReadableStreamBYOBReader',
-  'ReadableStreamBYOBRequest',
-  'ReadableStreamDefaultController',
-  'ReadableStreamDefaultReader',
-  'TransformStream',
-  'TransformStreamDefaultController',
-  'WritableStream',
-  'WritableStreamDefaultController',
-  'WritableStreamDefaultWriter',
-] as const satisfies readonly (keyof Streams)[]
 
 /** Also true for a stream of another implementation, such as one that the function brought along. */
 export function isReadableStream(value: object): value is ReadableStream<Uint8Array> {
@@ -47,9 +25,12 @@ export function isDisturbed(stream: ReadableStream): boolean {
 export function streamOf(bytes: Uint8Array): ReadableStream<Uint8Array> {
   const source: UnderlyingSource = {
     __proto__: null,
+    type: 'bytes',
     pull(controller) {
       if (typedArrayLength(bytes) > 0) controller.enqueue(bytes)
       controller.close()
+      // What a reader with a buffer of its own still waits for.
+      controller.byobRequest?.respond(0)
     },
   }
   return new (streams().ReadableStream)<Uint8Array>(source)
@@ -57,7 +38,8 @@ export function streamOf(bytes: Uint8Array): ReadableStream<Uint8Array> {
 
 interface UnderlyingSource {
   readonly __proto__: null
-  pull(controller: { enqueue(chunk: Uint8Array): void; close(): void }): void
+  readonly type: 'bytes'
+  pull(controller: import('web-streams-polyfill').ReadableByteStreamController): void
 }
 
 /** Reads a stream that is empty, so that it counts as read. */

@@ -1,4 +1,5 @@
 import {
+  arrayOf,
   arrayBufferByteLength,
   arrayBufferDetached,
   arrayBufferMaxByteLength,
@@ -51,7 +52,7 @@ import {
   viewName,
 } from '../language/primordials.ts'
 import { bytesOf, toText, valuesOf } from '../language/values.ts'
-import { resizableBuffer } from './host.ts'
+import { loadedLibrary, resizableBuffer } from './host.ts'
 import { brandOf, platformClassOf } from './brands.ts'
 import { copyDomException, DOMException, isDomException } from './dom-exception.ts'
 
@@ -85,39 +86,67 @@ type Seen = SafeMap<object, unknown>
 
 /**
  * Copies a value as the HTML standard's structured clone does, cycles included.
- * @throws DOMException `DataCloneError` for functions, symbols, promises, weak collections and objects of the web APIs
+ * @throws DOMException `DataCloneError` for functions, symbols, promises, weak collections and most objects of the web APIs
  */
 export function structuredClone(...args: unknown[]): unknown {
   if (args.length === 0) throw new SafeTypeError('structuredClone needs a value.')
   const options = args.length === 1 ? undefined : (args[1] as { transfer?: Iterable<unknown> } | null | undefined)
+  return cloneMessage(args[0], options?.transfer).value
+}
+
+export interface ClonedMessage {
+  readonly value: unknown
+  /** What became of the ports that were transferred, in their order. */
+  readonly ports: unknown[]
+}
+
+/** The same, for a message that may have ports with it. */
+export function cloneMessage(value: unknown, transferred: Iterable<unknown> | undefined): ClonedMessage {
   const seen: Seen = new SafeMap()
-  const transfer = transferOf(options?.transfer)
+  const transfer = transferOf(transferred)
+  const ports = new SafeList<unknown>()
   // A view refers to its buffer, so the copies of transferred buffers must be known before the value is walked; the buffers
   // themselves are only emptied once the walk has succeeded.
   for (let index = 0; index < transfer.length; index++) {
-    seen.set(transfer[index]!, typedArrayBuffer(bytesCopy(bytesOf(transfer[index])!)))
+    const item = transfer[index]!
+    const messages = loadedLibrary('messages')
+    if (messages?.isPort(item)) {
+      const port = messages.newPort()
+      seen.set(item, port)
+      ports[ports.length] = port
+    } else seen.set(item, typedArrayBuffer(bytesCopy(bytesOf(item)!)))
   }
-  const result = clone(args[0], seen)
-  for (let index = 0; index < transfer.length; index++) arrayBufferTransfer(transfer[index]!)
-  return result
+  const result = clone(value, seen)
+  for (let index = 0; index < transfer.length; index++) {
+    const item = transfer[index]!
+    const messages = loadedLibrary('messages')
+    if (messages?.isPort(item)) messages.movePort(item, seen.get(item) as typeof item)
+    else arrayBufferTransfer(item)
+  }
+  return { value: result, ports: arrayOf(ports) }
 }
 
-function transferOf(listed: Iterable<unknown> | undefined): List<ArrayBuffer> {
-  const buffers = new SafeList<ArrayBuffer>()
-  if (listed === undefined) return buffers
+function transferOf(listed: Iterable<unknown> | undefined): List<object> {
+  const objects = new SafeList<object>()
+  if (listed === undefined) return objects
   const items = valuesOf(listed)
   const unique = new SafeSet<unknown>()
   for (let index = 0; index < items.length; index++) {
     const item = items[index]
-    if (typeof item !== 'object' || item === null || brandOf(item) !== 'ArrayBuffer') {
-      throw refuse('Only an ArrayBuffer can be transferred')
+    const messages = loadedLibrary('messages')
+    if (messages?.isPort(item)) {
+      if (messages.isDetached(item)) throw refuse('A detached MessagePort cannot be transferred')
+    } else {
+      if (typeof item !== 'object' || item === null || brandOf(item) !== 'ArrayBuffer') {
+        throw refuse('Only an ArrayBuffer or a MessagePort can be transferred')
+      }
+      if (arrayBufferDetached(item)) throw refuse('A detached ArrayBuffer cannot be transferred')
     }
-    if (arrayBufferDetached(item)) throw refuse('A detached ArrayBuffer cannot be transferred')
     if (unique.has(item)) throw refuse('An object is listed twice for transfer')
     unique.add(item)
-    buffers[index] = item as ArrayBuffer
+    objects[index] = item
   }
-  return buffers
+  return objects
 }
 
 function refuse(what: string): DOMException {
@@ -187,6 +216,8 @@ function cloneObject(value: object, seen: Seen): unknown {
     default:
       throw refuse(`A ${brandOf(value)} cannot be cloned`)
   }
+  const files = loadedLibrary('files')
+  if (files?.isBlob(value)) return keep(files.copyBlob(value))
   const kind = uncloneable(value)
   if (kind !== undefined) throw refuse(`A ${kind} cannot be cloned`)
   const copy = keep({})

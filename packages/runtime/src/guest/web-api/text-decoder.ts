@@ -9,16 +9,18 @@ import {
   stringIsWellFormed,
   stringSlice,
   stringSplit,
+  stringStartsWith,
   stringToLowerCase,
   stringToWellFormed,
   typedArrayLength,
 } from '../language/primordials.ts'
 import { bytesOf, toText } from '../language/values.ts'
 import { stripBom, Utf8Decoder } from './encoding.ts'
+import { library } from './host.ts'
 
-type Encoding = 'utf-8' | 'windows-1252' | 'utf-16le' | 'utf-16be'
+type Encoding = 'utf-8' | 'windows-1252' | 'utf-16le' | 'utf-16be' | (string & {})
 
-/** The labels of the Encoding standard for the encodings that are here. */
+/** The labels of the Encoding standard for the encodings that are here; the library has the others. */
 const encodings = new SafeMap<string, Encoding>()
 addLabels('utf-8', 'unicode-1-1-utf-8 unicode11utf8 unicode20utf8 utf-8 utf8 x-unicode20utf8')
 addLabels(
@@ -80,7 +82,7 @@ export class TextDecoder {
       this.#bomSeen = false
       throw error
     }
-    if (!this.#bomSeen && text !== '' && this.#encoding !== 'windows-1252') {
+    if (!this.#bomSeen && text !== '' && stringStartsWith(this.#encoding, 'utf-')) {
       this.#bomSeen = true
       if (!this.#ignoreBom) text = stripBom(text)
     }
@@ -97,8 +99,9 @@ export class TextDecoder {
 }
 
 function encodingOf(label: string): Encoding {
-  const encoding = encodings.get(stringToLowerCase(trimAscii(label)))
-  if (encoding === undefined) throw new SafeRangeError(`TextDecoder has no encoding ${jsonStringify(label)}.`)
+  const encoding = encodings.get(stringToLowerCase(trimAscii(label))) ?? library('encodings').normalizeEncoding(label)
+  if (encoding === null || encoding === 'replacement')
+    throw new SafeRangeError(`TextDecoder has no encoding ${jsonStringify(label)}.`)
   return encoding
 }
 
@@ -117,7 +120,9 @@ function isAsciiSpace(unit: number): boolean {
 
 function makeDecoder(encoding: Encoding, fatal: boolean): ByteDecoder {
   if (encoding === 'utf-8') return new Utf8Decoder(fatal)
-  return encoding === 'windows-1252' ? windows1252 : new Utf16Decoder(encoding === 'utf-16be', fatal)
+  if (encoding === 'windows-1252') return windows1252
+  if (encoding === 'utf-16le' || encoding === 'utf-16be') return new Utf16Decoder(encoding === 'utf-16be', fatal)
+  return library('encodings').makeLegacyDecoder(encoding, fatal)
 }
 
 const windows1252: ByteDecoder = {

@@ -1,11 +1,14 @@
 import {
   bytesCopy,
+  bytesFromBase64,
   construct,
   defineProperty,
   getOwnPropertyDescriptor,
   getterOf,
+  isInstance,
   isInteger,
   max,
+  objectKeys,
   ownKeys,
   ownValue,
   SafeTypeError,
@@ -52,6 +55,9 @@ const TAKEN_OVER = [
   Symbol.toStringTag,
 ] as const
 
+const NOT_HERE =
+  'A function compiles WebAssembly when it is loaded: import the .wasm file. The operator can allow more by the setting webAssembly.'
+
 const PAGES_PER_MIB = 16
 /** A memory that does not say how far it wants to grow may take this part of the function's memory limit. */
 const SHARE_OF_ONE = 1 / 4
@@ -67,12 +73,19 @@ interface MemoryDescriptor {
   readonly address?: unknown
 }
 
+export interface GuestWebAssembly {
+  readonly namespace: object
+  /** Compiles modules in base64, each under a name that stands in its errors. */
+  readonly compileFiles: (files: Readonly<Record<string, string>>) => Record<string, object>
+}
+
 /**
  * A WebAssembly that works within entries only. Its memories count against the function's memory limit, with all that they may
  * grow to.
  * @param memoryMb that limit, in MiB
+ * @param compiles whether user code may compile bytes, or has only the modules of `compileFiles`
  */
-export function guestWebAssembly(native: NativeWebAssembly, memoryMb: number): object {
+export function guestWebAssembly(native: NativeWebAssembly, memoryMb: number, compiles: boolean): GuestWebAssembly {
   const limitPages = max(1, trunc(memoryMb * PAGES_PER_MIB * SHARE_OF_ONE))
   /** How far the memories of a module's instances may grow. Each module is here. */
   const pagesOf = new SafeWeakMap<object, number>()
@@ -82,16 +95,36 @@ export function guestWebAssembly(native: NativeWebAssembly, memoryMb: number): o
   const refusal = (what: string): string => `${what} does not fit into what is left of the memory limit of ${memoryMb} MiB.`
 
   const makeModule = (source: unknown, newTarget: NativeClass): object => {
+    if (!compiles) throw new native.CompileError(NOT_HERE)
+    return compileModule(source, newTarget, 'a WebAssembly module')
+  }
+
+  const compileModule = (source: unknown, newTarget: NativeClass, name: string): object => {
     const bytes = bytesOf(source)
     if (bytes === undefined) throw new SafeTypeError('WebAssembly.Module needs the bytes of a module.')
     const capped = capMemories(bytesCopy(bytes), limitPages)
     if (!capped.ok) throw new native.CompileError(capped.message)
     const size = typedArrayLength(capped.bytes)
-    const reservation = reserve(size * CODE_FACTOR, refusal(`The code of a WebAssembly module of ${size} bytes`))
+    const reservation = reserve(size * CODE_FACTOR, refusal(`The code of ${name} of ${size} bytes`))
     const module = construct(native.Module, [capped.bytes], newTarget) as object
     keepFor(module, reservation)
     pagesOf.set(module, capped.pages)
     return module
+  }
+
+  const compileFiles = (files: Readonly<Record<string, string>>): Record<string, object> => {
+    const modules = { __proto__: null } as unknown as Record<string, object>
+    const names = objectKeys(files)
+    for (let index = 0; index < names.length; index++) {
+      const name = names[index]!
+      try {
+        modules[name] = compileModule(bytesFromBase64(files[name]!), native.Module, name)
+      } catch (error) {
+        if (!isInstance(native.CompileError, error)) throw error
+        throw new native.CompileError(`${name}: ${(error as Error).message}`)
+      }
+    }
+    return modules
   }
 
   const makeInstance = (module: unknown, imports: unknown, newTarget: NativeClass): object => {
@@ -188,7 +221,7 @@ export function guestWebAssembly(native: NativeWebAssembly, memoryMb: number): o
     const descriptor = getOwnPropertyDescriptor(native, TAKEN_OVER[index]!)
     if (descriptor !== undefined) defineProperty(namespace, TAKEN_OVER[index]!, descriptor)
   }
-  return namespace
+  return { namespace, compileFiles }
 }
 
 function requireNew(newTarget: unknown, name: string): NativeClass {

@@ -1,5 +1,6 @@
 import type { LogLevel } from '@carpool/core'
 import {
+  defineProperty,
   arrayJoin,
   type List,
   numberToFixed,
@@ -69,6 +70,8 @@ function openGroup(args: List<unknown>): void {
 
 /** The `console` of user code. Each call sends one text to the log of the current invocation, at once. */
 export const guestConsole = {
+  // As a namespace of WebIDL.
+  __proto__: {},
   log(...args: unknown[]): void {
     writeArgs('info', args)
   },
@@ -153,3 +156,5 @@ export const guestConsole = {
   profileEnd(): void {},
   timeStamp(): void {},
 }
+
+defineProperty(guestConsole, Symbol.toStringTag, { __proto__: null, value: 'console', configurable: true } as PropertyDescriptor)

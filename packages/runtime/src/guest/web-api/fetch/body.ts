@@ -1,10 +1,9 @@
-import type { BodyKind } from '../host.ts'
+import { type BodyKind, library, loadedLibrary } from '../host.ts'
 import {
   bytesCopy,
   defineProperty,
   getOwnPropertyDescriptor,
   jsonParse,
-  jsonStringify,
   ownKeys,
   SafeTypeError,
   SafeUint8Array,
@@ -12,14 +11,11 @@ import {
   typedArrayBuffer,
   viewName,
 } from '../../language/primordials.ts'
-import { bytesOf, matches, toText } from '../../language/values.ts'
+import { bytesOf, toText } from '../../language/values.ts'
 import { randomUuid } from '../crypto.ts'
 import { bytesFromLatin1, decodeUtf8, encodeUtf8, latin1FromBytes, stripBom } from '../encoding.ts'
 import { readAll } from '../stream-reading.ts'
-import { cancelBy, discardStream, isDisturbed, isReadableStream, type ReadableStream, streamOf } from '../streams.ts'
-import { parseForm } from '../url/percent-encoding.ts'
-import { isSearchParams, textOfParams } from '../url/search-params.ts'
-import { type FormData, formDataOf, isFormData, multipartOf } from './form-data.ts'
+import { cancelBy, discardStream, isDisturbed, isReadableStream, type ReadableStream, streamOf, streams } from '../streams.ts'
 
 export type BodyInit = unknown
 
@@ -67,7 +63,9 @@ export function bodyFromBridge(kind: BodyKind, text: string): Body | null {
 }
 
 export const TEXT_TYPE = 'text/plain;charset=UTF-8'
-const FORM_TYPE = /^application\/x-www-form-urlencoded\s*(?:;|$)/i
+type Files = ReturnType<typeof library<'files'>>
+type Blob = InstanceType<Files['Blob']>
+type FormData = InstanceType<Files['FormData']>
 
 export interface Extracted {
   readonly body: Body
@@ -80,13 +78,17 @@ export function extractBody(init: unknown): Extracted {
   if (typeof init === 'object' && init !== null) {
     const bytes = bytesOf(init)
     if (bytes !== undefined) return { body: new Body(bytesCopy(bytes)), type: '' }
-    if (isSearchParams(init)) {
-      return { body: new Body(textOfParams(init)), type: 'application/x-www-form-urlencoded;charset=UTF-8' }
+    // What a library makes cannot be there before it is loaded.
+    const url = loadedLibrary('url')
+    if (url?.isSearchParams(init)) {
+      return { body: new Body(url.textOfParams(init)), type: 'application/x-www-form-urlencoded;charset=UTF-8' }
     }
-    if (isFormData(init)) {
+    const files = loadedLibrary('files')
+    if (files?.isFormData(init)) {
       const boundary = `----carpool-${randomUuid()}`
-      return { body: new Body(multipartOf(init, boundary)), type: `multipart/form-data; boundary=${boundary}` }
+      return { body: new Body(files.encodeMultipart(init, boundary)), type: `multipart/form-data; boundary=${boundary}` }
     }
+    if (files?.isBlob(init)) return { body: new Body(files.bytesOfBlob(init)), type: init.type }
     if (isReadableStream(init)) {
       if (init.locked || isDisturbed(init)) throw new SafeTypeError('The stream was read from already, or is locked.')
       return { body: new Body(init), type: '' }
@@ -109,7 +111,26 @@ export function cloneBody(body: Body | null): { readonly mine: Body | null; read
   if (isUnusable(body)) throw new SafeTypeError('The body was read already, so it cannot be cloned.')
   if (body.stream === undefined) return { mine: body, other: new Body(body.content) }
   const halves = body.stream.tee()
-  return { mine: new Body(halves[0]), other: new Body(halves[1]) }
+  return { mine: new Body(halves[0]), other: new Body(copyChunks(halves[1])) }
+}
+
+/** Gives copies of what the stream gives, as the other half gives the same chunks. */
+function copyChunks(stream: ReadableStream<Uint8Array>): ReadableStream<Uint8Array> {
+  const { TransformStream } = streams()
+  const { structuredClone } = library('clone')
+  const transformer: Transformer = {
+    __proto__: null,
+    transform(chunk, controller) {
+      controller.enqueue(structuredClone(chunk) as Uint8Array)
+    },
+  }
+  // Nothing is read ahead.
+  return stream.pipeThrough(new TransformStream<Uint8Array, Uint8Array>(transformer, undefined, { highWaterMark: 0 }))
+}
+
+interface Transformer {
+  readonly __proto__: null
+  transform(chunk: Uint8Array, controller: { enqueue(chunk: Uint8Array): void }): void
 }
 
 /** Hands the content to a new owner; the old one counts as used. @throws TypeError if it was read already */
@@ -134,8 +155,15 @@ function ownBytes(content: Content): Uint8Array<ArrayBuffer> {
   return isLatin1(content) ? bytesFromLatin1(content.text) : bytesCopy(content as Uint8Array)
 }
 
-function textOf(content: Content): string {
-  return stripBom(typeof content === 'string' ? stringToWellFormed(content) : decodeUtf8(ownBytes(content)))
+function textOf(content: Content, isWithoutBom = true): string {
+  const text = typeof content === 'string' ? stringToWellFormed(content) : decodeUtf8(ownBytes(content))
+  return isWithoutBom ? stripBom(text) : text
+}
+
+/** One character for each byte. */
+function latin1Of(content: Content): string {
+  if (isLatin1(content)) return content.text
+  return latin1FromBytes(typeof content === 'string' ? encodeUtf8(content) : (content as Uint8Array))
 }
 
 /** Takes a body as it goes over the bridge: `text` for a `kind`. */
@@ -172,6 +200,7 @@ export interface BodyMembers {
   readonly body: ReadableStream<Uint8Array> | null
   readonly bodyUsed: boolean
   arrayBuffer(): Promise<ArrayBuffer>
+  blob(): Promise<Blob>
   bytes(): Promise<Uint8Array<ArrayBuffer>>
   formData(): Promise<FormData>
   json(): Promise<unknown>
@@ -195,22 +224,26 @@ export function mixBody<T extends object>(
     arrayBuffer() {
       return read(this, bodyOf, (content) => typedArrayBuffer(ownBytes(content)) as ArrayBuffer)
     },
+    blob() {
+      return read(this, bodyOf, (content) => {
+        const { blobOf, blobTypeOf } = library('files')
+        return blobOf(ownBytes(content), blobTypeOf(contentTypeOf(this)))
+      })
+    },
     bytes() {
       return read(this, bodyOf, ownBytes)
     },
     formData() {
-      return read(
-        this,
-        bodyOf,
-        (content) => formDataOf(parseForm(textOf(content))),
-        (self) => requireForm(contentTypeOf(self)),
-      )
+      return read(this, bodyOf, (content) => {
+        const body = { text: () => textOf(content, false), latin1: () => latin1Of(content) }
+        return library('files').readForm(contentTypeOf(this), body)
+      })
     },
     json() {
       return read(this, bodyOf, (content) => jsonParse(textOf(content)) as unknown)
     },
     text() {
-      return read(this, bodyOf, textOf)
+      return read(this, bodyOf, (content) => textOf(content))
     },
   }
   const names = ownKeys(members)
@@ -220,22 +253,11 @@ export function mixBody<T extends object>(
 }
 
 /** Reads the body of an object, which is without one like one that is empty. What goes wrong rejects the promise. */
-async function read<T, R>(
-  self: T,
-  bodyOf: (self: T) => Body | null,
-  convert: (content: Content) => R,
-  check?: (self: T) => void,
-): Promise<R> {
-  check?.(self)
+async function read<T, R>(self: T, bodyOf: (self: T) => Body | null, convert: (content: Content) => R): Promise<R> {
   const body = bodyOf(self)
   if (body === null) return convert('')
   if (isUnusable(body)) throw new SafeTypeError('The body was read already.')
   body.used = true
   // Awaits only what needs it: the first look at a promise is one at `constructor`, which user code may have replaced.
   return convert(body.stream === undefined ? body.content : await readAll(body.stream))
-}
-
-function requireForm(contentType: string | null): void {
-  if (contentType !== null && matches(contentType, FORM_TYPE)) return
-  throw new SafeTypeError(`A body of content type ${jsonStringify(contentType ?? '')} cannot be read as form data.`)
 }

@@ -3,9 +3,12 @@ import {
   apply,
   arrayOf,
   arraySort,
+  getOwnPropertyDescriptor,
+  hasOwn,
+  iteratorSymbol,
   jsonStringify,
   type List,
-  objectKeys,
+  ownKeys,
   regExpExec,
   SafeList,
   SafeMap,
@@ -15,7 +18,7 @@ import {
   stringSlice,
   stringToLowerCase,
 } from '../../language/primordials.ts'
-import { isIterable, toText, valuesOf } from '../../language/values.ts'
+import { isIterable, matches, toText, valuesOf } from '../../language/values.ts'
 import { customInspect } from '../console/inspect.ts'
 import { type Pair, pairIterator } from '../pairs.ts'
 
@@ -32,6 +35,8 @@ export let makeImmutable: (headers: Headers) => Headers
 export let valueOfHeader: (headers: Headers, name: string) => string | null
 /** Adds a content type if there is none. */
 export let implyContentType: (headers: Headers, type: string) => void
+
+const WIDE = /[^\0-\xff]/
 
 export class Headers {
   /** Name, value, name, value: cheaper to make than a map, and a message has few headers. */
@@ -151,16 +156,25 @@ export class Headers {
     if ((typeof init !== 'object' && typeof init !== 'function') || init === null) {
       throw new SafeTypeError('Headers needs an object or pairs.')
     }
-    if (isHeaders(init)) {
+    if (isHeaders(init) && !hasOwn(init, iteratorSymbol)) {
       this.#list = copyList(init.#list)
       return
     }
     if (!isIterable(init)) {
-      const names = objectKeys(init)
-      for (let index = 0; index < names.length; index++) {
-        const name = names[index]!
-        this.#append(name, (init as Record<string, unknown>)[name])
+      // All is read before any of it is looked at, in the order that WebIDL says.
+      const pairs = new SafeList<Pair>()
+      const keys = ownKeys(init)
+      for (let index = 0; index < keys.length; index++) {
+        const key = keys[index]!
+        if (getOwnPropertyDescriptor(init, key)?.enumerable !== true) continue
+        const name = toText(key)
+        // No byte can stand for it, so it is refused before its value is read.
+        if (matches(name, WIDE)) headerName(name)
+        const value = toText((init as Record<string, unknown>)[name])
+        if (matches(value, WIDE)) headerValue(value, name)
+        pairs[pairs.length] = [name, value]
       }
+      for (let index = 0; index < pairs.length; index++) this.#append(pairs[index]![0], pairs[index]![1])
       return
     }
     const items = valuesOf(init as Iterable<Iterable<unknown>>)

@@ -1,10 +1,8 @@
-import type { BodyKind, InvokeHead } from '../host.ts'
+import { type BodyKind, type InvokeHead, library } from '../host.ts'
 import { jsonStringify, SafeTypeError, setOwn, stringToUpperCase } from '../../language/primordials.ts'
 import { matches, toText } from '../../language/values.ts'
 import { type AbortSignal, abortSignal, createSignal, followSignal, isAborted, isAbortSignal, reasonOf } from '../abort-signal.ts'
 import { customInspect } from '../console/inspect.ts'
-import { serializeUrl } from '../url/parse-url.ts'
-import { requireUrl } from '../url/url.ts'
 import { type Body, bodyFromBridge, type BodyInit, type BodyMembers, cloneBody, extractBody, mixBody, takeBody } from './body.ts'
 import {
   copyHeaders,
@@ -57,7 +55,9 @@ export let requestFromHost: (source: HostRequest) => Request
 export let abortRequest: (request: Request, reason: unknown) => void
 export let isRequest: (value: unknown) => value is Request
 export let bodyOfRequest: (request: Request) => Body | null
+export let methodOfRequest: (request: Request) => string
 export let signalOfRequest: (request: Request) => AbortSignal
+export let urlOfRequest: (request: Request) => string
 /** All but the body as the JSON text of a FetchHead. Reads no property that user code could have replaced. */
 export let fetchHeadJson: (request: Request) => string
 /** Ends the request's interest in the signal that it was made with, which may live much longer. */
@@ -69,6 +69,7 @@ export class Request implements BodyMembers {
   declare readonly body: BodyMembers['body']
   declare readonly bodyUsed: boolean
   declare readonly arrayBuffer: BodyMembers['arrayBuffer']
+  declare readonly blob: BodyMembers['blob']
   declare readonly bytes: BodyMembers['bytes']
   declare readonly formData: BodyMembers['formData']
   declare readonly json: BodyMembers['json']
@@ -92,7 +93,9 @@ export class Request implements BodyMembers {
     }
     isRequest = (value): value is Request => typeof value === 'object' && value !== null && #source in value
     bodyOfRequest = (request) => request.#getBody()
+    methodOfRequest = (request) => request.#getMethod()
     signalOfRequest = (request) => request.#getSignal()
+    urlOfRequest = (request) => request.#getUrl()
     contentTypeOf = (request) => valueOfHeader(request.#getHeaders(), 'content-type')
     fetchHeadJson = (request) => {
       const method = jsonStringify(request.#getMethod())
@@ -124,6 +127,9 @@ export class Request implements BodyMembers {
     if (headers !== undefined) this.#headers = new Headers(headers)
     else this.#headers = from === undefined ? new Headers() : copyHeaders(from.#getHeaders())
     this.#takeOptions(init)
+    if (this.#options?.cache === 'only-if-cached' && this.#options.mode !== 'same-origin') {
+      throw new SafeTypeError('A request can be only-if-cached with the mode same-origin only.')
+    }
     const given = init?.signal
     const signal = given === undefined && from !== undefined ? from.#getSignal() : given
     if (signal !== undefined && signal !== null) this.#follow(signal)
@@ -283,6 +289,7 @@ export class Request implements BodyMembers {
 mixBody(Request.prototype, bodyOfRequest, contentTypeOf)
 
 function checkUrl(text: string): string {
+  const { requireUrl, serializeUrl } = library('url')
   const url = requireUrl(text)
   if (url.username !== '' || url.password !== '') throw new SafeTypeError('A request URL cannot have a user name or password.')
   return serializeUrl(url)

@@ -2,8 +2,7 @@ import type { FetchedHead } from '@carpool/core'
 import { jsonStringify, SafeRangeError, SafeTypeError, trunc } from '../../language/primordials.ts'
 import { matches, toNumber, toText } from '../../language/values.ts'
 import { customInspect } from '../console/inspect.ts'
-import { serializeUrl } from '../url/parse-url.ts'
-import { requireUrl } from '../url/url.ts'
+import { library } from '../host.ts'
 import { Body, type BodyInit, type BodyMembers, cloneBody, extractBody, mixBody, TEXT_TYPE } from './body.ts'
 import {
   copyHeaders,
@@ -42,6 +41,7 @@ export class Response implements BodyMembers {
   declare readonly body: BodyMembers['body']
   declare readonly bodyUsed: boolean
   declare readonly arrayBuffer: BodyMembers['arrayBuffer']
+  declare readonly blob: BodyMembers['blob']
   declare readonly bytes: BodyMembers['bytes']
   declare readonly formData: BodyMembers['formData']
   declare readonly json: BodyMembers['json']
@@ -120,6 +120,7 @@ export class Response implements BodyMembers {
   }
 
   static redirect(url: unknown, status = 302): Response {
+    const { requireUrl, serializeUrl } = library('url')
     const location = serializeUrl(requireUrl(url))
     if (status !== 301 && status !== 302 && status !== 303 && status !== 307 && status !== 308) {
       throw new SafeRangeError(`${status} is no redirect status: use 301, 302, 303, 307 or 308.`)

@@ -1,4 +1,6 @@
 import {
+  hasOwn,
+  iteratorSymbol,
   apply,
   arrayOf,
   arraySort,
@@ -39,7 +41,7 @@ export class URLSearchParams {
 
   constructor(init: unknown = '') {
     if ((typeof init === 'object' && init !== null) || typeof init === 'function') {
-      this.#pairs = isSearchParams(init) ? copyPairs(init.#pairs) : pairsOf(init)
+      this.#pairs = isSearchParams(init) && !hasOwn(init, iteratorSymbol) ? copyPairs(init.#pairs) : pairsOf(init)
     } else {
       const text = toScalarText(init)
       this.#pairs = parseForm(stringStartsWith(text, '?') ? stringSlice(text, 1) : text)

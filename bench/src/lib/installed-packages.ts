@@ -1,0 +1,29 @@
+import { execFileSync } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { cpSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { repositoryPath } from './repository.ts'
+
+const LOCKED = repositoryPath('test/packages')
+
+/**
+ * Installs the packages of the lock file in `test/packages`, once for each state of it.
+ * @returns the folder with `node_modules` in it
+ */
+export function installPackages(): string {
+  const lock = readFileSync(join(LOCKED, 'package-lock.json'))
+  const state = createHash('sha256').update(lock).digest('hex').slice(0, 16)
+  const folder = join(repositoryPath('node_modules/.carpool-packages'), state)
+  if (existsSync(folder)) return folder
+  const unfinished = `${folder}.${process.pid}`
+  rmSync(unfinished, { recursive: true, force: true })
+  mkdirSync(unfinished, { recursive: true })
+  for (const file of ['package.json', 'package-lock.json']) cpSync(join(LOCKED, file), join(unfinished, file))
+  // Functions run what is plain JavaScript: nothing is compiled.
+  execFileSync('npm', ['ci', '--ignore-scripts', '--no-audit', '--no-fund', '--prefix', unfinished], {
+    cwd: unfinished,
+    stdio: ['ignore', 'ignore', 'inherit'],
+  })
+  renameSync(unfinished, folder)
+  return folder
+}

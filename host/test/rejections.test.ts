@@ -1,0 +1,32 @@
+/** Promises that nobody awaits, from V8's news of them to the log and to what the function's modules do behind an entry. */
+import t from 'tap'
+import { inProcessHost, type InProcessHost } from './support/in-process-host.ts'
+
+const REVISION = 'rejects'
+
+const linesOf = (host: InProcessHost): string[] =>
+  host.sent.filter(({ message }) => message.type === 'log').map(({ text }) => text.split('\n')[0]!)
+
+t.test('a rejection that nobody awaits is a line of the log, and one that is awaited is none', async (t) => {
+  const host = await inProcessHost()
+  host.load(
+    REVISION,
+    `Promise.reject(new Error('lost')); Promise.reject(new Error('found')).catch(() => {}); return new Response()`,
+  )
+  await host.endOf(host.invoke(REVISION))
+  t.strictSame(linesOf(host), ['Uncaught rejection of a promise: Error: lost'])
+})
+
+t.test('what modules do behind an entry they do behind listeners for rejections as well', async (t) => {
+  const host = await inProcessHost()
+  host.load(
+    REVISION,
+    `let waits = false
+     carpoolSupport_.afterTurn(() => { if (waits) console.log('behind'); waits = false })
+     onunhandledrejection = (event) => { event.preventDefault(); waits = true; queueMicrotask(() => console.log('microtask')) }
+     Promise.reject(1)
+     return new Response()`,
+  )
+  await host.endOf(host.invoke(REVISION))
+  t.strictSame(linesOf(host), ['behind', 'microtask'])
+})

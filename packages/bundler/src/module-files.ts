@@ -1,0 +1,205 @@
+import { lstat, readFile, readdir, stat } from 'node:fs/promises'
+import { basename, dirname, extname, isAbsolute, join, posix, resolve, sep } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import type { Loader, Plugin } from 'esbuild'
+import { labelPath } from './label-path.ts'
+import { virtualPath } from './virtual-path.ts'
+
+/** A use of `exports` is what makes esbuild see CommonJS. At the end, so that no position moves. */
+export const FORCED_COMMONJS_SUFFIX = '\n;exports'
+
+/** A folder that code names is taken with all files in it, but no more than these. */
+const MOST_FILES = 1000
+const MOST_BYTES = 16 * 1024 * 1024
+
+/** Files to be bundled, by absolute path: the one in the function, and the one on this machine. */
+export type Assets = Map<string, string>
+
+export interface ModuleFiles {
+  readonly folder: string
+  /** Modules that are to be CommonJS; absolute paths. */
+  readonly forced: ReadonlySet<string>
+  /** What a bundle may have at most. */
+  readonly limitBytes: number
+  /** Filled with what modules name. */
+  readonly assets: Assets
+}
+
+/** A module is at most so many times as long as what comes of it, but for what is not used of packages. */
+const SOURCE_PER_BUNDLE = 4
+const LEAST_SOURCE_BYTES = 16 * 1024 * 1024
+
+/** Why a module is not read: the bundler would take half a minute, and gigabytes, for what cannot fit. */
+export function tooLargeText(label: string, bytes: number, limitBytes: number): string | undefined {
+  if (bytes <= Math.max(LEAST_SOURCE_BYTES, SOURCE_PER_BUNDLE * limitBytes)) return undefined
+  return `${label} has ${bytes} bytes, which cannot become a bundle: its limit is ${limitBytes} bytes`
+}
+
+/**
+ * Reads the source files. What a module asks of its own place becomes a path in the function; files that it names by its own place
+ * are noted; `createRequire` gets what is required with its result.
+ */
+export function moduleFiles({ folder, forced, assets, limitBytes }: ModuleFiles): Plugin {
+  return {
+    name: 'module-files',
+    setup(build) {
+      build.onResolve({ filter: new RegExp(`^${REQUIRED}:`) }, ({ path, resolveDir }) => ({
+        path: `${resolveDir}|${path.slice(REQUIRED.length + 1)}`,
+        namespace: REQUIRED,
+      }))
+      build.onLoad({ filter: /.*/, namespace: REQUIRED }, ({ path }) => {
+        const end = path.indexOf('|')
+        const name = JSON.stringify(path.slice(end + 1))
+        // In a `try` what cannot be resolved is no error of the build.
+        const contents = `export const load = () => { try { return require(${name}) } catch (error) { throw error } }`
+        return { contents, resolveDir: path.slice(0, end) }
+      })
+      build.onLoad({ filter: /\.[cm]?[jt]sx?$/, namespace: 'file' }, async ({ path }) => {
+        const tooLarge = tooLargeText(labelPath(path, folder), (await stat(path)).size, limitBytes)
+        if (tooLarge !== undefined) return { errors: [{ text: tooLarge }] }
+        const bytes = await readFile(path)
+        const isForced = forced.has(path)
+        const isPlaced = PLACE_MARKS.some((mark) => bytes.includes(mark))
+        const readsFiles = bytes.includes('readFile') || bytes.includes('createReadStream')
+        if (!isForced && !isPlaced && !readsFiles) return undefined
+        const text = bytes.toString()
+        if (isPlaced || readsFiles) await noteAssets(text, path, folder, assets)
+        const placed = isPlaced ? withPlace(withRequires(text), virtualPath(path, folder)) : text
+        return { contents: isForced ? placed + FORCED_COMMONJS_SUFFIX : placed, loader: loaderOf(path) }
+      })
+    },
+  }
+}
+
+const PLACE_MARKS = ['__dirname', '__filename', 'import.meta', 'createRequire']
+
+function loaderOf(path: string): Loader {
+  return extname(path).replace(/^\.[cm]?/, '') as Loader
+}
+
+/** A script's beginning: what must stay in front of the first statement. */
+const OPENING = /^(?:#![^\n]*\n)?(?:\s+|\/\/[^\n]*\n|\/\*(?:[^*]|\*(?!\/))*\*\/|(["'])use strict\1[ \t]*(?:;|(?=\n)))*/
+
+/** Puts a module's place into it, on lines that are there. */
+function withPlace(text: string, path: string): string {
+  const known: Record<string, string> = { url: pathToFileURL(path).href, filename: path, dirname: posix.dirname(path) }
+  const placed = text.replace(/\bimport\.meta\.(url|filename|dirname)\b/g, (_, name: string) => JSON.stringify(known[name]))
+  const names = ['__filename', '__dirname'].filter((name) => {
+    return (
+      placed.includes(name) &&
+      !new RegExp(`\\b(?:const|let|var)\\s+${name}\\b|\\([^()]*\\b${name}\\b[^()]*\\)\\s*(?:\\{|=>)`).test(placed)
+    )
+  })
+  if (names.length === 0) return placed
+  const values = names.map((name) => `${name} = ${JSON.stringify(name === '__filename' ? path : posix.dirname(path))}`)
+  const start = OPENING.exec(placed)?.[0].length ?? 0
+  return `${placed.slice(0, start)}var ${values.join(', ')}; ${placed.slice(start)}`
+}
+
+const MADE_REQUIRE =
+  /\b(?:const|let|var)\s+([\w$]+)\s*=\s*(?:[\w$]+\.)?createRequire\d*\s*\(\s*(?:import\.meta\.(?:url|filename)|__filename)\s*(?=\))/g
+const REQUIRED = 'carpool-require'
+
+/** Gives `createRequire(import.meta.url)` what its result is called with, so that the bundler sees it. */
+function withRequires(text: string): string {
+  if (!text.includes('createRequire')) return text
+  const imports: string[] = []
+  const changed = text.replace(MADE_REQUIRE, (made: string, variable: string) => {
+    const calls = text.matchAll(
+      new RegExp(`(?<![\\w$.])${variable.replaceAll('$', '\\$')}\\(\\s*(["'])([^"'\\n]+)\\1\\s*\\)`, 'g'),
+    )
+    const names = [...new Set([...calls].map(([, , name]) => name!))]
+    // The result is often called `require` itself, so the bundler's has to stand in another module.
+    const entries = names.map((name) => {
+      const load = `carpoolLoad${imports.length}_`
+      imports.push(`import { load as ${load} } from ${JSON.stringify(`${REQUIRED}:${name}`)};`)
+      return `${JSON.stringify(name)}: ${load}`
+    })
+    return `${made}, { ${entries.join(', ')} }`
+  })
+  return imports.length === 0 ? changed : `${changed}\n;${imports.join(' ')}`
+}
+
+const PLACE = '(?:__dirname|import\\.meta\\.dirname)'
+const TEXT = '(?:"[^"\\n]*"|\'[^\'\\n]*\'|`[^`$\\n]*`)'
+/** How code names files beside it; the groups are texts, the last of which may be a list. */
+const NAMED = [
+  new RegExp(`\\bnew\\s+URL\\(\\s*(${TEXT})\\s*,\\s*import\\.meta\\.url\\s*\\)`, 'g'),
+  new RegExp(`\\b(?:join|resolve)\\(\\s*${PLACE}\\s*((?:,\\s*${TEXT}\\s*)+),?\\s*\\)`, 'g'),
+  new RegExp(`${PLACE}\\s*\\+\\s*(${TEXT})`, 'g'),
+  new RegExp(`(\`\\$\\{${PLACE}\\}[^\`$\\n]*\`)`, 'g'),
+]
+/** Paths that count from the working directory, which is the function's folder. */
+const READ = new RegExp(
+  `\\b(?:readFile|readFileSync|createReadStream|existsSync|stat|statSync|readdir|readdirSync)\\(\\s*(${TEXT})`,
+  'g',
+)
+
+async function noteAssets(text: string, path: string, folder: string, assets: Assets): Promise<void> {
+  const isPackage = labelPath(path, folder).includes('node_modules/')
+  const beside = NAMED.flatMap((pattern) => [...text.matchAll(pattern)].map(([, named]) => textsOf(named!).map(withoutPlace)))
+  const here = beside.map((parts) => join(dirname(path), ...parts))
+  const read = isPackage ? [] : [...text.matchAll(READ)].flatMap(([, named]) => textsOf(named!))
+  const fromFolder = read.filter((named) => !isAbsolute(named)).map((named) => resolve(folder, named))
+  if (here.length === 0 && fromFolder.length === 0) return
+  // Nothing else of this machine goes into a function, whatever its code names.
+  const root = (await packageFolder(isPackage ? dirname(path) : folder)) ?? folder
+  for (const file of [...here, ...fromFolder]) {
+    if (file.startsWith(root + sep) || file.startsWith(folder + sep)) await noteAsset(file, folder, assets, isPackage)
+  }
+}
+
+/** The nearest folder with a package.json. */
+async function packageFolder(folder: string): Promise<string | undefined> {
+  const hasManifest = await stat(join(folder, 'package.json')).then(
+    () => true,
+    () => false,
+  )
+  if (hasManifest) return folder
+  const parent = dirname(folder)
+  return parent === folder || basename(parent) === 'node_modules' ? undefined : packageFolder(parent)
+}
+
+function textsOf(list: string): string[] {
+  return [...list.matchAll(new RegExp(TEXT, 'g'))].map(([quoted]) => quoted.slice(1, -1))
+}
+
+function withoutPlace(text: string): string {
+  return text.replace(/^\$\{[^}]*\}/, '').replace(/[?#].*$/, '')
+}
+
+/** Of packages only single files that are no code: they often name whole folders, for other purposes. */
+async function noteAsset(file: string, folder: string, assets: Assets, isPackage: boolean): Promise<void> {
+  // A link may lead out of the function.
+  const found = await lstat(file).catch(() => undefined)
+  if (found === undefined) return
+  if (found.isFile()) {
+    if (!isPackage || !/\.(?:[cm]?[jt]s|node)$/.test(file)) assets.set(virtualPath(file, folder), file)
+    return
+  }
+  // The function's own folder would be all of it.
+  if (!found.isDirectory() || isPackage || folder.startsWith(file)) return
+  let bytes = 0
+  for (const entry of await readdir(file, { recursive: true, withFileTypes: true })) {
+    const path = join(entry.parentPath, entry.name)
+    if (!entry.isFile() || path.includes('node_modules')) continue
+    bytes += (await stat(path)).size
+    if (assets.size >= MOST_FILES || bytes > MOST_BYTES) return
+    assets.set(virtualPath(path, folder), path)
+  }
+}
+
+/** The module `carpool-node:assets` with the files in it. */
+export async function assetsModule(assets: Assets): Promise<string> {
+  const entries = await Promise.all(
+    [...assets]
+      .toSorted(([one], [other]) => (one < other ? -1 : 1))
+      .map(async ([path, file]) => {
+        const bytes = await readFile(file)
+        const text = bytes.toString()
+        const value = Buffer.from(text).equals(bytes) ? text : { base64: bytes.toString('base64') }
+        return `${JSON.stringify(path)}: ${JSON.stringify(value)}`
+      }),
+  )
+  return `export default { ${entries.join(',\n')} }`
+}

@@ -1,0 +1,228 @@
+/** `node:crypto` of a function beside that of Node.js. */
+import fc from 'fast-check'
+import t from 'tap'
+import { exchanged, hexBytes, inGuest, inNode, same } from './support/beside-node.ts'
+
+const { evaluate, guest } = inGuest()
+t.teardown(() => guest.isolate.dispose())
+
+const text = hexBytes(0, 300)
+const digest = fc.constantFrom('md5', 'sha1', 'SHA256', 'sha384', 'sha512', 'RSA-SHA256', 'sha3-256', 'ripemd160', 'sha512-256')
+
+t.test('digests and HMAC', () =>
+  same(
+    evaluate,
+    `const data = Buffer.from(input.data, 'hex')
+     const hash = crypto.createHash(input.digest).update(data).update('é').update(input.data, 'hex')
+     const copy = hash.copy()
+     const again = (run) => { try { return run() } catch (error) { return error.code } }
+     const hmac = crypto.createHmac(input.digest, Buffer.from(input.key, 'hex')).update(data)
+     return [hash.digest('hex'), copy.update('more').digest().toString('base64'), again(() => hash.digest()), again(() => hash.update('')), hmac.digest('base64url'), hmac.digest('hex'),
+       crypto.hash(input.digest, data), crypto.createHash('shake256', { outputLength: 40 }).update(data).digest('hex'), crypto.createHash('shake128').update(data).digest('hex')]`,
+    fc.record({ digest, data: text, key: hexBytes(0, 200) }),
+  ),
+)
+
+t.test('derivations', () =>
+  same(
+    evaluate,
+    `const [key, salt] = [Buffer.from(input.key, 'hex'), Buffer.from(input.salt, 'hex')]
+     const later = (run) => new Promise((resolve) => run((error, value) => resolve(error?.code ?? Buffer.from(value).toString('hex'))))
+     const options = { N: 2 ** input.cost, r: input.r, p: input.p }
+     return [crypto.pbkdf2Sync(key, salt, input.count, input.size, input.digest).toString('hex'), await later((done) => crypto.pbkdf2(key, salt, input.count, input.size, input.digest, done)),
+       Buffer.from(crypto.hkdfSync(input.digest, key, salt, 'info', input.size)).toString('hex'), await later((done) => crypto.hkdf(input.digest, key, salt, 'info', input.size, done)),
+       crypto.scryptSync(key, salt, input.size, options).toString('hex'), await later((done) => crypto.scrypt(key, salt, input.size, options, done))]`,
+    fc.record({
+      key: hexBytes(1, 150),
+      salt: hexBytes(0, 100),
+      count: fc.integer({ min: 1, max: 3000 }),
+      size: fc.integer({ min: 1, max: 100 }),
+      digest: fc.constantFrom('sha1', 'sha256', 'sha512'),
+      cost: fc.integer({ min: 1, max: 10 }),
+      r: fc.integer({ min: 1, max: 9 }),
+      p: fc.integer({ min: 1, max: 3 }),
+    }),
+    25,
+  ),
+)
+
+t.test('ciphers', () =>
+  same(
+    evaluate,
+    `const [key, iv, data, aad] = [input.key, input.iv, input.data, input.aad].map((part) => Buffer.from(part, 'hex'))
+     const { keyLength, ivLength = 0, mode } = crypto.getCipherInfo(input.name)
+     const isTagged = mode === 'gcm' || mode === 'ocb' || input.name.includes('poly')
+     const options = isTagged ? { authTagLength: 16 } : undefined
+     const start = ivLength === 0 ? null : iv.subarray(0, ivLength)
+     const cipher = crypto.createCipheriv(input.name, key.subarray(0, keyLength), start, options)
+     if (isTagged) cipher.setAAD(aad)
+     const sealed = cipher.update(data, undefined, 'base64') + cipher.update(data.toString('hex'), 'hex', 'base64') + cipher.final('base64')
+     const decipher = crypto.createDecipheriv(input.name, key.subarray(0, keyLength), start, options)
+     if (isTagged) decipher.setAAD(aad).setAuthTag(cipher.getAuthTag())
+     const opened = decipher.update(sealed, 'base64', 'utf8') + decipher.final('utf8')
+     const wrong = crypto.createDecipheriv(input.name, key.subarray(0, keyLength), start, options)
+     if (isTagged) wrong.setAAD(aad).setAuthTag(Buffer.alloc(16, 7))
+     let failure = 'none'
+     try { wrong.update('AAAA' + sealed, 'base64'); wrong.final() } catch (error) { failure = [error.message, error.code] }
+     return [sealed, opened, isTagged && cipher.getAuthTag().toString('hex'), isTagged ? failure : '', keyLength, ivLength, mode]`,
+    fc.record({
+      name: fc.constantFrom(
+        'aes-128-cbc', 'AES-256-CBC', 'aes-192-ctr', 'aes-256-gcm', 'aes-128-gcm', 'aes-256-ecb', 'aes-256-ocb', 'aes-128-cfb8', 'chacha20-poly1305',
+        'des-ede3-cbc',
+      ), // biome-ignore format: names
+      key: hexBytes(32),
+      iv: hexBytes(16),
+      data: text,
+      aad: hexBytes(0, 40),
+    }),
+    80,
+  ),
+)
+
+const KINDS = [
+  `crypto.generateKeyPairSync('rsa', { modulusLength: 1024 })`,
+  `crypto.generateKeyPairSync('rsa-pss', { modulusLength: 1024 })`,
+  `crypto.generateKeyPairSync('ec', { namedCurve: 'P-256' })`,
+  `crypto.generateKeyPairSync('ec', { namedCurve: 'secp521r1' })`,
+  `crypto.generateKeyPairSync('ec', { namedCurve: 'secp256k1' })`,
+  `crypto.generateKeyPairSync('ed25519')`,
+  `crypto.generateKeyPairSync('ed448')`,
+]
+
+t.test('keys in all forms, and signatures', () =>
+  Promise.all(
+    KINDS.map((make) =>
+      exchanged(
+        evaluate,
+        [
+          `const { publicKey, privateKey } = ${make}
+           const own = privateKey.asymmetricKeyType
+           const pem = (key, type, more) => key.export({ type, format: 'pem', ...more })
+           const forms = [pem(privateKey, 'pkcs8'), pem(privateKey, 'pkcs8', { cipher: 'aes-256-cbc', passphrase: 'top' }), ...(own === 'rsa' ? [pem(privateKey, 'pkcs1')] : []), ...(own === 'ec' ? [pem(privateKey, 'sec1')] : [])]
+           const open = [pem(publicKey, 'spki'), ...(own === 'rsa' ? [pem(publicKey, 'pkcs1')] : [])]
+           const algorithm = own.startsWith('ed') ? null : 'sha256'
+           const data = Buffer.from(input.data, 'hex')
+           const signatures = [crypto.sign(algorithm, data, privateKey)]
+           if (algorithm !== null) signatures.push(crypto.createSign('RSA-SHA256').update(data).sign(privateKey))
+           return { forms, open, own, der: privateKey.export({ type: 'pkcs8', format: 'der' }).toString('hex'), jwk: own === 'rsa-pss' ? null : privateKey.export({ format: 'jwk' }), details: { ...privateKey.asymmetricKeyDetails, publicExponent: 0 },
+             plain: own === 'ec' ? crypto.sign('sha512', data, { key: privateKey, dsaEncoding: 'ieee-p1363' }).toString('hex') : null, signatures: signatures.map((one) => one.toString('hex')) }`,
+          `const { made } = input
+           const data = Buffer.from(input.data, 'hex')
+           const algorithm = made.own.startsWith('ed') ? null : 'sha256'
+           const keys = made.forms.map((key) => crypto.createPrivateKey({ key, passphrase: 'top' }))
+           keys.push(crypto.createPrivateKey({ key: Buffer.from(made.der, 'hex'), format: 'der', type: 'pkcs8' }))
+           if (made.jwk !== null) keys.push(crypto.createPrivateKey({ key: made.jwk, format: 'jwk' }))
+           const open = [...made.open.map((key) => crypto.createPublicKey(key)), crypto.createPublicKey(keys[0])]
+           const results = keys.map((key) => key.equals(keys[0]) && key.type === 'private' && key.asymmetricKeyType === made.own)
+           results.push(JSON.stringify({ ...keys[0].asymmetricKeyDetails, publicExponent: 0 }) === JSON.stringify(made.details))
+           for (const key of open) {
+             results.push(key.equals(open[0]), key.type === 'public')
+             for (const one of made.signatures) {
+               const signature = Buffer.from(one, 'hex')
+               results.push(crypto.verify(algorithm, data, key, signature), !crypto.verify(algorithm, Buffer.from(input.data + '00', 'hex'), key, signature))
+             }
+             results.push(crypto.verify(algorithm, data, key, crypto.sign(algorithm, data, keys.at(-1))))
+             if (made.plain !== null) results.push(crypto.verify('sha512', data, { key, dsaEncoding: 'ieee-p1363' }, Buffer.from(made.plain, 'hex')))
+             if (made.own === 'rsa') results.push(crypto.createVerify('sha256').update(data).verify({ key, padding: 6, saltLength: 20 }, crypto.createSign('sha256').update(data).sign({ key: keys[0], padding: 6, saltLength: 20 }, 'hex'), 'hex'))
+           }
+           return results.every((result) => result === true) || results`,
+        ],
+        fc.record({ data: text }),
+        2,
+      ),
+    ),
+  ),
+)
+
+t.test('RSA encrypts and decrypts', () =>
+  exchanged(
+    evaluate,
+    [
+      `const { publicKey, privateKey } = crypto.generateKeyPairSync('rsa', { modulusLength: 1024, publicKeyEncoding: { type: 'spki', format: 'pem' }, privateKeyEncoding: { type: 'pkcs1', format: 'pem' } })
+       const data = Buffer.from(input.data, 'hex')
+       return { publicKey, privateKey, texts: [crypto.publicEncrypt(publicKey, data), crypto.publicEncrypt({ key: publicKey, oaepHash: 'sha256', oaepLabel: Buffer.from('label') }, data), crypto.publicEncrypt({ key: publicKey, padding: 1 }, data), crypto.privateEncrypt(privateKey, data)].map((one) => one.toString('hex')) }`,
+      `const { publicKey, privateKey, texts } = input.made
+       const [one, two, three, four] = texts.map((text) => Buffer.from(text, 'hex'))
+       return [crypto.privateDecrypt(privateKey, one), crypto.privateDecrypt({ key: privateKey, oaepHash: 'sha256', oaepLabel: Buffer.from('label') }, two), crypto.privateDecrypt({ key: privateKey, padding: 1 }, three), crypto.publicDecrypt(publicKey, four)].every((text) => text.toString('hex') === input.data)`,
+    ],
+    fc.record({ data: hexBytes(1, 40) }),
+    3,
+  ),
+)
+
+t.test('shared secrets', () =>
+  exchanged(
+    evaluate,
+    [
+      `const ecdh = crypto.createECDH(input.curve)
+       ecdh.generateKeys()
+       const pair = crypto.generateKeyPairSync('x25519')
+       return { own: ecdh.getPrivateKey('hex'), open: ecdh.getPublicKey('hex', 'compressed'), whole: ecdh.getPublicKey('hex'), x: pair.privateKey.export({ type: 'pkcs8', format: 'pem' }), y: pair.publicKey.export({ type: 'spki', format: 'pem' }) }`,
+      `const { made } = input
+       const [one, other] = [crypto.createECDH(input.curve), crypto.createECDH(input.curve)]
+       one.setPrivateKey(made.own, 'hex')
+       const point = other.generateKeys()
+       const pair = crypto.generateKeyPairSync('x25519')
+       return one.getPublicKey('hex') === made.whole && one.computeSecret(point).equals(other.computeSecret(made.open, 'hex')) &&
+         crypto.diffieHellman({ privateKey: pair.privateKey, publicKey: crypto.createPublicKey(made.y) }).equals(crypto.diffieHellman({ privateKey: crypto.createPrivateKey(made.x), publicKey: pair.publicKey }))`,
+    ],
+    fc.record({ curve: fc.constantFrom('prime256v1', 'secp384r1', 'secp521r1', 'secp256k1') }),
+  ),
+)
+
+/** What Node.js refuses, each with the code of its error. */
+const REFUSED = [
+  `crypto.createHmac('nope', 'key')`,
+  `crypto.createHash(1)`,
+  `crypto.createHash('sha256').update(1)`,
+  `crypto.createCipheriv('nope', '', '')`,
+  `crypto.createCipheriv('aes-128-cbc', Buffer.alloc(5), Buffer.alloc(16))`,
+  `crypto.createCipheriv('aes-128-cbc', Buffer.alloc(16), Buffer.alloc(5))`,
+  `crypto.createCipheriv('aes-128-gcm', Buffer.alloc(16), Buffer.alloc(12)).getAuthTag()`,
+  `crypto.createDecipheriv('aes-128-gcm', Buffer.alloc(16), Buffer.alloc(12)).setAuthTag(Buffer.alloc(5))`,
+  `crypto.createDecipheriv('aes-128-cbc', Buffer.alloc(16), Buffer.alloc(16)).final()`,
+  `crypto.pbkdf2Sync('a', 'b', 0, 1, 'sha256')`,
+  `crypto.pbkdf2Sync('a', 'b', 1, 1, 'nope')`,
+  `crypto.pbkdf2Sync('a', 'b', 1, -1, 'sha256')`,
+  `crypto.scryptSync('a', 'b', 8, { N: 3 })`,
+  `crypto.scryptSync('a', 'b', 8, { N: 2 ** 20 })`,
+  `crypto.hkdfSync('sha256', 'a', 'b', 'c', 1e6)`,
+  `crypto.timingSafeEqual(Buffer.alloc(1), Buffer.alloc(2))`,
+  `crypto.timingSafeEqual('a', 'a')`,
+  `crypto.randomBytes(-1)`,
+  `crypto.randomBytes('1')`,
+  `crypto.randomInt(5, 5)`,
+  `crypto.randomInt(0, 2 ** 50)`,
+  `crypto.randomInt('1')`,
+  `crypto.createPrivateKey('nope')`,
+  `crypto.createPrivateKey('-----BEGIN PRIVATE KEY-----\\nMIIB\\n-----END PRIVATE KEY-----')`,
+  `crypto.createSecretKey(1)`,
+  `crypto.generateKeyPairSync('nope')`,
+  `crypto.generateKeyPairSync('rsa', {})`,
+  `crypto.createECDH('nope')`,
+  `crypto.sign('nope', Buffer.alloc(1), crypto.generateKeyPairSync('ed25519').privateKey)`,
+  `crypto.sign('sha256', Buffer.alloc(1), crypto.generateKeyPairSync('ed25519').publicKey)`,
+  `crypto.createSign('sha256').sign()`,
+]
+
+t.test('what is refused is refused by the same code', async (t) => {
+  for (const call of REFUSED) {
+    const code = `try { ${call}; return 'none' } catch (error) { return [error.name, error.code] }`
+    t.same(await evaluate(code), await inNode(code), call)
+  }
+})
+
+t.test('random numbers are within their range, and all are drawn', async (t) => {
+  const code = `const seen = new Set(Array.from({ length: 400 }, () => crypto.randomInt(-3, 4)))
+    const later = await new Promise((resolve) => crypto.randomBytes(9, (error, bytes) => resolve(bytes.length)))
+    return [[...seen].sort((a, b) => a - b), crypto.randomBytes(1e6).length, later, crypto.randomFillSync(Buffer.alloc(40)).some((byte) => byte > 0), crypto.randomUUID().length]`
+  t.same(await evaluate(code), [[-3, -2, -1, 0, 1, 2, 3], 1_000_000, 9, true, 36])
+})
+
+t.test('KeyObjects and CryptoKeys turn into each other', async (t) => {
+  const code = `const secret = crypto.createSecretKey(Buffer.from('00112233445566778899aabbccddeeff', 'hex'))
+    const key = await secret.toCryptoKey('AES-GCM', true, ['encrypt'])
+    const { privateKey } = await crypto.subtle.generateKey({ name: 'ECDSA', namedCurve: 'P-256' }, true, ['sign'])
+    return [key.type, crypto.KeyObject.from(key).equals(secret), secret.symmetricKeySize, secret.export({ format: 'jwk' }), crypto.KeyObject.from(privateKey).asymmetricKeyType, crypto.createHmac('sha1', secret).digest('hex'), crypto.webcrypto.subtle === crypto.subtle]`
+  t.same(await evaluate(code), await inNode(code))
+})

@@ -1,0 +1,2 @@
+/** Structured clones. */
+export { structuredClone } from '../web-api/structured-clone.ts'

@@ -1,0 +1,168 @@
+import type { Bytes } from '../../node/bytes.ts'
+import { invalidType, nodeError } from '../../node/errors.ts'
+import { Brotli, type Codec, Flate, type FlateOptions, FLUSHES, OPERATIONS } from '../codec.ts'
+import { toBytes } from '../../node/data.ts'
+
+export interface ZlibOptions {
+  readonly flush?: number
+  readonly finishFlush?: number
+  readonly chunkSize?: number
+  readonly windowBits?: number
+  readonly level?: number
+  readonly memLevel?: number
+  readonly strategy?: number
+  readonly dictionary?: unknown
+  readonly info?: boolean
+  readonly maxOutputLength?: number
+  readonly params?: Readonly<Record<string, number | boolean>>
+}
+
+export interface Format {
+  /** What the stream class is called. */
+  readonly name: string
+  /** What the methods are called: `gzip`, `gzipSync`, `createGzip`. */
+  readonly method: string
+  readonly goesOn: number
+  readonly flushes: number
+  readonly finishes: number
+  /** @param size of the whole text, where that is known */
+  codec(options: ZlibOptions, size?: number): Codec
+}
+
+/** @throws TypeError, RangeError */
+function within(
+  options: ZlibOptions,
+  name: 'windowBits' | 'level' | 'memLevel' | 'strategy',
+  min: number,
+  max: number,
+  usual: number,
+): number {
+  return checkRange(options[name], `options.${name}`, min, max) ?? usual
+}
+
+/** @throws TypeError, RangeError */
+function checkRange(value: unknown, name: string, min: number, max: number): number | undefined {
+  if (value === undefined || Number.isNaN(value)) return undefined
+  if (typeof value !== 'number') throw invalidType(name, 'of type number', value)
+  if (value < min || value > max) {
+    const range = Number.isFinite(value) ? `>= ${min} and <= ${max}` : 'a finite number'
+    const message = `The value of "${name}" is out of range. It must be ${range}. Received ${value}`
+    throw nodeError('ERR_OUT_OF_RANGE', message, RangeError)
+  }
+  return value
+}
+
+const LEVELS = [-1, 9] as const
+const STRATEGIES = [0, 4] as const
+
+/** What of a stream may change while it runs. */
+export interface FlateParams {
+  readonly level: number
+  readonly strategy: number
+}
+
+export const USUAL_PARAMS: FlateParams = { level: LEVELS[0], strategy: STRATEGIES[0] }
+
+/** @throws TypeError, RangeError */
+export function checkParams(level: unknown, strategy: unknown): FlateParams {
+  return {
+    level: checkRange(level, 'level', ...LEVELS) ?? USUAL_PARAMS.level,
+    strategy: checkRange(strategy, 'strategy', ...STRATEGIES) ?? USUAL_PARAMS.strategy,
+  }
+}
+
+interface FlateKind {
+  readonly name: string
+  readonly deflates: boolean
+  readonly windowBits: (bits: number) => number
+  readonly isChained?: boolean
+}
+
+function flate({ name, deflates, windowBits, isChained = false }: FlateKind): Format {
+  return {
+    name,
+    method: name[0]!.toLowerCase() + name.slice(1),
+    goesOn: FLUSHES.none,
+    flushes: FLUSHES.full,
+    finishes: FLUSHES.finish,
+    codec(options) {
+      // Of 8 bits zlib makes 9 where it compresses.
+      const bits = within(options, 'windowBits', deflates ? 8 : 0, 15, 15)
+      const made: FlateOptions = {
+        deflates,
+        isChained,
+        windowBits: windowBits(deflates && bits === 8 ? 9 : bits),
+        level: within(options, 'level', ...LEVELS, LEVELS[0]),
+        memLevel: within(options, 'memLevel', 1, 9, 8),
+        strategy: within(options, 'strategy', ...STRATEGIES, STRATEGIES[0]),
+        ...(options.dictionary !== undefined && { dictionary: toBytes(options.dictionary, 'options.dictionary') }),
+      }
+      return new Flate(made)
+    },
+  }
+}
+
+const WINDOW = 2
+const LEAST_WINDOW = 16
+const USUAL_WINDOW = 22
+
+/** The parameters in pairs. With a window that is no larger than the text brotli takes much less memory, and loses nothing. */
+function brotliParameters({ params = {} }: ZlibOptions, encodes: boolean, size?: number): number[] {
+  const pairs = Object.entries(params).flatMap(([key, value]) => {
+    const parameter = Number(key)
+    if (!Number.isInteger(parameter) || parameter < 0 || parameter > 9) {
+      throw nodeError('ERR_BROTLI_INVALID_PARAM', `${key} is not a valid Brotli parameter`, RangeError)
+    }
+    if (typeof value !== 'number' && typeof value !== 'boolean') throw invalidType('options.params[key]', 'of type number', value)
+    return [parameter, Number(value)]
+  })
+  if (!encodes || size === undefined || String(WINDOW) in params) return pairs
+  const needed = Math.ceil(Math.log2(size + 2 ** 10))
+  return [...pairs, WINDOW, Math.min(USUAL_WINDOW, Math.max(LEAST_WINDOW, needed))]
+}
+
+function brotli(name: string, encodes: boolean): Format {
+  return {
+    name,
+    method: name[0]!.toLowerCase() + name.slice(1),
+    goesOn: OPERATIONS.process,
+    flushes: OPERATIONS.flush,
+    finishes: OPERATIONS.finish,
+    codec: (options, size) => new Brotli(encodes, brotliParameters(options, encodes, size)),
+  }
+}
+
+export const FORMATS: readonly Format[] = [
+  flate({ name: 'Deflate', deflates: true, windowBits: (bits) => bits }),
+  flate({ name: 'Inflate', deflates: false, windowBits: (bits) => bits }),
+  flate({ name: 'Gzip', deflates: true, windowBits: (bits) => bits + 16 }),
+  flate({ name: 'Gunzip', deflates: false, windowBits: (bits) => bits + 16, isChained: true }),
+  flate({ name: 'DeflateRaw', deflates: true, windowBits: (bits) => -bits }),
+  flate({ name: 'InflateRaw', deflates: false, windowBits: (bits) => -bits }),
+  flate({ name: 'Unzip', deflates: false, windowBits: (bits) => bits + 32, isChained: true }),
+  brotli('BrotliCompress', true),
+  brotli('BrotliDecompress', false),
+]
+
+/** What comes of a whole text. @throws Error */
+export function convert(format: Format, input: Bytes, options: ZlibOptions): Bytes {
+  const codec = format.codec(options, input.length)
+  const most = options.maxOutputLength ?? Infinity
+  const pieces: Bytes[] = []
+  let size = 0
+  codec.run(input, options.finishFlush ?? format.finishes, (piece) => {
+    size += piece.length
+    if (size > most) {
+      throw nodeError('ERR_BUFFER_TOO_LARGE', `Cannot create a Buffer larger than ${most} bytes`, RangeError)
+    }
+    pieces.push(piece)
+  })
+  if (pieces.length === 1) return pieces[0]!
+  const whole = new Uint8Array(size)
+  let at = 0
+  for (const piece of pieces) {
+    whole.set(piece, at)
+    at += piece.length
+  }
+  return whole
+}

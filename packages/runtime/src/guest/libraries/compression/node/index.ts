@@ -1,0 +1,128 @@
+import { later, toBuffer, toBytes } from '../../node/data.ts'
+import { connectEnvironment, type Environment, type NodeBuffer } from '../../node/environment.ts'
+import { streamAtUse } from '../../node/lazy-stream.ts'
+import { Flate } from '../codec.ts'
+import { CRC_SLICE, natives } from '../natives.ts'
+import { codes, constants } from './constants.ts'
+import { checkParams, convert, type FlateParams, type Format, FORMATS, USUAL_PARAMS, type ZlibOptions } from './formats.ts'
+
+type Done = (error?: Error | null) => void
+
+/** What a stream has that these classes use. */
+interface Stream {
+  push(chunk: unknown): void
+  once(event: string, listener: () => void): void
+  destroy(): void
+  write(chunk: unknown, callback: () => void): void
+}
+
+const FLUSHING = Symbol('flushing')
+
+/** A stream class of a format. It becomes a stream of the bundle's own `node:stream` when the first is made. */
+function streamClass(format: Format) {
+  const { name } = format
+  const { [name]: Class } = {
+    [name]: class {
+      readonly #codec
+      readonly #options: ZlibOptions
+      #params: FlateParams | undefined
+      bytesWritten = 0
+      #flush: number
+
+      constructor(options: ZlibOptions = {}) {
+        this.#options = options
+        this.#codec = format.codec(options)
+        this.#flush = options.flush ?? format.goesOn
+        begin(this)
+      }
+
+      /** @internal */
+      run(input: Uint8Array, flush: number, done: Done): void {
+        const stream = this as unknown as Stream
+        this.bytesWritten += input.length
+        try {
+          this.#codec.run(input, flush, (piece) => stream.push(toBuffer(piece)))
+        } catch (error) {
+          return done(error as Error)
+        }
+        done()
+      }
+
+      /** @internal */
+      streamOptions(): object {
+        const { finishFlush } = this.#options
+        return {
+          ...this.#options,
+          transform: (chunk: unknown, encoding: unknown, done: Done) => {
+            const kind = (chunk as { [FLUSHING]?: number })[FLUSHING]
+            if (kind !== undefined) return this.run(new Uint8Array(0), kind, done)
+            this.run(toBytes(chunk, 'chunk', encoding), this.#flush, done)
+          },
+          flush: (done: Done) => this.run(new Uint8Array(0), finishFlush ?? format.finishes, done),
+          final: undefined,
+        }
+      }
+
+      flush(kind?: unknown, callback?: () => void): void {
+        const [wanted, told] =
+          typeof kind === 'function' ? [undefined, kind as () => void] : [kind as number | undefined, callback]
+        const mark = Object.assign(toBuffer(new Uint8Array(0)), { [FLUSHING]: wanted ?? format.flushes })
+        ;(this as unknown as Stream).write(mark, told ?? (() => {}))
+      }
+
+      params(level: unknown, strategy: unknown, callback: () => void): void {
+        const wanted = checkParams(level, strategy)
+        const { level: isLevel = USUAL_PARAMS.level, strategy: isStrategy = USUAL_PARAMS.strategy } =
+          this.#params ?? this.#options
+        if (wanted.level === isLevel && wanted.strategy === isStrategy) return queueMicrotask(callback)
+        this.flush(constants.Z_SYNC_FLUSH, () => {
+          if (this.#codec instanceof Flate) this.#codec.params(wanted.level, wanted.strategy)
+          this.#params = wanted
+          callback()
+        })
+      }
+
+      reset(): void {
+        this.#codec.reset()
+      }
+
+      close(callback?: () => void): void {
+        const stream = this as unknown as Stream
+        if (callback !== undefined) stream.once('close', callback)
+        stream.destroy()
+      }
+    },
+  }
+  const begin = streamAtUse(Class!, 'Transform', (self: InstanceType<NonNullable<typeof Class>>) => self.streamOptions())
+  return Class!
+}
+
+function methodsOf(format: Format): Record<string, unknown> {
+  const Class = streamClass(format)
+  const { method, name } = format
+  const sync = (buffer: unknown, options: ZlibOptions = {}): NodeBuffer =>
+    toBuffer(convert(format, toBytes(buffer, 'buffer'), options))
+  return {
+    [name]: Class,
+    [`create${name}`]: (options?: ZlibOptions) => new Class(options),
+    [`${method}Sync`]: sync,
+    [method]: (buffer: unknown, options: unknown, callback?: unknown) => {
+      const isShort = typeof options === 'function'
+      const input = toBytes(buffer, 'buffer')
+      later(isShort ? options : callback, () => sync(input, isShort ? {} : (options as ZlibOptions | undefined)))
+    },
+  }
+}
+
+function crc32(data: unknown, value = 0): number {
+  const bytes = toBytes(data, 'data')
+  let sum = value
+  for (let at = 0; at < bytes.length; at += CRC_SLICE) sum = natives.crc(bytes, at, sum)
+  return sum
+}
+
+/** `node:zlib`, for a function whose bundle has the other modules. */
+export function makeNodeModule(environment: Environment): object {
+  connectEnvironment(environment)
+  return { ...Object.assign({}, ...FORMATS.map(methodsOf)), codes, constants, crc32, ...constants }
+}

@@ -1,0 +1,166 @@
+import { type Bytes, concat } from '../../node/bytes.ts'
+import { runCipher } from '../ciphers.ts'
+import { DerError, octets, oid, readAll, readElement, readSequence, sequence, TAGS, write } from '../der.ts'
+import { digest, pbkdf2 } from '../derivation.ts'
+import { natives } from '../natives.ts'
+import { encodeUtf8 } from '../../../web-api/encoding.ts'
+import { invalidType, nodeError } from '../../node/errors.ts'
+
+export interface Pem {
+  readonly label: string
+  readonly content: Bytes
+  /** Lines in front of the content, as those of an encrypted key of old style. */
+  readonly headers: ReadonlyMap<string, string>
+}
+
+const BEGIN = /-----BEGIN ([A-Z0-9 ]+)-----/g
+/** Labels that begin a block without an end; a text with more is none. Each is looked for through all of the text. */
+const MOST_OPEN = 16
+const HEADER = /^([\w-]+): (.*)$/
+
+/** The first block that has an end, in time that goes with the length of the text. */
+function findBlock(text: string): { readonly label: string; readonly lines: string } | undefined {
+  const open = new Set<string>()
+  for (const { 0: line, 1: label = '', index } of text.matchAll(BEGIN)) {
+    if (open.has(label)) continue
+    const start = index + line.length
+    const end = text.indexOf(`-----END ${label}-----`, start)
+    if (end !== -1) return { label, lines: text.slice(start, end) }
+    if (open.size === MOST_OPEN) return undefined
+    open.add(label)
+  }
+  return undefined
+}
+
+/** The first block that a text has; undefined if it has none that can be read. */
+export function readPem(text: string): Pem | undefined {
+  const block = findBlock(text)
+  if (block === undefined) return undefined
+  const headers = new Map<string, string>()
+  let base64 = ''
+  for (const line of block.lines.split(/\r?\n/)) {
+    const header = HEADER.exec(line)
+    if (header === null) base64 += line
+    else headers.set(header[1]!, header[2]!)
+  }
+  try {
+    return { label: block.label, content: Uint8Array.fromBase64(base64), headers }
+  } catch {
+    return undefined
+  }
+}
+
+export function writePem(label: string, content: Uint8Array): string {
+  const lines = content.toBase64().match(/.{1,64}/g) ?? []
+  return `-----BEGIN ${label}-----\n${lines.join('\n')}\n-----END ${label}-----\n`
+}
+
+function missingPassphrase(): Error {
+  return nodeError('ERR_MISSING_PASSPHRASE', 'Passphrase required for encrypted key', TypeError)
+}
+
+function badDecrypt(): Error {
+  const error = nodeError('ERR_OSSL_BAD_DECRYPT', 'error:1C800064:Provider routines::bad decrypt')
+  return Object.assign(error, { library: 'Provider routines', reason: 'bad decrypt' })
+}
+
+function decrypted(name: string, key: Bytes, iv: Bytes, data: Bytes): Bytes {
+  try {
+    return runCipher(false, { name, key, iv, data })
+  } catch {
+    throw badDecrypt()
+  }
+}
+
+/** Undoes the encryption of a block of old style (RFC 1421, and OpenSSL's own way to make a key). */
+export function openPem({ content, headers }: Pem, passphrase: Bytes | undefined): Bytes {
+  const info = headers.get('DEK-Info')
+  if (info === undefined) return content
+  if (passphrase === undefined) throw missingPassphrase()
+  const [name = '', ivText = ''] = info.split(',')
+  const cipher = natives.cipherInfo(name)
+  if (cipher === undefined) throw nodeError('ERR_OSSL_UNSUPPORTED', 'Unknown cipher')
+  const iv = Uint8Array.fromHex(ivText)
+  let key: Bytes = new Uint8Array(0)
+  for (let last: Bytes = new Uint8Array(0); key.length < cipher[1]; key = concat(key, last)) {
+    last = digest('MD5', last, passphrase, iv.subarray(0, 8))
+  }
+  return decrypted(name, key.subarray(0, cipher[1]), iv, content)
+}
+
+/** RFC 8018, appendix A.4 and B. */
+const PBES2 = '2a864886f70d01050d'
+const PBKDF2 = '2a864886f70d01050c'
+const PRFS: Readonly<Record<string, string>> = {
+  '2a864886f70d0207': 'SHA1',
+  '2a864886f70d0208': 'SHA224',
+  '2a864886f70d0209': 'SHA256',
+  '2a864886f70d020a': 'SHA384',
+  '2a864886f70d020b': 'SHA512',
+}
+const CIPHERS: Readonly<Record<string, string>> = {
+  '608648016503040102': 'aes-128-cbc',
+  '608648016503040116': 'aes-192-cbc',
+  '60864801650304012a': 'aes-256-cbc',
+  '2a864886f70d0307': 'des-ede3-cbc',
+}
+
+function numberOf(bytes: Bytes): number {
+  return bytes.reduce((number, byte) => number * 256 + byte, 0)
+}
+
+/** Opens an EncryptedPrivateKeyInfo (RFC 5958). @throws DerError, Error */
+export function openPkcs8(der: Bytes, passphrase: Bytes | undefined): Bytes {
+  const [algorithm, data] = readSequence(der)
+  const [scheme, parameters] = readAll(algorithm!.content)
+  if (scheme?.content.toHex() !== PBES2) throw new DerError('The key is encrypted in a way that is not known.')
+  if (passphrase === undefined) throw missingPassphrase()
+  const [derivation, encryption] = readAll(parameters!.content).map(({ content }) => readAll(content))
+  const [salt, iterations, ...rest] = readAll(derivation![1]!.content)
+  const prf = rest.find(({ tag }) => tag === TAGS.sequence)
+  const hash = PRFS[prf === undefined ? '2a864886f70d0207' : readElement(prf.content).content.toHex()]
+  const name = CIPHERS[encryption![0]!.content.toHex()]
+  if (derivation![0]!.content.toHex() !== PBKDF2 || hash === undefined || name === undefined) {
+    throw new DerError('The key is encrypted in a way that is not known.')
+  }
+  const key = pbkdf2(hash, passphrase, salt!.content, numberOf(iterations!.content), natives.cipherInfo(name)![1])
+  return decrypted(name, key, encryption![1]!.content, data!.content)
+}
+
+const ITERATIONS = 2048
+
+/** Makes an EncryptedPrivateKeyInfo. */
+export function sealPkcs8(der: Bytes, cipher: string, passphrase: unknown): Bytes {
+  const known = Object.entries(CIPHERS).find(([, name]) => name === cipher.toLowerCase())
+  if (known === undefined) throw nodeError('ERR_CRYPTO_UNKNOWN_CIPHER', 'Unknown cipher')
+  const [cipherOid, name] = known
+  const [, keyBytes, ivBytes] = natives.cipherInfo(name)!
+  const random = new Uint8Array(16 + ivBytes)
+  natives.random(random, 0)
+  const [salt, iv] = [random.slice(0, 16), random.slice(16)]
+  const key = pbkdf2('SHA256', passphraseBytes(passphrase)!, salt, ITERATIONS, keyBytes)
+  const prf = sequence(oid('2a864886f70d0209'), write(TAGS.nothing))
+  const rounds = write(TAGS.integer, Uint8Array.of(ITERATIONS >> 8, ITERATIONS & 0xff))
+  const derivation = sequence(oid(PBKDF2), sequence(octets(salt), rounds, prf))
+  const scheme = sequence(oid(PBES2), sequence(derivation, sequence(oid(cipherOid), octets(iv))))
+  return sequence(scheme, octets(runCipher(true, { name, key, iv, data: der })))
+}
+
+export function passphraseBytes(passphrase: unknown): Bytes | undefined {
+  if (passphrase === undefined || passphrase === null) return undefined
+  if (typeof passphrase === 'string') return encodeUtf8(passphrase)
+  if (ArrayBuffer.isView(passphrase)) {
+    return new Uint8Array(passphrase.buffer as ArrayBuffer, passphrase.byteOffset, passphrase.byteLength)
+  }
+  throw invalidType('key.passphrase', 'of type string or an instance of ArrayBuffer, Buffer, TypedArray, or DataView', passphrase)
+}
+
+/** The SPKI that an X.509 certificate is about. @throws DerError */
+export function spkiOfCertificate(der: Bytes): Bytes {
+  const [certificate] = readSequence(der)
+  const fields = readAll(certificate!.content)
+  // The version stands in front, where it is said.
+  const spki = fields[fields[0]?.tag === TAGS.first ? 6 : 5]
+  if (spki === undefined) throw new DerError('The certificate has no key.')
+  return spki.whole
+}

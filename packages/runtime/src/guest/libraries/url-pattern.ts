@@ -1,0 +1,2 @@
+/** URLPattern, from urlpattern-polyfill. */
+export { URLPattern } from 'urlpattern-polyfill/urlpattern'

@@ -1,0 +1,82 @@
+import type { NodeSupport, ServerAdapter } from '@carpool/core'
+import { SafeError } from './language/primordials.ts'
+import { library } from './libraries.ts'
+import { innerState } from './port.ts'
+
+let afterTurn: (() => void) | undefined
+let carriesOver = false
+let adapter: ServerAdapter | undefined
+let compile: NodeSupport['webAssembly'] | undefined
+/** Without the addon nothing is carried by promises. */
+let carriedHere: unknown
+
+function carried(): unknown {
+  const { carried } = innerState
+  return carried === undefined ? carriedHere : carried()
+}
+
+function carry(value: unknown): void {
+  const { carried } = innerState
+  if (carried === undefined) carriedHere = value
+  else carried(value)
+}
+
+/** For the bundle's factory. Whoever reaches it can change how their own function works, as with any of its globals. */
+export const nodeSupport: NodeSupport = {
+  afterTurn(run) {
+    afterTurn = run
+  },
+  carried,
+  carry,
+  carryOverTimers() {
+    carriesOver = true
+  },
+  inside(value) {
+    const { inside } = innerState
+    return inside === undefined ? undefined : inside(value)
+  },
+  module(name, environment) {
+    const { makeNodeModule } = library(name === 'crypto' ? 'crypto' : 'compression')
+    return makeNodeModule(environment as Parameters<typeof makeNodeModule>[0])
+  },
+  webAssembly(files) {
+    const given = compile
+    if (given === undefined)
+      throw new SafeError('The WebAssembly files of a function are compiled when it is loaded, all at once.')
+    compile = undefined
+    return given(files)
+  },
+  adaptServers(adapt) {
+    adapter = adapt
+  },
+}
+
+/** What a bundle compiles its files with, until the synchronous part of its module scope has run. */
+export function offerModules(given: NodeSupport['webAssembly'] | undefined): void {
+  compile = given
+}
+
+/** An entry begins: what the last one left is none of its business. */
+export function beginTurn(): void {
+  if (carriesOver) carry(undefined)
+}
+
+/** The synchronous part of an entry is over. */
+export function endTurn(): void {
+  if (afterTurn !== undefined) afterTurn()
+}
+
+/** What a timer that starts now carries along. */
+export function carriedByTimer(): unknown {
+  return carriesOver ? carried() : undefined
+}
+
+/** A timer fires. */
+export function carryForTimer(value: unknown): void {
+  if (carriesOver) carry(value)
+}
+
+/** See {@link ServerAdapter}. */
+export function handlerOfServer(exported: unknown, isLast: boolean): ((...args: unknown[]) => unknown) | undefined {
+  return adapter === undefined ? undefined : (adapter(exported, isLast) as ((...args: unknown[]) => unknown) | undefined)
+}

@@ -1,0 +1,75 @@
+import { join } from 'node:path'
+import t from 'tap'
+import { startServer } from '../support/server.ts'
+
+const LISTENER = `(request, response) => {
+  let body = ''
+  request.setEncoding('utf8').on('data', (part) => (body += part)).on('end', () => {
+    response.statusCode = 201
+    response.setHeader('Set-Cookie', ['a=1', 'b=2'])
+    response.end(JSON.stringify({ method: request.method, url: request.url, body }))
+  })
+}`
+const EXPRESS = `import express from 'express'
+const app = express()
+app.use(express.text())
+app.post('/in/:id', (request, response) => response.status(201).cookie('a', '1', { path: undefined }).send({ id: request.params.id, body: request.body }))`
+const FASTIFY = `import fastify from 'fastify'
+const app = fastify()
+app.post('/in/:id', async (request, reply) => reply.code(201).send({ id: request.params.id, body: request.body }))`
+
+const FILES = {
+  'listens.mjs': `import { createServer } from 'node:http'\ncreateServer(${LISTENER}).listen(3000)`,
+  'exported.mjs': `import http from 'node:http'\nexport default http.createServer(${LISTENER})`,
+  'common.cjs': `module.exports = require('http').createServer(${LISTENER})`,
+  'https.cjs': `require('https').createServer({}, ${LISTENER}).listen(443)`,
+  'express.mjs': `${EXPRESS}\nexport default app`,
+  'express-listens.mjs': `${EXPRESS}\napp.listen(process.env.PORT ?? 3000, () => {})`,
+  'fastify.mjs': `${FASTIFY}\nexport default app`,
+  'fastify-listens.mjs': `${FASTIFY}\nawait app.listen({ port: 3000 })`,
+  'fastify-later.cjs': `const app = require('fastify')()
+    app.post('/in/:id', async (request, reply) => reply.code(201).send({ id: request.params.id, body: request.body }))
+    app.listen({ port: 3000 }, () => {})`,
+}
+
+t.test('servers of node:http answer calls, however a module gives them', async (t) => {
+  const folder = t.testdir(FILES)
+  const server = await startServer(t)
+  for (const file of Object.keys(FILES)) {
+    const name = file.replace(/\..*/, '')
+    await server.json('deploy', join(folder, file), '--name', name)
+    const response = await server.get(`/${name}/in/5?q=1`, {
+      method: 'POST',
+      body: 'bödy',
+      headers: { 'content-type': 'text/plain' },
+    })
+    const expected = /express|fastify/.test(name) ? { id: '5', body: 'bödy' } : { method: 'POST', url: '/in/5?q=1', body: 'bödy' }
+    t.same([response.status, await response.json()], [201, expected], name)
+    if (!/express|fastify/.test(name)) t.same(response.headers.getSetCookie(), ['a=1', 'b=2'])
+  }
+})
+
+t.test('a server that fails, streams, or never answers', async (t) => {
+  const server = await startServer(t)
+  await server.deploy('app', {
+    'index.mjs': `import { createServer } from 'node:http'
+      createServer((request, response) => {
+        if (request.url === '/throws') throw new Error('thrown by the app')
+        if (request.url === '/destroys') return response.destroy()
+        if (request.url === '/none') return response.writeHead(204).end()
+        if (request.url === '/head') return response.setHeader('x-a', 'b').end('text')
+        response.writeHead(200, 'Fine', { 'content-type': 'text/plain', 'transfer-encoding': 'chunked' })
+        response.write('first,')
+        setTimeout(() => { response.write('second,'); setImmediate(() => response.end('last')) }, 5)
+      }).listen(0)`,
+  })
+  const ask = async (path: string, method = 'GET'): Promise<unknown> => {
+    const response = await server.get(`/app${path}`, { method })
+    return [response.status, await response.text()]
+  }
+  t.same(await ask('/stream'), [200, 'first,second,last'])
+  t.match(await ask('/throws'), [500, /./])
+  t.match(await ask('/destroys'), [500, /./])
+  t.same(await ask('/none'), [204, ''])
+  t.same(await ask('/head', 'HEAD'), [200, ''])
+})
