@@ -28,7 +28,10 @@ t.test('functions with WebAssembly', async (t) => {
   const refused: ReadonlyArray<readonly [wasm: Uint8Array, message: RegExp]> = [
     [BROKEN, /CompileError: module\.wasm: /],
     [LOOPING, /500 ms/],
-    [Buffer.from(moduleOf([{ initial: 2000 }])), /RangeError: A WebAssembly memory that may grow to 2000 pages of 64 KiB does not fit/],
+    [
+      Buffer.from(moduleOf([{ initial: 2000 }])),
+      /RangeError: A WebAssembly memory that may grow to 2000 pages of 64 KiB does not fit/,
+    ],
   ]
   for (const [wasm, message] of refused) {
     const { code, stdout } = await deploy(adds, wasm)
