@@ -146,8 +146,31 @@ const FORMS = [
 /** As OpenSSL writes it, which the test has no other way to make: a key of old style, and a certificate. */
 const OTHERS = [
   `-----BEGIN RSA PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\nDEK-Info: AES-128-CBC,00112233445566778899AABBCCDDEEFF\n\n${'QUJD'.repeat(16)}\n-----END RSA PRIVATE KEY-----\n`,
-  `-----BEGIN CERTIFICATE-----\n${Buffer.from('3020301ea003020102020101300003023000300030003000', 'hex').toString('base64')}\n-----END CERTIFICATE-----\n`,
+  `-----BEGIN RSA PRIVATE KEY-----\nDEK-Info: AES-128-CBC,nothing\n\n${'QUJD'.repeat(16)}\n-----END RSA PRIVATE KEY-----\n`,
 ]
+/** No more of one than where its key is. */
+const CERTIFICATE = '30143012a003020102020101' + '3000'.repeat(5)
+
+/** The DER without one element and what follows it, for each. */
+function derWithout(der: Buffer): Buffer[] {
+  const content = der[1]! < 0x80 ? der.subarray(2) : der.subarray(2 + (der[1]! & 0x7f))
+  const elements: Buffer[] = []
+  for (let at = 0; at < content.length; ) {
+    const first = content[at + 1]!
+    const size = first < 0x80 ? 2 + first : 2 + (first & 0x7f) + content.readUIntBE(at + 2, first & 0x7f)
+    elements.push(content.subarray(at, at + size))
+    at += size
+  }
+  const written = (parts: readonly Buffer[]): Buffer => {
+    const whole = Buffer.concat(parts)
+    const head = whole.length < 0x80 ? [whole.length] : [0x82, whole.length >> 8, whole.length & 0xff]
+    return Buffer.concat([Buffer.from([der[0]!, ...head]), whole])
+  }
+  return elements.flatMap((element, index) => [
+    written(elements.slice(0, index)),
+    ...((element[0]! & 0x20) === 0 ? [] : derWithout(element)).map((less) => written(elements.toSpliced(index, 1, less))),
+  ])
+}
 
 t.test('what is broken of a key is refused by an error with a code', async (t) => {
   const forms: string[] = []
@@ -156,6 +179,19 @@ t.test('what is broken of a key is refused by an error with a code', async (t) =
   }
   forms.push(...OTHERS)
   const der = forms.slice(0, FORMS.length).map((pem) => pem.replaceAll(/-----.*?-----|\s/g, ''))
+  // A whole form that lacks a part, wherever that is.
+  const lacking = (label: string, bytes: Buffer): string[] =>
+    derWithout(bytes).map((part) => `-----BEGIN ${label}-----\n${part.toString('base64')}\n-----END ${label}-----\n`)
+  for (const [index, label] of [
+    'RSA PRIVATE KEY',
+    'EC PRIVATE KEY',
+    'PRIVATE KEY',
+    'ENCRYPTED PRIVATE KEY',
+    'PUBLIC KEY',
+  ].entries()) {
+    forms.push(...lacking(label, Buffer.from(der[index]!, 'base64')))
+  }
+  forms.push(...lacking('CERTIFICATE', Buffer.from(CERTIFICATE, 'hex')))
   const types = ['pkcs1', 'sec1', 'pkcs8', 'pkcs8', 'spki']
   const code = `const codes = []
     const attempt = (input) => { for (const make of [crypto.createPrivateKey, crypto.createPublicKey]) { try { const key = make(input); codes.push(typeof key.asymmetricKeyDetails) } catch (error) { codes.push(/^(Type|Range)?Error$/.test(error.name) ? error.code : String(error.stack)) } } }
@@ -171,10 +207,11 @@ t.test('what is broken of a key is refused by an error with a code', async (t) =
     fc.asyncProperty(
       fc.nat({ max: forms.length + der.length - 1 }),
       fc.array(fc.record({ at: fc.double({ min: 0, max: 0.999, noNaN: true }), bit: fc.integer({ min: -1, max: 7 }) }), {
-        minLength: 10,
-        maxLength: 40,
+        maxLength: 20,
       }),
-      async (index, changes) => {
+      async (index, some) => {
+        // As it is, too.
+        const changes = [{ at: 1, bit: -1 }, ...some]
         const isText = index < forms.length
         const text = isText ? forms[index]! : der[index - forms.length]!
         const type = isText ? undefined : types[index - forms.length]
@@ -182,7 +219,7 @@ t.test('what is broken of a key is refused by an error with a code', async (t) =
         t.same(codes.filter((one) => one !== 'object' && !/^ERR_\w+$/.test(String(one))), []) // biome-ignore format: one line
       },
     ),
-    { numRuns: 60, endOnFailure: true },
+    { numRuns: 400, endOnFailure: true },
   )
 })
 
