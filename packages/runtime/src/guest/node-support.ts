@@ -1,6 +1,6 @@
 import type { NodeSupport, ServerAdapter } from '@carpool/core'
 import { SafeError } from './language/primordials.ts'
-import { library } from './libraries.ts'
+import { library, loadedLibrary } from './libraries.ts'
 import { innerState } from './port.ts'
 
 let afterTurn: (() => void) | undefined
@@ -35,6 +35,7 @@ export const nodeSupport: NodeSupport = {
     const { inside } = innerState
     return inside === undefined ? undefined : inside(value)
   },
+  resolveObjectURL: (url) => loadedLibrary('files')?.resolveObjectURL(url),
   module(name, environment) {
     const { makeNodeModule } = library(name === 'crypto' ? 'crypto' : 'compression')
     return makeNodeModule(environment as Parameters<typeof makeNodeModule>[0])
