@@ -66,6 +66,8 @@ export class Guest {
   /** Lines of the log that are of promises which nobody awaits. */
   readonly rejections: string[] = []
   readonly timers = new Map<number, number>()
+  /** The number of each timer that was started, as often as it was. */
+  readonly startedTimers: number[] = []
   readonly stoppedTimers: number[] = []
   readonly fetches = new Map<number, Fetch>()
   readonly stoppedFetches: number[] = []
@@ -204,6 +206,7 @@ export class Guest {
         return
       case SAYS.startTimer:
         this.timers.set(b, c)
+        this.startedTimers.push(b)
         return
       case SAYS.stopTimer:
         this.timers.delete(a)
