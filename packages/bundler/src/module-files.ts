@@ -63,8 +63,8 @@ export function moduleFiles({ folder, forced, assets, limitBytes }: ModuleFiles)
         const readsFiles = bytes.includes('readFile') || bytes.includes('createReadStream')
         if (!isForced && !isPlaced && !readsFiles) return undefined
         const text = bytes.toString()
-        const tooLarge = isPlaced || readsFiles ? await noteAssets(text, path, folder, assets) : undefined
-        if (tooLarge !== undefined) return { errors: [{ text: `${labelPath(path, folder)}: ${tooLarge}` }] }
+        const tooMuch = isPlaced || readsFiles ? await noteAssets(text, path, folder, assets) : undefined
+        if (tooMuch !== undefined) return { errors: [{ text: `${labelPath(path, folder)}: ${tooMuch}` }] }
         const placed = isPlaced ? withPlace(withRequires(text), virtualPath(path, folder)) : text
         return { contents: isForced ? placed + FORCED_COMMONJS_SUFFIX : placed, loader: loaderOf(path) }
       })
@@ -149,8 +149,8 @@ async function noteAssets(text: string, path: string, folder: string, assets: As
   const root = (await packageFolder(isPackage ? dirname(path) : folder)) ?? folder
   for (const file of [...here, ...fromFolder]) {
     if (!file.startsWith(root + sep) && !file.startsWith(folder + sep)) continue
-    const tooLarge = await noteAsset(file, folder, assets, isPackage)
-    if (tooLarge !== undefined) return tooLarge
+    const tooMuch = await noteAsset(file, folder, assets, isPackage)
+    if (tooMuch !== undefined) return tooMuch
   }
   return undefined
 }
