@@ -58,7 +58,7 @@ t.test('a body in chunks reaches parsers that look for a length', async (t) => {
     body: ReadableStream.from([Buffer.from('in '), Buffer.from('chunks')]),
     duplex: 'half',
     headers: { 'content-type': 'text/plain' },
-  } as RequestInit)
+  })
   t.same([response.status, await response.json()], [201, { id: '5', body: 'in chunks' }])
 })
 

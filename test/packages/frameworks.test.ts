@@ -69,7 +69,7 @@ const NOT_COMPARED =
   /^(?:connection|keep-alive|transfer-encoding|date|content-length|x-request-id|traceparent|server-timing|x-carpool-.*)$/
 
 async function ask(base: string, { path, ...init }: Asked): Promise<object> {
-  const response = await fetch(base + path, { redirect: 'manual', duplex: 'half', ...init } as RequestInit)
+  const response = await fetch(base + path, { redirect: 'manual', duplex: 'half', ...init })
   const headers = [...response.headers].filter(([name]) => !NOT_COMPARED.test(name))
   const body = Buffer.from(await response.arrayBuffer()).toString('latin1')
   return { status: response.status, headers: Object.fromEntries(headers), cookies: response.headers.getSetCookie(), body }
