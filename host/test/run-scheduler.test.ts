@@ -133,6 +133,7 @@ t.test('many who leave at once do not fill the stack', async (t) => {
 class Sleeper implements Suspendable {
   isSuspended = false
   hasAffinity = false
+  hasLongTurns = false
   readonly canSuspend: boolean
 
   constructor(canSuspend = true) {
@@ -154,6 +155,10 @@ class Sleeper implements Suspendable {
 
   clearAffinity(): void {
     this.hasAffinity = false
+  }
+
+  lengthenTurns(): void {
+    this.hasLongTurns = true
   }
 }
 

@@ -41,6 +41,8 @@ export interface Suspendable {
   /** Leaves most of the cores to others. */
   setAffinity(): void
   clearAffinity(): void
+  /** Has whatever wakes up run at once, and not when the system next looks who is to run. */
+  lengthenTurns(): void
 }
 
 /** What the scheduler needs of a guest. */
@@ -214,6 +216,7 @@ export class RunScheduler<G extends Runnable> {
    */
   slice(isolate: Suspendable, batch: Batch, nowMs = performance.now()): void {
     if (batch.isEnded) return
+    isolate.lengthenTurns()
     const suspension = this.#suspended.get(batch)
     if (suspension !== undefined) {
       countSuspended(batch, suspension, nowMs)
