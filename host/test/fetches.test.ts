@@ -99,9 +99,9 @@ t.test('a burst begins at once, the rest at a pace, in order, and each guest by 
   const pace = new FetchPace<object>(() => nowMs)
   const [flooder, other] = [{}, {}]
   const begun: number[] = []
-  for (let number = 0; number < 1_000; number++) pace.begin(flooder, number, () => begun.push(number))
+  for (let number = 0; number < 1_000; number++) pace.begin(flooder, number, 0, () => begun.push(number))
   t.equal(begun.length, 500)
-  pace.begin(other, 5_000, () => begun.push(5_000))
+  pace.begin(other, 5_000, 0, () => begun.push(5_000))
   t.equal(begun.at(-1), 5_000)
   nowMs = 10
   pace.beginDue()
@@ -122,7 +122,7 @@ t.test('what is stopped while it waits never begins', async (t) => {
   const guest = {}
   let begun = 0
   for (let number = 0; number < 20_000; number++) {
-    pace.begin(guest, number, () => begun++)
+    pace.begin(guest, number, 0, () => begun++)
     if (pace.drop(number) !== number >= 500) t.fail(`fetch ${number}`)
   }
   nowMs = 10_000
@@ -130,4 +130,27 @@ t.test('what is stopped while it waits never begins', async (t) => {
   t.equal(begun, 500)
   t.equal(pace.waiting, 0)
   t.notOk(pace.drop(7), 'it has begun')
+})
+
+t.test('large bodies begin at a pace as well, and each guest by itself', async (t) => {
+  let nowMs = 0
+  const pace = new FetchPace<object>(() => nowMs)
+  const [flooder, other] = [{}, {}]
+  const begun: number[] = []
+  for (let number = 0; number < 10; number++) pace.begin(flooder, number, 4 * 1024 * 1024, () => begun.push(number))
+  t.same(begun, [0, 1])
+  pace.begin(other, 100, 4 * 1024 * 1024, () => begun.push(100))
+  t.same(begun, [0, 1, 100])
+  nowMs = 10
+  pace.beginDue()
+  t.same(begun, [0, 1, 100, 2])
+  nowMs = 10_000
+  while (pace.waiting > 0) {
+    nowMs += 100
+    pace.beginDue()
+  }
+  t.same(
+    begun.filter((number) => number < 100),
+    Array.from({ length: 10 }, (_, number) => number),
+  )
 })

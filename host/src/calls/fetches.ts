@@ -5,6 +5,7 @@ import type { Account } from '../accounting/account.ts'
 import type { Guest } from '../isolates/guest.ts'
 import { decodeBody, encodeBody } from '../isolates/guest-bridge.ts'
 import type { Send } from '../send.ts'
+import { LARGE_BYTES, type BodyTurns, type Drop } from './body-turns.ts'
 
 /** What a fetch of an ended invocation gives, as a FetchResult. */
 const INVOCATION_ENDED = JSON.stringify({ ok: false, message: 'The invocation has ended.' })
@@ -14,17 +15,28 @@ const GUEST_BYTES = 32 * 1024 * 1024
 /** and all guests of the host, in multiples of that. */
 const GUESTS = 8
 
+export interface FetchesParts {
+  readonly send: Send
+  readonly bodies: BodyTurns
+  /** What was sent and has not left the process yet. */
+  readonly backlogBytes: () => number
+  readonly maxBodyBytes: number
+}
+
 /** Carries the fetches of guests to the server and back, and counts their bytes. */
 export class Fetches {
   readonly #send: Send
+  readonly #bodies: BodyTurns
   readonly #backlogBytes: () => number
   readonly #maxBodyBytes: number
   readonly #open = new FetchTable()
   readonly #pace = new FetchPace<Guest>()
+  /** What takes fetches out again whose bodies wait to be sent, by number. */
+  readonly #unsent = new Map<number, Drop>()
 
-  /** @param parts `backlogBytes`: what was sent and has not left the process yet */
-  constructor({ send, backlogBytes, maxBodyBytes }: { send: Send; backlogBytes: () => number; maxBodyBytes: number }) {
+  constructor({ send, bodies, backlogBytes, maxBodyBytes }: FetchesParts) {
     this.#send = send
+    this.#bodies = bodies
     this.#backlogBytes = backlogBytes
     this.#maxBodyBytes = maxBodyBytes
   }
@@ -55,7 +67,14 @@ export class Fetches {
     const beganAtMs = performance.now()
     const fetch = this.#open.add({ guest, guestFetch, invocation, account, beganAtMs, bytes: bytes.length })
     const message = { type: 'fetch', fetch, revision: guest.revision, ...(id !== undefined && { id }) } as const
-    this.#pace.begin(guest, fetch, () => this.#send(message, head, bytes))
+    this.#pace.begin(guest, fetch, bytes.length, () => {
+      if (bytes.length < LARGE_BYTES) return this.#send(message, head, bytes)
+      const drop = this.#bodies.enter(guest.holder, bytes.length, () => {
+        this.#unsent.delete(fetch)
+        this.#send(message, head, bytes)
+      })
+      if (drop !== undefined) this.#unsent.set(fetch, drop)
+    })
   }
 
   /** The guest has aborted it. */
@@ -88,7 +107,11 @@ export class Fetches {
   }
 
   #stop(fetch: number): void {
-    if (!this.#pace.drop(fetch)) this.#send({ type: 'fetch-stop', fetch })
+    if (this.#pace.drop(fetch)) return
+    const drop = this.#unsent.get(fetch)
+    if (drop === undefined) return this.#send({ type: 'fetch-stop', fetch })
+    this.#unsent.delete(fetch)
+    drop()
   }
 
   settle(
@@ -219,16 +242,24 @@ export class FetchTable<G extends FetchingGuest = Guest> {
 
 /** Fetches that one guest may begin at once, */
 const BURST = 500
-/** and in each ms from then on. */
+/** and in each ms from then on; */
 const PER_MS = 5
+/** so many bytes of a body count as one more. */
+const BYTES_PER_FETCH = 16 * 1024
 /** How often those that wait are checked, in ms. */
 const CHECK_MS = 5
 
+interface WaitingFetch {
+  readonly tokens: number
+  readonly send: () => void
+}
+
 interface Bucket {
+  /** Below 0 after a large body: the next fetch waits until that is made up for. */
   tokens: number
   filledAtMs: number
-  /** What begins each fetch that waits, by its number, in order. */
-  readonly waiting: Map<number, () => void>
+  /** By number, in order. */
+  readonly waiting: Map<number, WaitingFetch>
 }
 
 /**
@@ -252,15 +283,16 @@ export class FetchPace<G extends object> {
     return this.#guestOf.size
   }
 
-  /** Begins a fetch of a guest, now or when there is a token for it. */
-  begin(guest: G, number: number, send: () => void): void {
+  /** Begins a fetch of a guest with a body of so many bytes, now or when there is a token for it. */
+  begin(guest: G, number: number, bytes: number, send: () => void): void {
+    const tokens = 1 + bytes / BYTES_PER_FETCH
     const bucket = this.#bucketOf(guest)
     this.#fill(bucket)
     if (bucket.waiting.size === 0 && bucket.tokens >= 1) {
-      bucket.tokens--
+      bucket.tokens -= tokens
       return send()
     }
-    bucket.waiting.set(number, send)
+    bucket.waiting.set(number, { tokens, send })
     this.#guestOf.set(number, guest)
     this.#delayed.add(guest)
     this.#timer ??= setInterval(() => this.beginDue(), CHECK_MS)
@@ -279,9 +311,9 @@ export class FetchPace<G extends object> {
     for (const guest of this.#delayed) {
       const bucket = this.#bucketOf(guest)
       this.#fill(bucket)
-      for (const [number, send] of bucket.waiting) {
+      for (const [number, { tokens, send }] of bucket.waiting) {
         if (bucket.tokens < 1) break
-        bucket.tokens--
+        bucket.tokens -= tokens
         bucket.waiting.delete(number)
         this.#guestOf.delete(number)
         send()
