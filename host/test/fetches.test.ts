@@ -94,6 +94,19 @@ t.test('the bodies of open fetches are added up, of each guest and of all', asyn
   t.same([table.bytesOf(one), table.bytes], [0, 100])
 })
 
+t.test('fetches are counted for each invocation of each guest', async (t) => {
+  const table = new FetchTable<FakeGuest>()
+  const [one, two] = [guest(), guest()]
+  const first = table.add(open(one, 1, 10))
+  table.add(open(one, 2, 10))
+  table.add(open(one, 3, 11))
+  table.add(open(two, 1, 10))
+  t.same([table.countOf(one, 10), table.countOf(one, 11), table.countOf(two, 10), table.countOf(two, 12)], [2, 1, 1, 0])
+  table.take(first)
+  table.takeOf(one, 11)
+  t.same([table.countOf(one, 10), table.countOf(one, 11)], [1, 0])
+})
+
 t.test('a burst begins at once, the rest at a pace, in order, and each guest by itself', async (t) => {
   let nowMs = 0
   const pace = new FetchPace<object>(() => nowMs)

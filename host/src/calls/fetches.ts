@@ -1,4 +1,4 @@
-import { monotonicClock, type Clock } from '@carpool/core'
+import { MAX_FETCHES_PER_INVOCATION, monotonicClock, type Clock } from '@carpool/core'
 import type { BodyKind } from '@carpool/runtime/bridge'
 import type { FetchSettled } from '@carpool/wire'
 import type { Account } from '../accounting/account.ts'
@@ -15,7 +15,7 @@ const GUEST_BYTES = 32 * 1024 * 1024
 /** and all guests of the host, in multiples of that. */
 const GUESTS = 8
 
-export interface FetchesParts {
+interface FetchesParts {
   readonly send: Send
   readonly bodies: BodyTurns
   /** What was sent and has not left the process yet. */
@@ -52,6 +52,10 @@ export class Fetches {
     const account = guest.accountOf(invocation)
     const refuse = (message: string): void =>
       guest.settleFetch(account, guestFetch, JSON.stringify({ ok: false, message }), 'none', '')
+    // It would be refused where connections are made; on its way there it would hold up those of others.
+    if (id !== undefined && this.#open.countOf(guest, invocation) >= MAX_FETCHES_PER_INVOCATION) {
+      return refuse(`Too many fetches of this invocation are open; the limit is ${MAX_FETCHES_PER_INVOCATION} at once.`)
+    }
     // Its length in bytes is at least that in UTF-16 units; to turn it into bytes takes the loop's time, and memory that nobody
     // is charged for.
     const guestBytes = Math.max(GUEST_BYTES, this.#maxBodyBytes)
@@ -169,6 +173,11 @@ export class FetchTable<G extends FetchingGuest = Guest> {
   /** Bodies that a guest has sent by fetches that are open, in bytes. */
   bytesOf(guest: G): number {
     return this.#byGuest.get(guest)?.bytes ?? 0
+  }
+
+  /** Open fetches of one invocation of a guest. */
+  countOf(guest: G, invocation: number): number {
+    return this.#byGuest.get(guest)?.byInvocation.get(invocation)?.size ?? 0
   }
 
   /** @returns its number on the connection */
