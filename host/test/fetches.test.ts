@@ -1,7 +1,9 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { Account } from '../src/accounting/account.ts'
-import { FetchPace, FetchTable } from '../src/calls/fetches.ts'
+import { BodyTurns } from '../src/calls/body-turns.ts'
+import { Fetches, FetchPace, FetchTable } from '../src/calls/fetches.ts'
+import type { Guest } from '../src/isolates/guest.ts'
 
 const guest = () => ({ disposed: false, openFetches: 0 })
 type FakeGuest = ReturnType<typeof guest>
@@ -112,9 +114,9 @@ t.test('a burst begins at once, the rest at a pace, in order, and each guest by 
   const pace = new FetchPace<object>(() => nowMs)
   const [flooder, other] = [{}, {}]
   const begun: number[] = []
-  for (let number = 0; number < 1_000; number++) pace.begin(flooder, number, 0, () => begun.push(number))
+  for (let number = 0; number < 1_000; number++) pace.begin(flooder, number, () => begun.push(number))
   t.equal(begun.length, 500)
-  pace.begin(other, 5_000, 0, () => begun.push(5_000))
+  pace.begin(other, 5_000, () => begun.push(5_000))
   t.equal(begun.at(-1), 5_000)
   nowMs = 10
   pace.beginDue()
@@ -135,7 +137,7 @@ t.test('what is stopped while it waits never begins', async (t) => {
   const guest = {}
   let begun = 0
   for (let number = 0; number < 20_000; number++) {
-    pace.begin(guest, number, 0, () => begun++)
+    pace.begin(guest, number, () => begun++)
     if (pace.drop(number) !== number >= 500) t.fail(`fetch ${number}`)
   }
   nowMs = 10_000
@@ -145,25 +147,35 @@ t.test('what is stopped while it waits never begins', async (t) => {
   t.notOk(pace.drop(7), 'it has begun')
 })
 
-t.test('large bodies begin at a pace as well, and each guest by itself', async (t) => {
-  let nowMs = 0
-  const pace = new FetchPace<object>(() => nowMs)
-  const [flooder, other] = [{}, {}]
-  const begun: number[] = []
-  for (let number = 0; number < 10; number++) pace.begin(flooder, number, 4 * 1024 * 1024, () => begun.push(number))
-  t.same(begun, [0, 1])
-  pace.begin(other, 100, 4 * 1024 * 1024, () => begun.push(100))
-  t.same(begun, [0, 1, 100])
-  nowMs = 10
-  pace.beginDue()
-  t.same(begun, [0, 1, 100, 2])
-  nowMs = 10_000
-  while (pace.waiting > 0) {
-    nowMs += 100
-    pace.beginDue()
+t.test('what one invocation may not have open never leaves the host', async (t) => {
+  const refused: string[] = []
+  const fake = {
+    ...guest(),
+    revision: 'r',
+    holder: { owner: 'o', functionName: 'f' },
+    accountOf: () => account,
+    settleFetch: (_account: Account, _fetch: number, result: string) => refused.push(result),
+  } as unknown as Guest
+  const fetches = new Fetches({
+    send: () => {},
+    bodies: new BodyTurns(() => 0),
+    backlogBytes: () => 0,
+    maxBodyBytes: 1_000_000,
+  })
+  const start = (invocation: number, id: string | undefined, count: number): void => {
+    for (let guestFetch = 0; guestFetch < count; guestFetch++)
+      fetches.start(fake, { invocation, id, guestFetch }, '{}', 'none', '')
   }
-  t.same(
-    begun.filter((number) => number < 100),
-    Array.from({ length: 10 }, (_, number) => number),
-  )
+  start(1, 'one', 1_003)
+  t.equal(refused.length, 3)
+  t.match(refused[0], 'Too many fetches of this invocation are open; the limit is 1000 at once.')
+  start(2, 'two', 1)
+  start(0, undefined, 1_001)
+  t.equal(refused.length, 3)
+  fetches.stopOf(fake, 1)
+  start(1, 'one', 1)
+  t.equal(refused.filter((text) => text.includes('Too many')).length, 3)
+  fetches.stopOf(fake, 0)
+  fetches.stopOf(fake, 1)
+  fetches.stopOf(fake, 2)
 })

@@ -71,7 +71,7 @@ export class Fetches {
     const beganAtMs = performance.now()
     const fetch = this.#open.add({ guest, guestFetch, invocation, account, beganAtMs, bytes: bytes.length })
     const message = { type: 'fetch', fetch, revision: guest.revision, ...(id !== undefined && { id }) } as const
-    this.#pace.begin(guest, fetch, bytes.length, () => {
+    this.#pace.begin(guest, fetch, () => {
       if (bytes.length < LARGE_BYTES) return this.#send(message, head, bytes)
       const drop = this.#bodies.enter(guest.holder, bytes.length, () => {
         this.#unsent.delete(fetch)
@@ -251,24 +251,16 @@ export class FetchTable<G extends FetchingGuest = Guest> {
 
 /** Fetches that one guest may begin at once, */
 const BURST = 500
-/** and in each ms from then on; */
+/** and in each ms from then on. */
 const PER_MS = 5
-/** so many bytes of a body count as one more. */
-const BYTES_PER_FETCH = 16 * 1024
 /** How often those that wait are checked, in ms. */
 const CHECK_MS = 5
 
-interface WaitingFetch {
-  readonly tokens: number
-  readonly send: () => void
-}
-
 interface Bucket {
-  /** Below 0 after a large body: the next fetch waits until that is made up for. */
   tokens: number
   filledAtMs: number
-  /** By number, in order. */
-  readonly waiting: Map<number, WaitingFetch>
+  /** What begins each fetch that waits, by its number, in order. */
+  readonly waiting: Map<number, () => void>
 }
 
 /**
@@ -292,16 +284,15 @@ export class FetchPace<G extends object> {
     return this.#guestOf.size
   }
 
-  /** Begins a fetch of a guest with a body of so many bytes, now or when there is a token for it. */
-  begin(guest: G, number: number, bytes: number, send: () => void): void {
-    const tokens = 1 + bytes / BYTES_PER_FETCH
+  /** Begins a fetch of a guest, now or when there is a token for it. */
+  begin(guest: G, number: number, send: () => void): void {
     const bucket = this.#bucketOf(guest)
     this.#fill(bucket)
     if (bucket.waiting.size === 0 && bucket.tokens >= 1) {
-      bucket.tokens -= tokens
+      bucket.tokens--
       return send()
     }
-    bucket.waiting.set(number, { tokens, send })
+    bucket.waiting.set(number, send)
     this.#guestOf.set(number, guest)
     this.#delayed.add(guest)
     this.#timer ??= setInterval(() => this.beginDue(), CHECK_MS)
@@ -320,9 +311,9 @@ export class FetchPace<G extends object> {
     for (const guest of this.#delayed) {
       const bucket = this.#bucketOf(guest)
       this.#fill(bucket)
-      for (const [number, { tokens, send }] of bucket.waiting) {
+      for (const [number, send] of bucket.waiting) {
         if (bucket.tokens < 1) break
-        bucket.tokens -= tokens
+        bucket.tokens--
         bucket.waiting.delete(number)
         this.#guestOf.delete(number)
         send()
