@@ -36,6 +36,7 @@ void Release(const v8::FunctionCallbackInfo<v8::Value>& info) {
 	state->batches.fetch_add(1);
 	state->suspended.store(0);
 	state->affinity_thread = 0;
+	state->long_thread = 0;
 	ForgetMemory(state);
 	EmptyMailbox(state);
 	Locked locked(states_lock);
@@ -61,6 +62,7 @@ extern "C" __attribute__((visibility("default"))) void InitForContext(
 // Called by Node.js for the host.
 extern "C" __attribute__((visibility("default"))) napi_value napi_register_module_v1(napi_env env, napi_value exports) {
 	ReadCores();
+	LengthenTurnsOfHelpers();
 	WatchMemory();
 	v8::Isolate* isolate = v8::Isolate::GetCurrent();
 	v8::Local<v8::Context> context = isolate->GetCurrentContext();
@@ -70,6 +72,7 @@ extern "C" __attribute__((visibility("default"))) napi_value napi_register_modul
 	v8::Local<v8::Object> host = value.As<v8::Object>();
 	AddClock(isolate, context, host);
 	AddSuspend(isolate, context, host);
+	AddTurns(isolate, context, host);
 	AddMemory(isolate, context, host);
 	AddMailboxOfHost(isolate, context, host);
 	AddScriptsOfHost(isolate, context, host);

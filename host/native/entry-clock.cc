@@ -13,6 +13,7 @@ namespace {
 
 clockid_t FindOwnClock() {
 	UseAllCores();
+	UseUsualTurns();
 	ThreadRunsIsolates();
 	return static_cast<clockid_t>((~static_cast<uint32_t>(syscall(SYS_gettid)) << 3) | 6);
 }

@@ -49,6 +49,8 @@ struct IsolateState {
 	std::atomic<uint32_t> suspended{0};
 	// The thread that is limited to few cores for it; 0 if none is.
 	pid_t affinity_thread = 0;
+	// The thread that takes long turns for it; 0 if none does.
+	pid_t long_thread = 0;
 	// Null when it is gone, or on its way.
 	v8::Isolate* isolate = nullptr;
 	std::atomic_flag isolate_lock = ATOMIC_FLAG_INIT;
@@ -150,6 +152,13 @@ void UseAllCores();
 // Lets the isolate be interrupted from now on, and tells of its end.
 void TrackIsolate(IsolateState* state, v8::Isolate* isolate, v8::Local<v8::Context> context);
 void AddSuspend(v8::Isolate* isolate, v8::Local<v8::Context> context, v8::Local<v8::Object> host);
+
+// turns.cc
+// What V8 collects garbage and compiles with beside the threads of isolates, all that there are so far, takes long turns.
+void LengthenTurnsOfHelpers();
+// A thread is born with the turns of the one that started it.
+void UseUsualTurns();
+void AddTurns(v8::Isolate* isolate, v8::Local<v8::Context> context, v8::Local<v8::Object> host);
 
 // memory.cc
 // V8 asks for memory through the addon from now on. Once, before there are isolates.

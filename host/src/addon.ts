@@ -41,6 +41,9 @@ interface Addon {
   /** @returns whether the thread that runs the isolate is limited to few cores now, and was not before */
   setAffinity(index: number): boolean
   clearAffinity(index: number): void
+  /** @returns whether the thread that runs the isolate takes long turns now, and did not before */
+  lengthenTurns(index: number): boolean
+  resetTurns(index: number): void
   push(index: number, op: number, number: number, text: string, kind: number, body: string): void
   /** Hands what was pushed to the guest's `run`; no thread may be in the isolate. Resets the CPU times of its entries. */
   enter(index: number): void

@@ -3,6 +3,7 @@ import { NO_BODY, type Setup, type ToHost } from '@carpool/wire'
 import { addon } from './addon.ts'
 import { LoadReporter, LOAD_REPORT_MS } from './accounting/load-reporter.ts'
 import { UsageReport } from './accounting/usage-report.ts'
+import { BodyTurns } from './calls/body-turns.ts'
 import { Fetches } from './calls/fetches.ts'
 import { Invocations } from './calls/invocations.ts'
 import { Presence } from './calls/presence.ts'
@@ -48,6 +49,7 @@ export class Host {
   readonly #disposing = new DisposingIsolates()
   /** Pinned revisions that did not load again. */
   readonly #hasFailed = new Set<string>()
+  readonly #bodies: BodyTurns
   readonly #fetches: Fetches
   readonly #invocations: Invocations
   readonly #usage: UsageReport
@@ -68,9 +70,11 @@ export class Host {
       maxIsolates: setup.maxIsolates,
       lingerMs: LINGER_MS,
     })
-    this.#fetches = new Fetches({ send, backlogBytes, maxBodyBytes })
+    this.#bodies = new BodyTurns(backlogBytes)
+    this.#fetches = new Fetches({ send, bodies: this.#bodies, backlogBytes, maxBodyBytes })
     this.#invocations = new Invocations({
       send,
+      bodies: this.#bodies,
       codes: this.#codes,
       pool: this.#pool,
       fetches: this.#fetches,
@@ -135,6 +139,11 @@ export class Host {
   async prepare(): Promise<void> {
     this.#prewarmer.open(LIMIT_RANGES.memoryMb.default)
     await this.#prewarmer.fill()
+  }
+
+  /** All that was sent has left the process. */
+  drained(): void {
+    this.#bodies.drained()
   }
 
   receive(message: Exclude<ToHost, Setup>, text: string, body: Uint8Array): void {

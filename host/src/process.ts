@@ -12,6 +12,7 @@ const connection = new Connection<ToHost, ToServer>(new Socket({ fd: SERVER_SOCK
     if (message.type === 'setup') setUp(message, text)
     else host?.receive(message, text, body)
   },
+  onDrain: () => host?.drained(),
   onClose: (reason) => (reason === undefined ? end() : giveUp(reason)),
 })
 

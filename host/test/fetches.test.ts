@@ -1,7 +1,9 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { Account } from '../src/accounting/account.ts'
-import { FetchPace, FetchTable } from '../src/calls/fetches.ts'
+import { BodyTurns } from '../src/calls/body-turns.ts'
+import { Fetches, FetchPace, FetchTable } from '../src/calls/fetches.ts'
+import type { Guest } from '../src/isolates/guest.ts'
 
 const guest = () => ({ disposed: false, openFetches: 0 })
 type FakeGuest = ReturnType<typeof guest>
@@ -94,6 +96,19 @@ t.test('the bodies of open fetches are added up, of each guest and of all', asyn
   t.same([table.bytesOf(one), table.bytes], [0, 100])
 })
 
+t.test('fetches are counted for each invocation of each guest', async (t) => {
+  const table = new FetchTable<FakeGuest>()
+  const [one, two] = [guest(), guest()]
+  const first = table.add(open(one, 1, 10))
+  table.add(open(one, 2, 10))
+  table.add(open(one, 3, 11))
+  table.add(open(two, 1, 10))
+  t.same([table.countOf(one, 10), table.countOf(one, 11), table.countOf(two, 10), table.countOf(two, 12)], [2, 1, 1, 0])
+  table.take(first)
+  table.takeOf(one, 11)
+  t.same([table.countOf(one, 10), table.countOf(one, 11)], [1, 0])
+})
+
 t.test('a burst begins at once, the rest at a pace, in order, and each guest by itself', async (t) => {
   let nowMs = 0
   const pace = new FetchPace<object>(() => nowMs)
@@ -130,4 +145,37 @@ t.test('what is stopped while it waits never begins', async (t) => {
   t.equal(begun, 500)
   t.equal(pace.waiting, 0)
   t.notOk(pace.drop(7), 'it has begun')
+})
+
+t.test('what one invocation may not have open never leaves the host', async (t) => {
+  const refused: string[] = []
+  const fake = {
+    ...guest(),
+    revision: 'r',
+    holder: { owner: 'o', functionName: 'f' },
+    accountOf: () => account,
+    settleFetch: (_account: Account, _fetch: number, result: string) => refused.push(result),
+  } as unknown as Guest
+  const fetches = new Fetches({
+    send: () => {},
+    bodies: new BodyTurns(() => 0),
+    backlogBytes: () => 0,
+    maxBodyBytes: 1_000_000,
+  })
+  const start = (invocation: number, id: string | undefined, count: number): void => {
+    for (let guestFetch = 0; guestFetch < count; guestFetch++)
+      fetches.start(fake, { invocation, id, guestFetch }, '{}', 'none', '')
+  }
+  start(1, 'one', 1_003)
+  t.equal(refused.length, 3)
+  t.match(refused[0], 'Too many fetches of this invocation are open; the limit is 1000 at once.')
+  start(2, 'two', 1)
+  start(0, undefined, 1_001)
+  t.equal(refused.length, 3)
+  fetches.stopOf(fake, 1)
+  start(1, 'one', 1)
+  t.equal(refused.filter((text) => text.includes('Too many')).length, 3)
+  fetches.stopOf(fake, 0)
+  fetches.stopOf(fake, 1)
+  fetches.stopOf(fake, 2)
 })

@@ -165,6 +165,32 @@ t.test('what is confined is kept to a few cores until it is not', { skip }, asyn
   await left
 })
 
+/** How long each thread of this process keeps a core before others have it, in ns, as the system lists it; old systems do not. */
+function turnsOfThreads(): number[] {
+  return readdirSync('/proc/self/task').flatMap((thread) => {
+    const [, ns] = /^se\.slice\s*:\s*(\d+)/m.exec(readFileSync(`/proc/self/task/${thread}/sched`, 'utf8')) ?? []
+    return ns === undefined ? [] : [Number(ns)]
+  })
+}
+
+const noTurns = turnsOfThreads().length === 0 ? 'the system has no turns that a thread may choose' : false
+
+t.test('what works for long takes long turns at a core, until it is done; so do helpers of V8', { skip: noTurns }, async (t) => {
+  const { isolate, batch, nextTold } = await isolateWith(t)
+  const left = batch(LOOP_FOR_EVER)
+  await nextTold()
+  const usual = turnsOfThreads().filter((ns) => ns < 1e8).length
+  t.ok(usual > 0 && usual < turnsOfThreads().length, 'helpers have long turns, others have not')
+  isolate.lengthenTurns()
+  isolate.lengthenTurns()
+  t.equal(turnsOfThreads().filter((ns) => ns < 1e8).length, usual - 1)
+  isolate.dispose()
+  isolate.resetTurns()
+  isolate.resetTurns()
+  t.equal(turnsOfThreads().filter((ns) => ns < 1e8).length, usual)
+  await left
+})
+
 const native = join(import.meta.dirname, '../native')
 const prebuilt = join(native, 'prebuilt')
 

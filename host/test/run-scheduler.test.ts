@@ -2,7 +2,13 @@ import fc from 'fast-check'
 import t from 'tap'
 import { Account } from '../src/accounting/account.ts'
 import { Batch } from '../src/scheduler/batch.ts'
-import { TIME_SLICE_MS, type RunPermit, type RunPermitRequest, type Suspendable } from '../src/scheduler/run-scheduler.ts'
+import {
+  TIME_SLICE_MS,
+  type Runnable,
+  type RunPermit,
+  type RunPermitRequest,
+  type Suspendable,
+} from '../src/scheduler/run-scheduler.ts'
 import { schedulerOf } from './support/fake-isolate.ts'
 
 /** A guest of a function of the same owner as all others. */
@@ -133,6 +139,7 @@ t.test('many who leave at once do not fill the stack', async (t) => {
 class Sleeper implements Suspendable {
   isSuspended = false
   hasAffinity = false
+  hasLongTurns = false
   readonly canSuspend: boolean
 
   constructor(canSuspend = true) {
@@ -154,6 +161,10 @@ class Sleeper implements Suspendable {
 
   clearAffinity(): void {
     this.hasAffinity = false
+  }
+
+  lengthenTurns(): void {
+    this.hasLongTurns = true
   }
 }
 
@@ -321,4 +332,76 @@ t.test('of two cores, an owner of one endless batch keeps one beside an owner of
     if (!one.guest.isSuspended) ranMs += 10
   }
   t.ok(ranMs >= 8_500, `${ranMs} of 10000 ms`)
+})
+
+/** A guest of a function of its own in which one entry runs, once it has a permit. */
+class Runner implements Runnable {
+  readonly isolate = new Sleeper()
+  readonly batch = new Batch([new Account()], 0)
+  readonly queue: { mostMs: number; releasePermit(): void }
+  permit: RunPermit | undefined
+
+  constructor(mostMs = 0) {
+    this.queue = { mostMs, releasePermit: () => this.permit?.release() }
+  }
+
+  ask(scheduler: ReturnType<typeof schedulerOf>, functionName: string): void {
+    scheduler.request({
+      guest: guestOf(functionName),
+      costMs: 1,
+      begin: (permit) => {
+        this.permit = permit
+        scheduler.began(this, this.batch)
+      },
+    })
+  }
+
+  used(ms: number): this {
+    this.batch.measured([ms * 1e6])
+    return this
+  }
+
+  readMessages(): void {}
+  measure(): void {}
+}
+
+t.test('while others wait, what takes longer than usual gives its permit up, and sleeps if too much runs', async (t) => {
+  const scheduler = schedulerOf(1, 1)
+  const loops = Array.from({ length: 20 }, () => new Runner())
+  const quiet = new Runner(5)
+  for (const [index, loop] of loops.entries()) loop.ask(scheduler, `loop ${index}`)
+  quiet.ask(scheduler, 'quiet')
+  let checks = 0
+  for (let nowMs = 4; quiet.permit === undefined && checks < 100; nowMs += 4, checks++) {
+    for (const loop of loops) if (loop.permit !== undefined && !loop.isolate.isSuspended) loop.used(4)
+    scheduler.checkCrowded(nowMs)
+  }
+  t.equal(checks, 20, 'each has had what is left to one of which nothing is known')
+  t.equal(loops.filter(({ isolate }) => !isolate.isSuspended).length, 1)
+  for (const runner of [...loops, quiet]) scheduler.ended(runner, runner.batch)
+})
+
+t.test('what takes no longer than usual keeps its permit, and so does all while nobody waits', async (t) => {
+  const scheduler = schedulerOf(1, 1)
+  const [alone, next, usual, last] = [new Runner(), new Runner(), new Runner(5), new Runner()]
+  alone.ask(scheduler, 'alone')
+  alone.used(8)
+  scheduler.checkCrowded(8)
+  usual.ask(scheduler, 'usual')
+  t.equal(usual.permit, undefined, 'nobody has waited so far')
+  scheduler.checkCrowded(9)
+  t.not(usual.permit, undefined)
+  next.ask(scheduler, 'next')
+  usual.used(7)
+  scheduler.checkCrowded(17)
+  t.equal(next.permit, undefined)
+  usual.used(8)
+  scheduler.checkCrowded(18)
+  t.not(next.permit, undefined)
+  last.ask(scheduler, 'last')
+  next.batch.wasBlocked = true
+  scheduler.checkCrowded(22)
+  t.not(last.permit, undefined, 'one that waits for the host needs no core')
+  t.equal(next.isolate.isSuspended, false)
+  for (const runner of [alone, next, usual, last]) scheduler.ended(runner, runner.batch)
 })

@@ -1,10 +1,11 @@
-import { monotonicClock, type Clock } from '@carpool/core'
+import { MAX_FETCHES_PER_INVOCATION, monotonicClock, type Clock } from '@carpool/core'
 import type { BodyKind } from '@carpool/runtime/bridge'
 import type { FetchSettled } from '@carpool/wire'
 import type { Account } from '../accounting/account.ts'
 import type { Guest } from '../isolates/guest.ts'
 import { decodeBody, encodeBody } from '../isolates/guest-bridge.ts'
 import type { Send } from '../send.ts'
+import { LARGE_BYTES, type BodyTurns, type Drop } from './body-turns.ts'
 
 /** What a fetch of an ended invocation gives, as a FetchResult. */
 const INVOCATION_ENDED = JSON.stringify({ ok: false, message: 'The invocation has ended.' })
@@ -14,17 +15,28 @@ const GUEST_BYTES = 32 * 1024 * 1024
 /** and all guests of the host, in multiples of that. */
 const GUESTS = 8
 
+interface FetchesParts {
+  readonly send: Send
+  readonly bodies: BodyTurns
+  /** What was sent and has not left the process yet. */
+  readonly backlogBytes: () => number
+  readonly maxBodyBytes: number
+}
+
 /** Carries the fetches of guests to the server and back, and counts their bytes. */
 export class Fetches {
   readonly #send: Send
+  readonly #bodies: BodyTurns
   readonly #backlogBytes: () => number
   readonly #maxBodyBytes: number
   readonly #open = new FetchTable()
   readonly #pace = new FetchPace<Guest>()
+  /** What takes fetches out again whose bodies wait to be sent, by number. */
+  readonly #unsent = new Map<number, Drop>()
 
-  /** @param parts `backlogBytes`: what was sent and has not left the process yet */
-  constructor({ send, backlogBytes, maxBodyBytes }: { send: Send; backlogBytes: () => number; maxBodyBytes: number }) {
+  constructor({ send, bodies, backlogBytes, maxBodyBytes }: FetchesParts) {
     this.#send = send
+    this.#bodies = bodies
     this.#backlogBytes = backlogBytes
     this.#maxBodyBytes = maxBodyBytes
   }
@@ -40,6 +52,10 @@ export class Fetches {
     const account = guest.accountOf(invocation)
     const refuse = (message: string): void =>
       guest.settleFetch(account, guestFetch, JSON.stringify({ ok: false, message }), 'none', '')
+    // It would be refused where connections are made; on its way there it would hold up those of others.
+    if (id !== undefined && this.#open.countOf(guest, invocation) >= MAX_FETCHES_PER_INVOCATION) {
+      return refuse(`Too many fetches of this invocation are open; the limit is ${MAX_FETCHES_PER_INVOCATION} at once.`)
+    }
     // Its length in bytes is at least that in UTF-16 units; to turn it into bytes takes the loop's time, and memory that nobody
     // is charged for.
     const guestBytes = Math.max(GUEST_BYTES, this.#maxBodyBytes)
@@ -55,7 +71,14 @@ export class Fetches {
     const beganAtMs = performance.now()
     const fetch = this.#open.add({ guest, guestFetch, invocation, account, beganAtMs, bytes: bytes.length })
     const message = { type: 'fetch', fetch, revision: guest.revision, ...(id !== undefined && { id }) } as const
-    this.#pace.begin(guest, fetch, () => this.#send(message, head, bytes))
+    this.#pace.begin(guest, fetch, () => {
+      if (bytes.length < LARGE_BYTES) return this.#send(message, head, bytes)
+      const drop = this.#bodies.enter(guest.holder, bytes.length, () => {
+        this.#unsent.delete(fetch)
+        this.#send(message, head, bytes)
+      })
+      if (drop !== undefined) this.#unsent.set(fetch, drop)
+    })
   }
 
   /** The guest has aborted it. */
@@ -88,7 +111,11 @@ export class Fetches {
   }
 
   #stop(fetch: number): void {
-    if (!this.#pace.drop(fetch)) this.#send({ type: 'fetch-stop', fetch })
+    if (this.#pace.drop(fetch)) return
+    const drop = this.#unsent.get(fetch)
+    if (drop === undefined) return this.#send({ type: 'fetch-stop', fetch })
+    this.#unsent.delete(fetch)
+    drop()
   }
 
   settle(
@@ -146,6 +173,11 @@ export class FetchTable<G extends FetchingGuest = Guest> {
   /** Bodies that a guest has sent by fetches that are open, in bytes. */
   bytesOf(guest: G): number {
     return this.#byGuest.get(guest)?.bytes ?? 0
+  }
+
+  /** Open fetches of one invocation of a guest. */
+  countOf(guest: G, invocation: number): number {
+    return this.#byGuest.get(guest)?.byInvocation.get(invocation)?.size ?? 0
   }
 
   /** @returns its number on the connection */

@@ -9,6 +9,7 @@ import type { IsolateLease, IsolatePool } from '../isolates/isolate-pool.ts'
 import { WallLimits } from '../limits/wall-limits.ts'
 import type { Batch } from '../scheduler/batch.ts'
 import type { Send } from '../send.ts'
+import { LARGE_BYTES, type BodyTurns } from './body-turns.ts'
 import type { Fetches } from './fetches.ts'
 import { ActiveInvocation, type Call } from './invocation.ts'
 
@@ -21,6 +22,7 @@ export interface InvocationsParts {
   readonly send: Send
   readonly codes: CodeStore
   readonly pool: IsolatePool<Guest>
+  readonly bodies: BodyTurns
   readonly fetches: Fetches
   readonly maxBodyBytes: number
   /** Ends a guest whose entry goes on though its invocation is over. */
@@ -261,9 +263,13 @@ export class Invocations implements EnteredCalls {
   }
 
   #sendEnd(invocation: ActiveInvocation): void {
-    const { number, start, answer, failure, usage } = invocation
+    const { number, start, answer, failure, usage, lease } = invocation
     if (answer !== undefined) {
-      this.#parts.send({ type: 'answer', invocation: number, start, usage }, answer.head, answer.body)
+      const { head, body } = answer
+      const message = { type: 'answer', invocation: number, start, usage } as const
+      const holder = lease?.isolate.holder
+      if (holder === undefined || body.length < LARGE_BYTES) return this.#parts.send(message, head, body)
+      this.#parts.bodies.enter(holder, body.length, () => this.#parts.send(message, head, body))
     } else if (failure !== undefined) {
       const { outcome, detail, stack } = failure
       const failed = { type: 'failed', invocation: number, start, usage, outcome, detail } as const

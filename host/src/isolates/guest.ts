@@ -167,6 +167,7 @@ export class Guest implements Poolable, BatchListener, BridgedGuest, Runnable {
 
   batchEnded(batch: Batch): void {
     this.isolate.clearAffinity()
+    this.isolate.resetTurns()
     this.#memory.saw(batch.peakBytes)
     this.#chargedNs += batch.totalNs
     this.#host.scheduler.ended(this, batch)
@@ -176,6 +177,7 @@ export class Guest implements Poolable, BatchListener, BridgedGuest, Runnable {
 
   batchLost(batch: Batch): void {
     this.isolate.clearAffinity()
+    this.isolate.resetTurns()
     this.#host.watchdog.batchLost(this, batch)
     this.#host.scheduler.ended(this, batch)
   }

@@ -66,6 +66,8 @@ export interface Charged {
 const FIRST_BATCH_MS = 1
 /** Weight of the newest batch. */
 const SMOOTHING = 0.5
+/** The longest batch counts for so much less with each that comes after it. */
+const FADING = 0.95
 const NO_ENTRIES: readonly Entry[] = []
 
 /**
@@ -91,6 +93,7 @@ export class EntryQueue {
     this.#next()
   }
   #requestedAtMs = 0
+  #mostMs = 0
   #permit: RunPermit | undefined
   #afterCharge: Charged[] = []
 
@@ -106,6 +109,11 @@ export class EntryQueue {
   /** The batch that runs. */
   get batch(): Batch | undefined {
     return this.#batch
+  }
+
+  /** The most CPU time that a batch took lately, in ms; 0 if none has run. */
+  get mostMs(): number {
+    return this.#mostMs
   }
 
   /** The account whose entry ran last in a batch that has ended. */
@@ -289,7 +297,9 @@ export class EntryQueue {
 
   #finish(batch: Batch): void {
     // What its batches cost lately.
-    this.#request.costMs += (batch.totalNs / 1e6 - this.#request.costMs) * SMOOTHING
+    const tookMs = batch.totalNs / 1e6
+    this.#request.costMs += (tookMs - this.#request.costMs) * SMOOTHING
+    this.#mostMs = Math.max(tookMs, this.#mostMs * FADING)
     this.#batch = undefined
     this.#entries = NO_ENTRIES
     this.#callBackCharged()

@@ -41,12 +41,18 @@ export interface Suspendable {
   /** Leaves most of the cores to others. */
   setAffinity(): void
   clearAffinity(): void
+  /** Has whatever wakes up run at once, and not when the system next looks who is to run. */
+  lengthenTurns(): void
 }
 
 /** What the scheduler needs of a guest. */
 export interface Runnable {
   readonly isolate: Suspendable
-  readonly queue: { releasePermit(): void }
+  readonly queue: {
+    releasePermit(): void
+    /** The most CPU time that a batch of it took lately, in ms; 0 if none has run. */
+    readonly mostMs: number
+  }
   readMessages(): void
   /** Brings the CPU times of the batch up to date. */
   measure(batch: Batch): void
@@ -87,6 +93,12 @@ export interface RunSchedulerOptions<G extends Runnable> {
 const CHECK_MS = 10
 /** A batch costs at least this much, in ms: what costs nothing would always go first. */
 const MIN_COST_MS = 0.02
+/** While others wait for permits, it is looked this often who can give one up, in ms, */
+const CROWDED_CHECK_MS = 3
+/** and the first slice of what takes longer than usual is so many times what is usual, */
+const CROWDED_FACTOR = 1.5
+/** at least this much, in ms of CPU. */
+const CROWDED_SLICE_MS = 3
 /** A batch that uses no CPU gives its permit up after so many slices: it waits for something, or its thread is parked. */
 const IDLE_SLICES = 10
 /** From here on a batch is long, in ms of CPU: on a busy machine the shortest entry takes long by the clock. */
@@ -108,6 +120,9 @@ const UNSTOPPABLE_NS = 20e6
  * would take its share of the event loop's. The next is that of the owner, and of his function, who comes first by the CPU time
  * that it has had and is about to have ({@link FairOrder}). With three hundred functions waiting, one that needs 20 µs does not
  * wait for a hundred that need 10 ms each, and one that always asks gets no more than its share.
+ *
+ * While others wait for a permit, the first slice is hardly longer than what is usual of the function, and short for one of which
+ * nothing is known: twenty endless loops that begin together would else keep everybody waiting for a whole slice of each.
  *
  * A batch that has used up its first slice releases its permit and goes on in time slices, as many batches at a time as there are
  * cores. Slices are shared out in the same way, between owners and then between functions; of one function the batch goes first
@@ -140,6 +155,7 @@ export class RunScheduler<G extends Runnable> {
   readonly #suspended = new Map<Batch, Suspension>()
   readonly #sliceOrder = new FairOrder((holder) => new SuspendedBatches(holder), { headStart: HEAD_START_MS })
   #timer: NodeJS.Timeout | undefined
+  #crowdedTimer: NodeJS.Timeout | undefined
 
   constructor(options: RunSchedulerOptions<G>) {
     this.#options = options
@@ -155,6 +171,7 @@ export class RunScheduler<G extends Runnable> {
     if (this.#permitsTaken < this.#options.permits && this.#waiting === 0) return request.begin(this.#newPermit())
     this.#waiting++
     this.#permitOrder.wait(request.guest.holder, costOf(request)).requests.push(request)
+    this.#crowdedTimer ??= setTimeout(() => this.checkCrowded(), CROWDED_CHECK_MS).unref()
   }
 
   /** To be called when the isolate is about to be entered. */
@@ -202,10 +219,31 @@ export class RunScheduler<G extends Runnable> {
         batch.isLong = true
         onLong(guest, 1)
       }
-      if (usedMs >= firstSliceMs) this.slice(guest.isolate, batch)
+      if (usedMs >= firstSliceMs || this.#isSliced(batch)) this.slice(guest.isolate, batch)
       if (usedMs >= firstSliceMs || performance.now() - batch.beganAtMs >= IDLE_SLICES * firstSliceMs) guest.queue.releasePermit()
       onCheck(guest, batch)
     }
+  }
+
+  /** While others wait, has those give up their permits that have used more than is usual of them, or need no core. */
+  checkCrowded(nowMs = performance.now()): void {
+    clearTimeout(this.#crowdedTimer)
+    this.#crowdedTimer = undefined
+    if (this.#waiting === 0) return
+    for (const [guest, batch] of this.#entered) {
+      if (batch.isEnded || this.#isSliced(batch) || nowMs - batch.beganAtMs < CROWDED_CHECK_MS) continue
+      guest.measure(batch)
+      const sliceMs = Math.max(CROWDED_SLICE_MS, guest.queue.mostMs * CROWDED_FACTOR)
+      if (batch.totalNs / 1e6 >= Math.min(sliceMs, this.#options.firstSliceMs)) this.slice(guest.isolate, batch, nowMs)
+      // One that waits for the host needs no core.
+      else if (!batch.wasBlocked) continue
+      guest.queue.releasePermit()
+    }
+    if (this.#waiting > 0) this.#crowdedTimer ??= setTimeout(() => this.checkCrowded(), CROWDED_CHECK_MS).unref()
+  }
+
+  #isSliced(batch: Batch): boolean {
+    return this.#running.has(batch) || this.#suspended.has(batch)
   }
 
   /**
@@ -214,6 +252,7 @@ export class RunScheduler<G extends Runnable> {
    */
   slice(isolate: Suspendable, batch: Batch, nowMs = performance.now()): void {
     if (batch.isEnded) return
+    isolate.lengthenTurns()
     const suspension = this.#suspended.get(batch)
     if (suspension !== undefined) {
       countSuspended(batch, suspension, nowMs)

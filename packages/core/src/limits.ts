@@ -18,6 +18,9 @@ export interface FunctionLimits {
  */
 export const RESPONSE_HEADER_LIMITS = { count: 100, bytes: 64 * 1024 } as const
 
+/** Fetches that one invocation may have open. Counted where it runs, and again where the connections are made. */
+export const MAX_FETCHES_PER_INVOCATION = 1_000
+
 interface LimitRange {
   readonly default: number
   readonly min: number

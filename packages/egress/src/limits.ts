@@ -1,3 +1,4 @@
+import { MAX_FETCHES_PER_INVOCATION } from '@carpool/core'
 import { openFileLimit } from '@carpool/core/open-file-limit'
 
 /** What fetches of functions may take: together, what the outside can cost the server. */
@@ -57,7 +58,7 @@ export const DEFAULT_LIMITS: EgressLimits = {
   maxConnections: 10_000,
   maxConnectionsPerOrigin: 10_000,
   maxWaitingPerFunction: 10_000,
-  maxFetchesPerInvocation: 1_000,
+  maxFetchesPerInvocation: MAX_FETCHES_PER_INVOCATION,
   maxMemoryBytes: 256 * 1024 * 1024,
 }
 

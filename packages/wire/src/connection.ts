@@ -5,6 +5,8 @@ export interface ConnectionHandlers<In> {
   readonly onMessage: OnMessage<In>
   /** The stream ended or broke, or the peer broke the protocol (then with the reason). Called once. */
   onClose(reason: Error | undefined): void
+  /** All that was sent has left the process, after it was more than the stream takes at once. */
+  onDrain?(): void
 }
 
 /** From so many bytes on, messages are written before the end of the turn: they need not all be in memory twice. */
@@ -36,6 +38,7 @@ export class Connection<In, Out extends { readonly type: string }> {
         close(new Error('The peer broke the protocol.', { cause }))
       }
     })
+    stream.on('drain', () => handlers.onDrain?.())
     stream.once('error', close)
     stream.once('close', () => close(undefined))
     stream.once('end', () => close(undefined))
