@@ -149,7 +149,8 @@ constexpr size_t kHead = 16;
 
 void* CountedAlloc(v8::Isolate* isolate, size_t size) {
 	if (size > kMostReserved) return nullptr;
-	v8::BackingStore* store = Reserve(isolate, size < 128 ? 128 : size + kHead);
+	size_t needed = size + kHead;
+	v8::BackingStore* store = Reserve(isolate, needed < 128 ? 128 : needed);
 	if (store == nullptr) return nullptr;
 	char* memory = static_cast<char*>(store->Data());
 	memcpy(memory, &store, sizeof(store));
