@@ -49,6 +49,35 @@ t.test('servers of node:http answer calls, however a module gives them', async (
   }
 })
 
+t.test('a body in chunks reaches parsers that look for a length', async (t) => {
+  const folder = t.testdir({ 'express.mjs': `${EXPRESS}\nexport default app` })
+  const server = await startServer(t)
+  await server.json('deploy', join(folder, 'express.mjs'), '--name', 'express')
+  const response = await server.get('/express/in/5', {
+    method: 'POST',
+    body: ReadableStream.from([Buffer.from('in '), Buffer.from('chunks')]),
+    duplex: 'half',
+    headers: { 'content-type': 'text/plain' },
+  } as RequestInit)
+  t.same([response.status, await response.json()], [201, { id: '5', body: 'in chunks' }])
+})
+
+t.test('a handler that is exported is the function, whatever else listens', async (t) => {
+  const folder = t.testdir({
+    'lambda.mjs': `import { createServer } from 'node:http'
+      createServer((request, response) => response.end('metrics')).listen(9090)
+      export const handler = async () => 'the handler'`,
+    'named.mjs': `import { createServer } from 'node:http'
+      createServer((request, response) => response.end('the default')).listen(3000)
+      export const mine = async () => 'mine'`,
+  })
+  const server = await startServer(t)
+  await server.json('deploy', join(folder, 'lambda.mjs'), '--name', 'lambda')
+  await server.json('deploy', folder, '--name', 'named', '--handler', 'named.mine')
+  t.equal(await (await server.get('/lambda/')).json(), 'the handler')
+  t.equal(await (await server.get('/named/')).json(), 'mine')
+})
+
 t.test('a server that fails, streams, or never answers', async (t) => {
   const server = await startServer(t)
   await server.deploy('app', {

@@ -16,8 +16,12 @@ export class TimerTable {
     return this.#timers.size
   }
 
-  /** @param account whose time the timer's entry takes */
+  /**
+   * Starts a timer; one that is open under its number begins anew.
+   * @param account whose time the timer's entry takes
+   */
   start(timer: number, delayMs: number, account: Account): void {
+    clearTimeout(this.#timers.get(timer))
     const timeout = setTimeout(
       () => {
         this.#timers.delete(timer)

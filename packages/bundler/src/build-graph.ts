@@ -4,7 +4,7 @@ import { readFile } from 'node:fs/promises'
 import { extname, join, resolve } from 'node:path'
 import { toCarpoolError } from './build-errors.ts'
 import { builtinModules, shimPath } from './builtin-modules.ts'
-import { type Assets, moduleFiles } from './module-files.ts'
+import { type Assets, moduleFiles, PLACE_DEFINES } from './module-files.ts'
 import { VIRTUAL_ROOT } from './virtual-path.ts'
 import { labelPath } from './label-path.ts'
 import { nativeAddons } from './native-addons.ts'
@@ -114,8 +114,7 @@ async function runBuild(folder: string, entry: string, plan: BuildPlan, named: A
 
 /** As an object it becomes a module that all others import, so only where `import.meta` itself could not stand in the script. */
 function importMetaDefines(format: 'iife' | 'esm'): Record<string, string> {
-  if (format === 'esm') return { 'import.meta': JSON.stringify(IMPORT_META) }
-  return Object.fromEntries(Object.entries(IMPORT_META).map(([key, value]) => [`import.meta.${key}`, JSON.stringify(value)]))
+  return { ...PLACE_DEFINES, ...(format === 'esm' ? { 'import.meta': JSON.stringify(IMPORT_META) } : { 'import.meta.main': 'false' }) }
 }
 
 function buildOptions(folder: string, entry: string, plan: BuildPlan, named: Assets) {

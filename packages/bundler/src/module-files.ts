@@ -24,8 +24,8 @@ export interface ModuleFiles {
 }
 
 /**
- * Reads the source files. What a module asks of its own place becomes a path in the function; files that it names by its own place
- * are noted; `createRequire` gets what is required with its result.
+ * Reads the source files. What a module asks of its own place becomes a path in the function, by {@link PLACE_DEFINES}; files that it
+ * names by its own place are noted; `createRequire` gets what is required with its result.
  */
 export function moduleFiles({ folder, forced, assets }: ModuleFiles): Plugin {
   return {
@@ -49,7 +49,8 @@ export function moduleFiles({ folder, forced, assets }: ModuleFiles): Plugin {
         const readsFiles = bytes.includes('readFile') || bytes.includes('createReadStream')
         if (!isForced && !isPlaced && !readsFiles) return undefined
         const text = bytes.toString()
-        if (isPlaced || readsFiles) await noteAssets(text, path, folder, assets)
+        const tooLarge = isPlaced || readsFiles ? await noteAssets(text, path, folder, assets) : undefined
+        if (tooLarge !== undefined) return { errors: [{ text: `${labelPath(path, folder)}: ${tooLarge}` }] }
         const placed = isPlaced ? withPlace(withRequires(text), virtualPath(path, folder)) : text
         return { contents: isForced ? placed + FORCED_COMMONJS_SUFFIX : placed, loader: loaderOf(path) }
       })
@@ -66,20 +67,21 @@ function loaderOf(path: string): Loader {
 /** A script's beginning: what must stay in front of the first statement. */
 const OPENING = /^(?:#![^\n]*\n)?(?:\s+|\/\/[^\n]*\n|\/\*(?:[^*]|\*(?!\/))*\*\/|(["'])use strict\1[ \t]*(?:;|(?=\n)))*/
 
-/** Puts a module's place into it, on lines that are there. */
+/** What a module asks of its own place, and what it is called instead: esbuild knows scopes and texts, and changes only what means it. */
+export const PLACE_DEFINES = {
+  'import.meta.url': 'carpoolUrl_',
+  'import.meta.filename': 'carpoolFilename_',
+  'import.meta.dirname': 'carpoolDirname_',
+  __filename: 'carpoolFilename_',
+  __dirname: 'carpoolDirname_',
+}
+
+/** Puts a module's place into it, on a line that is there. */
 function withPlace(text: string, path: string): string {
-  const known: Record<string, string> = { url: pathToFileURL(path).href, filename: path, dirname: posix.dirname(path) }
-  const placed = text.replace(/\bimport\.meta\.(url|filename|dirname)\b/g, (_, name: string) => JSON.stringify(known[name]))
-  const names = ['__filename', '__dirname'].filter((name) => {
-    return (
-      placed.includes(name) &&
-      !new RegExp(`\\b(?:const|let|var)\\s+${name}\\b|\\([^()]*\\b${name}\\b[^()]*\\)\\s*(?:\\{|=>)`).test(placed)
-    )
-  })
-  if (names.length === 0) return placed
-  const values = names.map((name) => `${name} = ${JSON.stringify(name === '__filename' ? path : posix.dirname(path))}`)
-  const start = OPENING.exec(placed)?.[0].length ?? 0
-  return `${placed.slice(0, start)}var ${values.join(', ')}; ${placed.slice(start)}`
+  const known = { carpoolUrl_: pathToFileURL(path).href, carpoolFilename_: path, carpoolDirname_: posix.dirname(path) }
+  const values = Object.entries(known).map(([name, value]) => `${name} = ${JSON.stringify(value)}`)
+  const start = OPENING.exec(text)?.[0].length ?? 0
+  return `${text.slice(0, start)}var ${values.join(', ')}; ${text.slice(start)}`
 }
 
 const MADE_REQUIRE =
@@ -121,18 +123,22 @@ const READ = new RegExp(
   'g',
 )
 
-async function noteAssets(text: string, path: string, folder: string, assets: Assets): Promise<void> {
+/** @returns what is wrong with the files that are named, if they are too many or too large */
+async function noteAssets(text: string, path: string, folder: string, assets: Assets): Promise<string | undefined> {
   const isPackage = labelPath(path, folder).includes('node_modules/')
   const beside = NAMED.flatMap((pattern) => [...text.matchAll(pattern)].map(([, named]) => textsOf(named!).map(withoutPlace)))
   const here = beside.map((parts) => join(dirname(path), ...parts))
   const read = isPackage ? [] : [...text.matchAll(READ)].flatMap(([, named]) => textsOf(named!))
   const fromFolder = read.filter((named) => !isAbsolute(named)).map((named) => resolve(folder, named))
-  if (here.length === 0 && fromFolder.length === 0) return
+  if (here.length === 0 && fromFolder.length === 0) return undefined
   // Nothing else of this machine goes into a function, whatever its code names.
   const root = (await packageFolder(isPackage ? dirname(path) : folder)) ?? folder
   for (const file of [...here, ...fromFolder]) {
-    if (file.startsWith(root + sep) || file.startsWith(folder + sep)) await noteAsset(file, folder, assets, isPackage)
+    if (!file.startsWith(root + sep) && !file.startsWith(folder + sep)) continue
+    const tooLarge = await noteAsset(file, folder, assets, isPackage)
+    if (tooLarge !== undefined) return tooLarge
   }
+  return undefined
 }
 
 /** The nearest folder with a package.json. */
@@ -154,25 +160,34 @@ function withoutPlace(text: string): string {
   return text.replace(/^\$\{[^}]*\}/, '').replace(/[?#].*$/, '')
 }
 
-/** Of packages only single files that are no code: they often name whole folders, for other purposes. */
-async function noteAsset(file: string, folder: string, assets: Assets, isPackage: boolean): Promise<void> {
+/**
+ * Of packages only single files that are no code: they often name whole folders, for other purposes.
+ * @returns what is wrong, if a folder has too much
+ */
+async function noteAsset(file: string, folder: string, assets: Assets, isPackage: boolean): Promise<string | undefined> {
   // A link may lead out of the function.
   const found = await lstat(file).catch(() => undefined)
-  if (found === undefined) return
+  if (found === undefined) return undefined
   if (found.isFile()) {
     if (!isPackage || !/\.(?:[cm]?[jt]s|node)$/.test(file)) assets.set(virtualPath(file, folder), file)
-    return
+    return undefined
   }
   // The function's own folder would be all of it.
-  if (!found.isDirectory() || isPackage || folder.startsWith(file)) return
+  if (!found.isDirectory() || isPackage || folder.startsWith(file)) return undefined
+  let files = 0
   let bytes = 0
   for (const entry of await readdir(file, { recursive: true, withFileTypes: true })) {
     const path = join(entry.parentPath, entry.name)
     if (!entry.isFile() || path.includes('node_modules')) continue
+    files++
     bytes += (await stat(path)).size
-    if (assets.size >= MOST_FILES || bytes > MOST_BYTES) return
+    if (files > MOST_FILES || bytes > MOST_BYTES) {
+      const limit = `a folder that code names goes into the function with at most ${MOST_FILES} files and ${MOST_BYTES / 2 ** 20} MiB`
+      return `the folder ${labelPath(file, folder)} has more; ${limit}`
+    }
     assets.set(virtualPath(path, folder), path)
   }
+  return undefined
 }
 
 /** The module `carpool-node:assets` with the files in it. */

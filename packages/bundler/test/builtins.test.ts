@@ -225,6 +225,42 @@ t.test('bundled files can be read, by whatever names them, and nothing else; not
   ])
 })
 
+t.test('a module asks of its place in texts, parameters and names of its own without harm', async (t) => {
+  const folder = t.testdir({
+    'index.mjs': `import { __dirname } from './names.mjs'
+      import { other } from './other.mjs'
+      import old from './old.cjs'
+      export const handler = () => ["import.meta.url is a text", __dirname, other, import.meta.filename, new URL(import.meta.url).pathname, old]`,
+    'names.mjs': "export const __dirname = 'my own'",
+    'other.mjs': `const root = import.meta.dirname, place = { __dirname: 1 }, given = ((__filename) => __filename)('given')
+      const { __dirname } = place
+      export const other = [root, __dirname, given]`,
+    'old.cjs': `let is = 'else'
+      if ('/' !== __dirname) { is = 'compared' }
+      module.exports = [is, __dirname, typeof __filename, /__dirname/.source]`,
+  })
+  t.same(await runInIsolate((await bundleFunction(folder)).code, 'exports.handler()'), [
+    'import.meta.url is a text',
+    'my own',
+    ['/opt/carpool/function', 1, 'given'],
+    '/opt/carpool/function/index.mjs',
+    '/opt/carpool/function/index.mjs',
+    ['compared', '/opt/carpool/function', 'string', '__dirname'],
+  ])
+})
+
+t.test('a folder that is named has all its files in the function, or is refused', async (t) => {
+  const folder = t.testdir({
+    'index.mjs': `import { readFileSync } from 'node:fs'; import { join } from 'node:path'
+      export const handler = () => readFileSync(join(import.meta.dirname, 'data'))`,
+    'data': Object.fromEntries(Array.from({ length: 1001 }, (_, index) => [`${index}.txt`, ''])),
+  })
+  await t.rejects(bundleFunction(folder), {
+    code: 'bundle-failed',
+    message: 'index.mjs: the folder data has more; a folder that code names goes into the function with at most 1000 files and 16 MiB',
+  })
+})
+
 t.test('createRequire gives what was bundled', async (t) => {
   const folder = t.testdir({
     'index.mjs': `import { createRequire } from 'node:module'

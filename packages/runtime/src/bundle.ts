@@ -105,7 +105,7 @@ async function libraryScript({ name, text }: Chunk, numberOf: (path: string) => 
   // What esbuild puts in front of exports is made for programs that ask for more than their names.
   const lean = numbered.replace(/^var __defProp=.*?module\.exports=__toCommonJS\((\w+)\);/s, (found, name: string) => {
     const list = /__export\(\w+,\{(.*?)\}\);/s.exec(found)
-    if (list === null) return found
+    if (list === null) throw new Error('esbuild writes the exports of a module in another way than this expects')
     const getters = list[1]!.split(',').map((one) => one.replace(/^([\w$]+):\(\)=>(.+)$/, 'get $1(){return $2}'))
     return `const ${name}={__proto__:null,${getters.join(',')}};module.exports=${name};`
   })

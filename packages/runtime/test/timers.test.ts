@@ -122,3 +122,44 @@ t.test('A function can have so many timers open and no more, until some have end
   t.equal(guest.timers.size, 49_998)
   t.end()
 })
+
+t.test('A timer that is refreshed counts among the open ones', (t) => {
+  const guest = guestOf(`
+    const fired = setTimeout(() => {}, 0)
+    globalThis.go = () => {
+      for (let count = 0; count < 50_000; count++) setTimeout(() => {}, 1e6)
+      try { fired.refresh() } catch (error) { console.log(String(error)) }
+    }
+    setTimeout(() => globalThis.go())
+    return new Response()`)
+  guest.call()
+  guest.fireTimer(1)
+  guest.fireTimer(2)
+  t.same(guest.lines, ['info: RangeError: A function can have 50000 timers open at the same time, not more.'])
+  t.equal(guest.timers.size, 50_000)
+  t.end()
+})
+
+t.test('A timeout that was cleared stays so, whatever refreshes it', (t) => {
+  const guest = guestOf(`
+    const timer = setTimeout(() => console.log('no'), 5)
+    clearTimeout(timer)
+    timer.refresh()
+    const fired = setTimeout(() => { clearTimeout(fired); fired.refresh() }, 5)
+    return new Response()`)
+  guest.call()
+  t.same([...guest.timers], [[2, 5]])
+  guest.fireTimer(2)
+  t.same([...guest.timers], [])
+  t.end()
+})
+
+t.test('An interval that refreshes itself is armed once', (t) => {
+  const guest = guestOf(`const id = setInterval(() => id.refresh(), 5); return new Response()`)
+  guest.call()
+  guest.fireTimer(1)
+  guest.fireTimer(1)
+  t.same(guest.startedTimers, [1, 1, 1])
+  t.same([...guest.timers], [[1, 5]])
+  t.end()
+})

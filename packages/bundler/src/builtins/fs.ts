@@ -81,13 +81,24 @@ const encodingOf = (options: unknown): string | null | undefined =>
   typeof options === 'string' ? options : ((options as ReadOptions | null | undefined)?.encoding ?? undefined)
 
 function readFileSync(path: PathLike | number, options?: unknown): Buffer | string {
-  if (typeof path === 'number') throw failure('EBADF', 'read')
-  const shown = pathOf(path)
-  const bytes = bytesOf(resolve(shown), shown, 'open')
+  const bytes = typeof path === 'number' ? restOf(path) : wholeOf(path)
   const encoding = encodingOf(options)
   return encoding === undefined || encoding === null || encoding === 'buffer'
     ? Buffer.from(bytes)
     : bytes.toString(encoding as BufferEncoding)
+}
+
+function wholeOf(path: PathLike): Buffer {
+  const shown = pathOf(path)
+  return bytesOf(resolve(shown), shown, 'open')
+}
+
+/** What of an open file was not read yet. */
+function restOf(descriptor: number): Buffer {
+  const file = openFile(descriptor, 'read')
+  const rest = file.bytes.subarray(file.at)
+  file.at = file.bytes.length
+  return rest
 }
 
 class Stats {
@@ -223,6 +234,31 @@ function readdirSync(path: PathLike, options?: unknown): Array<string | Dirent> 
   return found
 }
 
+/** An open folder, as `opendir` gives it. */
+class Dir {
+  readonly path: string
+  readonly #left: Dirent[]
+
+  constructor(path: string) {
+    this.path = path
+    this.#left = readdirSync(path, { withFileTypes: true }) as Dirent[]
+  }
+
+  readSync(): Dirent | null {
+    return this.#left.shift() ?? null
+  }
+  async read(): Promise<Dirent | null> {
+    return this.readSync()
+  }
+  closeSync(): void {}
+  async close(): Promise<void> {}
+  async *[Symbol.asyncIterator](): AsyncGenerator<Dirent> {
+    for (let next = this.readSync(); next !== null; next = this.readSync()) yield next
+  }
+}
+
+const opendirSync = (path: PathLike): Dir => new Dir(pathOf(path))
+
 function realpathSync(path: PathLike): string {
   const shown = pathOf(path)
   if (!existsSync(path)) throw failure('ENOENT', 'lstat', shown)
@@ -230,8 +266,21 @@ function realpathSync(path: PathLike): string {
 }
 realpathSync.native = realpathSync
 
-const open = new Map<number, { readonly bytes: Buffer; at: number }>()
+interface OpenFile {
+  readonly bytes: Buffer
+  at: number
+}
+
+const open = new Map<number, OpenFile>()
 let lastDescriptor = 2
+
+function openFile(descriptor: number, syscall: string): OpenFile {
+  const file = open.get(descriptor)
+  if (file === undefined) throw failure('EBADF', syscall)
+  return file
+}
+
+const fstatSync = (descriptor: number): Stats => new Stats(openFile(descriptor, 'fstat').bytes.length, false)
 
 function openSync(path: PathLike, flags: string | number = 'r'): number {
   const shown = pathOf(path)
@@ -246,8 +295,7 @@ function closeSync(descriptor: number): void {
 }
 
 function readSync(descriptor: number, target: Uint8Array, offset?: unknown, length?: number, position?: number | null): number {
-  const file = open.get(descriptor)
-  if (file === undefined) throw failure('EBADF', 'read')
+  const file = openFile(descriptor, 'read')
   const options =
     typeof offset === 'object' && offset !== null
       ? (offset as { offset?: number; length?: number; position?: number | null })
@@ -358,8 +406,10 @@ type AnyFunction = (...args: never[]) => unknown
 const sync: Record<string, AnyFunction> = {
   access: accessSync,
   close: closeSync,
+  fstat: fstatSync,
   lstat: lstatSync,
   open: openSync,
+  opendir: opendirSync,
   read: readSync,
   readFile: readFileSync,
   readdir: readdirSync,
@@ -414,15 +464,13 @@ class FileHandle {
     this.fd = descriptor
   }
   async readFile(options?: unknown): Promise<Buffer | string> {
-    const { bytes } = open.get(this.fd) ?? { bytes: Buffer.alloc(0) }
-    const encoding = encodingOf(options)
-    return typeof encoding === 'string' ? bytes.toString(encoding as BufferEncoding) : Buffer.from(bytes)
+    return readFileSync(this.fd, options)
   }
   async read(target: Uint8Array, ...rest: never[]): Promise<object> {
     return { bytesRead: readSync(this.fd, target, ...(rest as [])), buffer: target }
   }
   async stat(): Promise<Stats> {
-    return new Stats(open.get(this.fd)?.bytes.length ?? 0, false)
+    return fstatSync(this.fd)
   }
   async close(): Promise<void> {
     if (open.has(this.fd)) closeSync(this.fd)
@@ -438,11 +486,13 @@ class FileHandle {
 const constants = { ...lists.fsConstants }
 const promised = Object.fromEntries(
   Object.entries(sync)
-    .filter(([name]) => !['close', 'read', 'write', 'open'].includes(name))
+    .filter(([name]) => !['close', 'fstat', 'open', 'read', 'readFile', 'write'].includes(name))
     .map(([name, call]) => [name, async (...args: never[]) => call(...args)]),
 )
 const promises = {
   ...promised,
+  readFile: async (path: PathLike | FileHandle, options?: unknown) =>
+    readFileSync(path instanceof FileHandle ? path.fd : path, options),
   open: async (path: PathLike, flags?: string) => new FileHandle(openSync(path, flags)),
   constants,
 }

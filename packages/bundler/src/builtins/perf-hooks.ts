@@ -35,43 +35,78 @@ for (const [name, value] of Object.entries({ eventLoopUtilization, timerify, nod
   if (!(name in performance)) Object.defineProperty(performance, name, { value, writable: true, configurable: true })
 }
 
+/** Values below this are told apart one by one, larger ones by three figures, as in the histograms of Node.js. */
+const EXACT_BELOW = 2048
+
+/** How many values count as one with `value`. */
+function widthOf(value: number): number {
+  return value < EXACT_BELOW ? 1 : 2 ** (Math.floor(Math.log2(value)) - 10)
+}
+
 class Histogram {
-  readonly #values: number[] = []
+  /** How often values came, by the least value that counts as one with them. */
+  readonly #counts = new Map<number, number>()
+  #lastMs: number | undefined
+  count = 0
+  exceeds = 0
+
   record(value: number | bigint): void {
-    this.#values.push(Number(value))
+    const given = Number(value)
+    if (!Number.isSafeInteger(given) || given < 1) {
+      const error = new RangeError(`The value of "val" is out of range. It must be >= 1 && <= 9007199254740991. Received ${value}`)
+      throw Object.assign(error, { code: 'ERR_OUT_OF_RANGE' })
+    }
+    const least = given - (given % widthOf(given))
+    this.#counts.set(least, (this.#counts.get(least) ?? 0) + 1)
+    this.count++
   }
-  recordDelta(): void {}
+  /** Records the nanoseconds since it was called last. */
+  recordDelta(): void {
+    const nowMs = performance.now()
+    if (this.#lastMs !== undefined) this.record(Math.max(1, Math.round((nowMs - this.#lastMs) * 1e6)))
+    this.#lastMs = nowMs
+  }
   reset(): void {
-    this.#values.length = 0
-  }
-  get count(): number {
-    return this.#values.length
+    this.#counts.clear()
+    this.#lastMs = undefined
+    this.count = 0
   }
   get min(): number {
-    return this.#values.length === 0 ? 9_223_372_036_854_776_000 : Math.min(...this.#values)
+    return this.count === 0 ? 9_223_372_036_854_776_000 : this.#sorted()[0]![0]
   }
   get max(): number {
-    return this.#values.length === 0 ? 0 : Math.max(...this.#values)
+    return this.percentile(100)
   }
   get mean(): number {
-    return this.#values.reduce((sum, value) => sum + value, 0) / this.#values.length
+    return this.#sum((value) => value) / this.count
   }
   get stddev(): number {
     const { mean } = this
-    return Math.sqrt(this.#values.reduce((sum, value) => sum + (value - mean) ** 2, 0) / this.#values.length)
-  }
-  get exceeds(): number {
-    return 0
+    return Math.sqrt(this.#sum((value) => (value - mean) ** 2) / this.count)
   }
   percentile(percent: number): number {
-    const sorted = this.#values.toSorted((a, b) => a - b)
-    return sorted[Math.max(0, Math.ceil((percent / 100) * sorted.length) - 1)] ?? 0
+    let left = Math.max(1, Math.round((percent / 100) * this.count))
+    for (const [least, count] of this.#sorted()) {
+      left -= count
+      if (left <= 0) return least + widthOf(least) - 1
+    }
+    return 0
   }
   enable(): boolean {
     return true
   }
   disable(): boolean {
     return true
+  }
+
+  #sorted(): [least: number, count: number][] {
+    return [...this.#counts].toSorted(([one], [other]) => one - other)
+  }
+  /** Takes the middle of what counts as one. */
+  #sum(of: (value: number) => number): number {
+    let sum = 0
+    for (const [least, count] of this.#counts) sum += of(least + Math.floor(widthOf(least) / 2)) * count
+    return sum
   }
 }
 const createHistogram = (): Histogram => new Histogram()

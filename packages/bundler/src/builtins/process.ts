@@ -69,8 +69,33 @@ class Emitter {
     if (typeof listener !== 'function') throw new TypeError('The "listener" argument must be of type function.')
     const list = this.#listeners.get(name) ?? []
     this.#listeners.set(name, isFirst ? [listener, ...list] : [...list, listener])
+    if (name === 'uncaughtException' || name === 'unhandledRejection') hearUncaught()
     return this
   }
+}
+
+interface UncaughtEvent {
+  readonly error: unknown
+  readonly reason: unknown
+  readonly promise: Promise<unknown>
+  preventDefault(): void
+}
+declare function addEventListener(type: string, listener: (event: UncaughtEvent) => void): void
+
+let hearsUncaught = false
+
+/** From the first listener on, what nobody caught goes to those who listen; what none of them hears is a line of the log, as ever. */
+function hearUncaught(): void {
+  if (hearsUncaught) return
+  hearsUncaught = true
+  addEventListener('error', (event) => {
+    if (node.emit('uncaughtException', event.error, 'uncaughtException')) event.preventDefault()
+  })
+  addEventListener('unhandledrejection', (event) => {
+    const { reason, promise } = event
+    const isHeard = node.emit('unhandledRejection', reason, promise) || node.emit('uncaughtException', reason, 'unhandledRejection')
+    if (isHeard) event.preventDefault()
+  })
 }
 
 type Log = (text: string) => void
@@ -165,7 +190,7 @@ function runTicks(): void {
     try {
       callback(...args)
     } catch (error) {
-      if (!node.emit('uncaughtException', error, 'uncaughtException')) reportError!(error)
+      reportError!(error)
     }
   }
   ticks = []

@@ -16,9 +16,10 @@ type Callback = (...args: unknown[]) => unknown
 const world = globalThis
 let last = 0
 
-let numberOf: (id: unknown) => number
+let timerOf: (id: unknown) => Timeout | undefined
 let fire: (timer: Timeout) => void
 let begin: (timer: Timeout) => void
+let clear: (timer: Timeout) => void
 
 /** What a timer is to user code: an object as in Node.js, which wherever a number is wanted is one, as on the web. */
 class Timeout {
@@ -30,23 +31,35 @@ class Timeout {
   readonly #carried = carriedByTimer()
   #invocation: number
   #hasRef = true
+  #isArmed = false
+  #isCleared = false
 
   static {
-    numberOf = (id) => (typeof id === 'object' && id !== null && #number in id ? id.#number : toNumber(id))
+    timerOf = (id) => (typeof id === 'object' && id !== null && #number in id ? id : timers.get(toNumber(id)))
     begin = (timer) => {
+      if (timers.size >= OPEN_MAX && !timers.has(timer.#number)) {
+        throw new SafeRangeError(`A function can have ${OPEN_MAX} timers open at the same time, not more.`)
+      }
       timers.set(timer.#number, timer)
+      timer.#isArmed = true
       bridge.startTimer(timer.#invocation, timer.#number, timer.#delayMs)
     }
     fire = (timer) => {
       enter(timer.#invocation)
       carryForTimer(timer.#carried)
+      timer.#isArmed = false
       if (!timer.#repeats) timers.delete(timer.#number)
       try {
         apply(timer.#callback, world, timer.#args)
       } catch (error) {
         reportUncaught(error, 'error in a timer')
       }
-      if (timer.#repeats && timers.has(timer.#number)) bridge.startTimer(timer.#invocation, timer.#number, timer.#delayMs)
+      // A callback may have refreshed its own interval, which is armed then.
+      if (timer.#repeats && !timer.#isArmed && timers.has(timer.#number)) begin(timer)
+    }
+    clear = (timer) => {
+      timer.#isCleared = true
+      if (timers.delete(timer.#number)) bridge.stopTimer(timer.#number)
     }
   }
 
@@ -73,16 +86,16 @@ class Timeout {
     return this.#hasRef
   }
 
-  /** Begins anew, also when it has fired. */
+  /** Begins anew, also when it has fired; without effect once it was cleared. */
   refresh(): this {
-    stop(this)
+    if (this.#isCleared) return this
     this.#invocation = currentInvocation
     begin(this)
     return this
   }
 
   close(): this {
-    stop(this)
+    clear(this)
     return this
   }
 
@@ -91,7 +104,7 @@ class Timeout {
   }
 
   [Symbol.dispose](): void {
-    stop(this)
+    clear(this)
   }
 }
 
@@ -106,15 +119,14 @@ function start(
 ): Timeout {
   if (typeof callback !== 'function') throw new SafeTypeError('The callback of a timer must be a function.')
   const ms = toNumber(delay)
-  if (timers.size >= OPEN_MAX) throw new SafeRangeError(`A function can have ${OPEN_MAX} timers open at the same time, not more.`)
   const timer = new Timeout(callback as Callback, ms > 0 && ms <= DELAY_MAX_MS ? ms : 0, args, repeats, invocation)
   begin(timer)
   return timer
 }
 
 function stop(id: unknown): void {
-  const number = numberOf(id)
-  if (timers.delete(number)) bridge.stopTimer(number)
+  const timer = timerOf(id)
+  if (timer !== undefined) clear(timer)
 }
 
 /** Entry: the time of a timer has come. It runs on behalf of the invocation that started it. */

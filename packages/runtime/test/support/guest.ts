@@ -64,6 +64,8 @@ export class Guest {
   readonly failures = new Map<number, Failure>()
   readonly logs: { invocation: number; level: string; text: string }[] = []
   readonly timers = new Map<number, number>()
+  /** The number of each timer that was started, as often as it was. */
+  readonly startedTimers: number[] = []
   readonly stoppedTimers: number[] = []
   readonly fetches = new Map<number, Fetch>()
   readonly stoppedFetches: number[] = []
@@ -202,6 +204,7 @@ export class Guest {
         return
       case SAYS.startTimer:
         this.timers.set(b, c)
+        this.startedTimers.push(b)
         return
       case SAYS.stopTimer:
         this.timers.delete(a)

@@ -33,6 +33,7 @@ interface IncomingResponse extends EventEmitter {
   httpVersionMajor: number
   httpVersionMinor: number
   complete: boolean
+  readonly destroyed: boolean
   req: unknown
   _addHeaderLines(list: readonly string[], count: number): void
   _dump(): void
@@ -127,9 +128,9 @@ export class ClientRequest extends OutgoingMessage {
 
   constructor(
     input: string | URL | RequestOptions,
-    options: RequestOptions | Callback | undefined,
-    callback: Callback | undefined,
-    usual: Agent,
+    options?: RequestOptions | Callback,
+    callback?: Callback,
+    usual = new Agent(),
   ) {
     super()
     const done = typeof options === 'function' ? options : callback
@@ -295,11 +296,19 @@ export class ClientRequest extends OutgoingMessage {
     res.httpVersionMinor = 1
     const lines = [...response.headers].flat()
     res._addHeaderLines(lines, lines.length)
-    res.on('end', () => this.#close())
-    if (!this.emit('response', res)) res._dump()
     const reader = response.body?.getReader()
+    res.once('end', () => this.#close())
+    res.once('close', () => {
+      // Nobody reads on of what was destroyed before its end.
+      if (!res.complete) this.#abort.abort()
+      this.#close()
+    })
+    if (!this.emit('response', res)) res._dump()
     try {
-      for (let part = await reader?.read(); part?.done === false; part = await reader?.read()) res.push(Buffer.from(part.value))
+      for (let part = await reader?.read(); part?.done === false; part = await reader?.read()) {
+        if (res.destroyed) return
+        res.push(Buffer.from(part.value))
+      }
       res.complete = true
       res.push(null)
     } catch (error) {

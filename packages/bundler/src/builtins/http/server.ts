@@ -47,7 +47,8 @@ const { ServerResponse } = serverParts as unknown as {
 }
 
 const DEFAULT_PORT = 8080
-const created: HttpServer[] = []
+/** Servers that have been made and not closed, in the order of their making. */
+const created = new Set<HttpServer>()
 
 /** A server that listens to no port: its function's calls come to it as requests. */
 class HttpServer extends EventEmitter {
@@ -66,7 +67,7 @@ class HttpServer extends EventEmitter {
     this.options = (typeof options === 'object' ? options : undefined) ?? {}
     const onRequest = typeof options === 'function' ? options : listener
     if (onRequest !== undefined) this.on('request', onRequest)
-    created.push(this)
+    created.add(this)
   }
 
   listen(...args: unknown[]): this {
@@ -77,6 +78,8 @@ class HttpServer extends EventEmitter {
     const done = args.findLast((one) => typeof one === 'function') as Listener | undefined
     if (done !== undefined) this.once('listening', done)
     this.listening = true
+    // One that was closed may listen again.
+    created.add(this)
     process.nextTick(() => this.emit('listening'))
     return this
   }
@@ -84,6 +87,7 @@ class HttpServer extends EventEmitter {
   close(done?: Listener): this {
     const wasListening = this.listening
     this.listening = false
+    created.delete(this)
     if (done !== undefined) {
       const notRunning = Object.assign(new Error('Server is not running.'), { code: 'ERR_SERVER_NOT_RUNNING' })
       this.once('close', () => done(...(wasListening ? [] : [notRunning])))
@@ -155,6 +159,8 @@ async function exchange(server: HttpServer, request: Request): Promise<Response>
     req.method = request.method
     req.url = pathStart === -1 ? '/' : url.slice(pathStart)
     const lines = [...headers].flat()
+    // A request in chunks comes without its framing; parsers of bodies take one that has no length for one without a body.
+    if (body !== undefined && body.length > 0 && !headers.has('content-length')) lines.push('content-length', String(body.length))
     req._addHeaderLines(lines, lines.length)
 
     const res = new (options.ServerResponse ?? ServerResponse)(req, {})
@@ -324,13 +330,13 @@ function whenListening(find: () => HttpServer | undefined): Handler {
     const found = find()
     if (found !== undefined) return found.handle(request)
     const listened = await Promise.race(
-      created.map((server) => new Promise<HttpServer>((resolve) => server.once('listening', () => resolve(server)))),
+      Array.from(created, (server) => new Promise<HttpServer>((resolve) => server.once('listening', () => resolve(server)))),
     )
     return listened.handle(request)
   }
 }
 
-const firstListening = (): HttpServer | undefined => created.find(({ listening }) => listening)
+const firstListening = (): HttpServer | undefined => created.values().find(({ listening }) => listening)
 
 function handlerOfApp(app: App): Handler {
   if (app instanceof HttpServer) return (request) => app.handle(request)
@@ -353,10 +359,9 @@ function handlerOfApp(app: App): Handler {
 }
 
 support.adaptServers((exported, isLast) => {
-  const server = firstListening()
-  if (server !== undefined) return (request: Request) => server.handle(request)
   if (isApp(exported)) return handlerOfApp(exported)
-  return isLast && created.length > 0 ? whenListening(firstListening) : undefined
+  // What else is exported may be a handler; a server that listens is the function only if nothing is.
+  return isLast && created.size > 0 ? whenListening(firstListening) : undefined
 })
 
 export { IncomingMessage, ServerResponse }
