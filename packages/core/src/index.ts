@@ -61,7 +61,7 @@ export type {
   ResponseHead,
 } from './http.ts'
 export { execUs, START_KINDS, type InvocationRecord, type InvocationResult, type StartKind, type Trigger } from './invocation.ts'
-export { LIMIT_RANGES, RESPONSE_HEADER_LIMITS, resolveLimits, type FunctionLimits } from './limits.ts'
+export { LIMIT_RANGES, MAX_RESPONSE_HEAD, RESPONSE_HEADER_LIMITS, resolveLimits, type FunctionLimits } from './limits.ts'
 export { jsonLine, type LogLevel, type LogLine } from './log-line.ts'
 export { nearestName } from './nearest-name.ts'
 export { NumberedTable } from './numbered-table.ts'
