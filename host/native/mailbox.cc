@@ -178,6 +178,10 @@ void ReadOutbox(const v8::FunctionCallbackInfo<v8::Value>& info) {
 	free(outbox.bytes);
 }
 
+// The longest first text, in UTF-16 units: heads, failures and log lines are all shorter, which the runtime sees to. Memory that is
+// taken here is nobody's, and the host reads texts whole.
+constexpr uint32_t kMostText = 1 << 20;
+
 // say(op, number, number, number, text, text), in the guest.
 void Say(const v8::FunctionCallbackInfo<v8::Value>& info) {
 	IsolateState* state = StateOf(info.Data());
@@ -185,6 +189,11 @@ void Say(const v8::FunctionCallbackInfo<v8::Value>& info) {
 	if (state->is_over || (state->has_grown && !KeepToLimit(state, info.GetIsolate()))) return;
 	v8::Local<v8::Value> texts[2] = {info[4], info[5]};
 	Record record = RecordOf(static_cast<uint8_t>(NumberOf(info[0])), texts);
+	if (record.lengths[0] > kMostText) {
+		v8::Local<v8::String> message = v8::String::NewFromUtf8Literal(info.GetIsolate(), "The text is too long to be said.");
+		info.GetIsolate()->ThrowException(v8::Exception::RangeError(message));
+		return;
+	}
 	for (int index = 0; index < 3; index++) record.numbers[index] = NumberOf(info[index + 1]);
 	size_t size = SizeOf(record), capacity;
 	Buffer& outbox = state->outbox;

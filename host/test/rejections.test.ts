@@ -30,3 +30,12 @@ t.test('what modules do behind an entry they do behind listeners for rejections 
   await host.endOf(host.invoke(REVISION))
   t.strictSame(linesOf(host), ['behind', 'microtask'])
 })
+
+t.test('what V8 says of code is cut where it quotes too much of it', async (t) => {
+  const host = await inProcessHost()
+  const name = 'b'.repeat(2 ** 20)
+  host.load(REVISION, `let ${name}; let ${name}`)
+  const { message } = await host.endOf(host.invoke(REVISION))
+  t.match(message, { type: 'failed', outcome: 'load-failed', stack: /more characters\)$/ })
+  t.ok((message as unknown as { stack: string }).stack.length < 20_000)
+})

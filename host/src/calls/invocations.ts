@@ -1,4 +1,4 @@
-import { KILL_POLICY, NO_USAGE, NumberedTable, type FailedOutcome, type LogLevel } from '@carpool/core'
+import { KILL_POLICY, MAX_RESPONSE_HEAD, NO_USAGE, NumberedTable, type FailedOutcome, type LogLevel } from '@carpool/core'
 import { NO_INVOCATION, type BodyKind, type GuestFailure } from '@carpool/runtime/bridge'
 import { packUsage, type Invoke } from '@carpool/wire'
 import type { Account } from '../accounting/account.ts'
@@ -75,6 +75,11 @@ export class Invocations implements EnteredCalls {
   answered(guest: Guest, number: number, head: string, kind: BodyKind, text: string): void {
     const invocation = this.#of(guest, number)
     if (invocation === undefined) return
+    // The guest refuses it as well, but the server should never have to read it.
+    if (head.length > MAX_RESPONSE_HEAD) {
+      const detail = `The head of the response has ${head.length} characters; the limit is ${MAX_RESPONSE_HEAD}.`
+      return this.#fail(invocation, 'invalid-response', detail, detail)
+    }
     const body = decodeBody(kind, text)
     const { maxBodyBytes } = this.#parts
     if (body.length > maxBodyBytes) {

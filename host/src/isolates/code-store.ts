@@ -52,6 +52,13 @@ export class CodeStore {
   }
 }
 
+/** Longest text of a failure, in UTF-16 units: more than the guest sends. What V8 says may quote code of any length. */
+const TEXT_CHARS = 16 * 1024
+
+function cut(text: string): string {
+  return text.length <= TEXT_CHARS ? text : `${text.slice(0, TEXT_CHARS)}… (${text.length - TEXT_CHARS} more characters)`
+}
+
 /** Why a revision could not be brought up in an isolate. */
 export class LoadFailure extends Error {
   override readonly name = 'LoadFailure'
@@ -66,10 +73,10 @@ export class LoadFailure extends Error {
     options: { outcome?: FailedOutcome; code?: 'load-failed' | 'no-handler'; guestStack?: string } = {},
   ) {
     // isolated-vm says where it was when the compiler gave up, which tells an author nothing.
-    super(message.replaceAll(' [<isolated-vm>:0:0]', ''))
+    super(cut(message).replaceAll(' [<isolated-vm>:0:0]', ''))
     this.outcome = options.outcome ?? 'load-failed'
     this.code = options.code ?? 'load-failed'
-    this.guestStack = options.guestStack ?? ''
+    this.guestStack = cut(options.guestStack ?? '')
   }
 
   /** It took so much CPU to fail. */

@@ -139,7 +139,10 @@ async function runBuild(source: BuildSource, plan: BuildPlan, named: Assets): Pr
 
 /** As an object it becomes a module that all others import, so only where `import.meta` itself could not stand in the script. */
 function importMetaDefines(format: 'iife' | 'esm'): Record<string, string> {
-  return { ...PLACE_DEFINES, ...(format === 'esm' ? { 'import.meta': JSON.stringify(IMPORT_META) } : { 'import.meta.main': 'false' }) }
+  return {
+    ...PLACE_DEFINES,
+    ...(format === 'esm' ? { 'import.meta': JSON.stringify(IMPORT_META) } : { 'import.meta.main': 'false' }),
+  }
 }
 
 function buildOptions({ folder, entry, limitBytes }: BuildSource, plan: BuildPlan, named: Assets) {

@@ -270,7 +270,8 @@ t.test('a folder that is named has all its files in the function, or is refused'
   })
   await t.rejects(bundleFunction(folder), {
     code: 'bundle-failed',
-    message: 'index.mjs: the folder data has more; a folder that code names goes into the function with at most 1000 files and 16 MiB',
+    message:
+      'index.mjs: the folder data has more; a folder that code names goes into the function with at most 1000 files and 16 MiB',
   })
 })
 

@@ -64,6 +64,7 @@ export { execUs, START_KINDS, type InvocationRecord, type InvocationResult, type
 export {
   LIMIT_RANGES,
   MAX_FETCHES_PER_INVOCATION,
+  MAX_RESPONSE_HEAD,
   RESPONSE_HEADER_LIMITS,
   resolveLimits,
   type FunctionLimits,

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { guestOf } from './support/guest.ts'
+import { Guest, guestOf } from './support/guest.ts'
 
 function failureOf(body: string): { outcome: string; message: string; stack: string } {
   const guest = guestOf(body)
@@ -66,5 +66,20 @@ t.test('A message that was changed after the error was made heads the stack', (t
 t.test('The causes of an error are part of its stack', (t) => {
   const { stack } = failureOf(`throw new Error('a', { cause: new Error('b', { cause: { c: 1 } }) })`)
   t.match(stack, /^Error: a\n[^]*\nCaused by: Error: b\n[^]*\nCaused by: \{ c: 1 \}$/)
+  t.end()
+})
+
+t.test('What modules throw at the end of an entry is logged, and never reaches the host as it is', (t) => {
+  const guest = new Guest().load(
+    `(carpoolSupport_.afterTurn(() => { throw new Error('b'.repeat(2 ** 24)) }), { default: { fetch: () => new Response('answer') } })`,
+  )
+  t.match(guest.loaded, { ok: true })
+  t.equal(guest.call().body, 'answer')
+  t.equal(guest.logs.length, 2)
+  for (const { text } of guest.logs) {
+    t.match(text, /^Uncaught error at the end of an entry: Error: b/)
+    t.ok(text.length < 10_000, `${text.length} characters`)
+  }
+  guest.isolate.dispose()
   t.end()
 })

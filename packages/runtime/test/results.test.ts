@@ -161,6 +161,38 @@ t.test('Headers have limits in number and size', (t) => {
   t.end()
 })
 
+t.test('The type of a blob is a header like any other', (t) => {
+  const ofType = (type: string): Guest => guestOf(`return new Response(new Blob(['x'], { type: ${type} }))`)
+  t.same(ofType(`'a"b'`).call().headers, [['content-type', 'a"b']])
+  const forged = 'a/b"],["set-cookie","forged=1'
+  t.same(ofType(JSON.stringify(forged)).call().headers, [['content-type', forged]])
+  t.match(ofType(`'a'.repeat(${MOST_BYTES})`).callToFail(), {
+    outcome: 'invalid-response',
+    message: `The response headers have ${MOST_BYTES + 'content-type'.length} bytes; the limit is ${MOST_BYTES}.`,
+  })
+  const own = `Object.defineProperty(new Blob(['x'], { type: 'a/b' }), 'type', { value: '\\u20ac'.repeat(1e6) })`
+  for (const blob of [own, `(() => { const form = new FormData(); form.append('a', ${own}); return form.get('a') })()`]) {
+    t.same(guestOf(`return new Response(${blob})`).call().headers, [['content-type', 'a/b']])
+  }
+  t.end()
+})
+
+t.test('What a fetch sends is refused in the isolate if it is too long', (t) => {
+  const guest = guestOf(
+    `const message = (init) => fetch('http://example.com/', { method: 'POST', ...init }).then(() => '', (error) => error.message)
+     const texts = await Promise.all([message({ headers: { a: 'x'.repeat(2 ** 20) } }), message({ body: '\\u20ac'.repeat(2 ** 28) })])
+     return new Response(texts.join(' '))`,
+    { maxBodyBytes: 1000 },
+  )
+  const { body } = guest.call()
+  t.match(
+    body,
+    /^The head of a request has \d+ characters; the limit is 524288\. The request body has at least 268435456 bytes; the limit is 1000\.$/,
+  )
+  t.equal(guest.fetches.size, 0)
+  t.end()
+})
+
 t.test('Headers that would end the head, or are called like members of objects', (t) => {
   for (const [name, value] of [
     ['a\\r\\nb', '1'],

@@ -53,7 +53,9 @@ class Histogram {
   record(value: number | bigint): void {
     const given = Number(value)
     if (!Number.isSafeInteger(given) || given < 1) {
-      const error = new RangeError(`The value of "val" is out of range. It must be >= 1 && <= 9007199254740991. Received ${value}`)
+      const error = new RangeError(
+        `The value of "val" is out of range. It must be >= 1 && <= 9007199254740991. Received ${value}`,
+      )
       throw Object.assign(error, { code: 'ERR_OUT_OF_RANGE' })
     }
     const least = given - (given % widthOf(given))

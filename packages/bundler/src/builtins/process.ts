@@ -93,7 +93,8 @@ function hearUncaught(): void {
   })
   addEventListener('unhandledrejection', (event) => {
     const { reason, promise } = event
-    const isHeard = node.emit('unhandledRejection', reason, promise) || node.emit('uncaughtException', reason, 'unhandledRejection')
+    const isHeard =
+      node.emit('unhandledRejection', reason, promise) || node.emit('uncaughtException', reason, 'unhandledRejection')
     if (isHeard) event.preventDefault()
   })
 }

@@ -1,9 +1,7 @@
 import { validateHeaderName, validateHeaderValue } from 'node:http'
-import { RESPONSE_HEADER_LIMITS, type ResponseHead } from '@carpool/core'
+import { MAX_RESPONSE_HEAD, RESPONSE_HEADER_LIMITS, type ResponseHead } from '@carpool/core'
 
 const { count: MAX_HEADERS, bytes: MAX_HEADER_BYTES } = RESPONSE_HEADER_LIMITS
-/** Longest head as JSON, in UTF-16 units: the largest one with every character escaped. A longer one is not parsed. */
-const MAX_LENGTH = MAX_HEADER_BYTES * 6 + MAX_HEADERS * 8 + 100
 const TOO_LARGE = `The response headers are too large; the limit is ${MAX_HEADER_BYTES} bytes.`
 
 /** Heads kept read; those of one function mostly differ in nothing. */
@@ -34,7 +32,7 @@ export class ResponseHeadReader {
  * @returns the head, or what is wrong with it
  */
 export function parseResponseHead(text: string): ResponseHead | string {
-  if (text.length > MAX_LENGTH) return TOO_LARGE
+  if (text.length > MAX_RESPONSE_HEAD) return TOO_LARGE
   let head: Partial<ResponseHead> | null
   try {
     head = JSON.parse(text)

@@ -1,3 +1,4 @@
+import { MAX_RESPONSE_HEAD } from '@carpool/core'
 import type { BodyKind, GuestFailure, InvokeHead } from '../bridge.ts'
 import { maxBodyBytes, tooLongText } from './body-limit.ts'
 import { entryMs } from './clock.ts'
@@ -60,6 +61,9 @@ export class Invocation implements HostRequest {
     // A text has at least as many bytes as it is long; the host counts them exactly.
     if (body.length > maxBodyBytes) {
       return this.refuse(tooLongText('response', body.length))
+    }
+    if (headJson.length > MAX_RESPONSE_HEAD) {
+      return this.refuse(`The head of the response has ${headJson.length} characters; the limit is ${MAX_RESPONSE_HEAD}.`)
     }
     if (running.delete(this.number)) bridge.answer(this.number, headJson, bodyKind, body)
   }

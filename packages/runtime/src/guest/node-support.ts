@@ -2,6 +2,7 @@ import type { NodeSupport, ServerAdapter } from '@carpool/core'
 import { SafeError } from './language/primordials.ts'
 import { library, loadedLibrary } from './libraries.ts'
 import { innerState } from './port.ts'
+import { logUncaught } from './web-api/errors.ts'
 
 let afterTurn: (() => void) | undefined
 let carriesOver = false
@@ -64,7 +65,13 @@ export function beginTurn(): void {
 
 /** The synchronous part of an entry is over. */
 export function endTurn(): void {
-  if (afterTurn !== undefined) afterTurn()
+  if (afterTurn === undefined) return
+  // It calls what user code may have replaced, and what it throws would reach the host as it is.
+  try {
+    afterTurn()
+  } catch (error) {
+    logUncaught(error, 'error at the end of an entry')
+  }
 }
 
 /** What a timer that starts now carries along. */

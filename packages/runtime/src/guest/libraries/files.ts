@@ -1,5 +1,5 @@
 /** Blob, File and FormData, how they become bodies and bodies become them, and URLs that have their content in themselves. */
-export { Blob, blobOf, bytesOfBlob, copyBlob, File, isBlob, isFile } from './files/blob.ts'
+export { Blob, blobOf, bytesOfBlob, copyBlob, File, isBlob, isFile, typeOfBlob } from './files/blob.ts'
 export { responseOfData } from './files/data-url.ts'
 export { FormData, formDataOf, isFormData } from './files/form-data.ts'
 export { blobTypeOf, encodeMultipart, readForm } from './files/multipart.ts'

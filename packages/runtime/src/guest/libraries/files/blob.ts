@@ -8,6 +8,8 @@ export let isBlob: (value: unknown) => value is Blob
 export let blobOf: (bytes: Uint8Array, type: string) => Blob
 /** The bytes of a blob, not copied. Do not change them. */
 export let bytesOfBlob: (blob: Blob) => Uint8Array
+/** Its type, whatever user code has put on the object in place of that. */
+export let typeOfBlob: (blob: Blob) => string
 export let copyBlob: (blob: Blob) => Blob
 export let isFile: (value: unknown) => value is File
 /** The blob as a file of a name; a file that has the name is given back as it is. */
@@ -31,6 +33,7 @@ export class Blob {
     isBlob = (value): value is Blob => typeof value === 'object' && value !== null && #bytes in value
     blobOf = (bytes, type) => new Blob(bytes, BYTES, type)
     bytesOfBlob = (blob) => blob.#bytes
+    typeOfBlob = (blob) => blob.#type
   }
 
   constructor(parts?: unknown, options?: unknown, type?: string) {
@@ -103,12 +106,12 @@ export class File extends Blob {
     isFile = (value): value is File => typeof value === 'object' && value !== null && #name in value
     fileOf = (blob, name) => {
       if (isFile(blob) && (name === undefined || name === blob.#name)) return blob
-      return new File(bytesOfBlob(blob), name ?? 'blob', BYTES, blob.type, isFile(blob) ? blob.#lastModified : undefined)
+      return new File(bytesOfBlob(blob), name ?? 'blob', BYTES, typeOfBlob(blob), isFile(blob) ? blob.#lastModified : undefined)
     }
     copyBlob = (blob) =>
       isFile(blob)
-        ? new File(bytesOfBlob(blob), blob.#name, BYTES, blob.type, blob.#lastModified)
-        : blobOf(bytesOfBlob(blob), blob.type)
+        ? new File(bytesOfBlob(blob), blob.#name, BYTES, typeOfBlob(blob), blob.#lastModified)
+        : blobOf(bytesOfBlob(blob), typeOfBlob(blob))
   }
 
   constructor(parts: unknown, name: unknown, options?: unknown, type?: string, modifiedMs?: number) {

@@ -2,7 +2,7 @@
 import { MIMEType } from 'whatwg-mimetype'
 import { bytesFromLatin1, encodeUtf8 } from '../../web-api/encoding.ts'
 import { resolveObjectURL } from './object-url.ts'
-import { bytesOfBlob } from './blob.ts'
+import { bytesOfBlob, typeOfBlob } from './blob.ts'
 
 interface DataResponse {
   readonly type: string
@@ -13,7 +13,7 @@ interface DataResponse {
 export function responseOfData(url: string): DataResponse | undefined {
   if (url.startsWith('data:')) return dataOf(url.slice('data:'.length))
   const blob = resolveObjectURL(url)
-  return blob === undefined ? undefined : { type: blob.type, bytes: bytesOfBlob(blob) }
+  return blob === undefined ? undefined : { type: typeOfBlob(blob), bytes: bytesOfBlob(blob) }
 }
 
 const BASE64 = /;[ ]*base64$/i

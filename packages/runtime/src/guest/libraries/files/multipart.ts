@@ -2,7 +2,7 @@
 import { MIMEType } from 'whatwg-mimetype'
 import { bytesFromLatin1, decodeUtf8, encodeUtf8, stripBom } from '../../web-api/encoding.ts'
 import { parseForm } from '../../web-api/url/percent-encoding.ts'
-import { blobOf, bytesOfBlob, fileOf } from './blob.ts'
+import { blobOf, bytesOfBlob, fileOf, typeOfBlob } from './blob.ts'
 import { entriesOf, type FormData, formDataOf, type FormEntry } from './form-data.ts'
 
 /** Most parts of a body: each becomes several objects, however short it is. */
@@ -20,7 +20,7 @@ export function encodeMultipart(form: FormData, boundary: string): Uint8Array<Ar
     if (typeof value === 'string') {
       pieces.push(encodeUtf8(`${head}\r\n\r\n${value.replaceAll(LINE_BREAK, '\r\n')}\r\n`))
     } else {
-      const type = value.type || 'application/octet-stream'
+      const type = typeOfBlob(value) || 'application/octet-stream'
       pieces.push(encodeUtf8(`${head}; filename="${escaped(value.name)}"\r\nContent-Type: ${type}\r\n\r\n`))
       pieces.push(bytesOfBlob(value), encodeUtf8('\r\n'))
     }

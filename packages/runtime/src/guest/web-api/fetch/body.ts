@@ -88,7 +88,7 @@ export function extractBody(init: unknown): Extracted {
       const boundary = `----carpool-${randomUuid()}`
       return { body: new Body(files.encodeMultipart(init, boundary)), type: `multipart/form-data; boundary=${boundary}` }
     }
-    if (files?.isBlob(init)) return { body: new Body(files.bytesOfBlob(init)), type: init.type }
+    if (files?.isBlob(init)) return { body: new Body(files.bytesOfBlob(init)), type: files.typeOfBlob(init) }
     if (isReadableStream(init)) {
       if (init.locked || isDisturbed(init)) throw new SafeTypeError('The stream was read from already, or is locked.')
       return { body: new Body(init), type: '' }

@@ -49,9 +49,9 @@ export class Response implements BodyMembers {
 
   #status = 200
   #statusText = ''
-  /** Absent while there is none but for the content type that the body implies. */
+  /** Absent while there is none but for a content type of ours that the body implies. */
   #headers: Headers | undefined
-  #impliedType = ''
+  #impliedType: '' | typeof TEXT_TYPE | typeof JSON_TYPE = ''
   #body: Body | null = null
   #type = 'default'
   #url = ''
@@ -95,7 +95,8 @@ export class Response implements BodyMembers {
     } else {
       const extracted = extractBody(body)
       this.#body = extracted.body
-      if (extracted.type !== '') this.#imply(extracted.type)
+      // It may be a text of user code, so it has to pass as any other header.
+      if (extracted.type !== '') implyContentType(this.#getHeaders(), extracted.type)
     }
   }
 
@@ -206,7 +207,7 @@ export class Response implements BodyMembers {
     if (headers !== undefined) this.#headers = new Headers(headers)
   }
 
-  #imply(type: string): void {
+  #imply(type: typeof TEXT_TYPE | typeof JSON_TYPE): void {
     if (this.#headers === undefined) this.#impliedType = type
     else implyContentType(this.#headers, type)
   }
