@@ -63,7 +63,7 @@ extern "C" __attribute__((visibility("default"))) void InitForContext(
 extern "C" __attribute__((visibility("default"))) napi_value napi_register_module_v1(napi_env env, napi_value exports) {
 	ReadCores();
 	LengthenTurnsOfHelpers();
-	WatchMemory();
+	bool is_watched = WatchMemory();
 	v8::Isolate* isolate = v8::Isolate::GetCurrent();
 	v8::Local<v8::Context> context = isolate->GetCurrentContext();
 	v8::Local<v8::Value> value;
@@ -74,6 +74,7 @@ extern "C" __attribute__((visibility("default"))) napi_value napi_register_modul
 	AddSuspend(isolate, context, host);
 	AddTurns(isolate, context, host);
 	AddMemory(isolate, context, host);
+	Set(isolate, context, host, "watchesMemory", v8::Boolean::New(isolate, is_watched));
 	AddMailboxOfHost(isolate, context, host);
 	AddScriptsOfHost(isolate, context, host);
 	Set(isolate, context, host, "release", MakeFunction(context, Release));

@@ -20,6 +20,7 @@ constexpr uint32_t kSlotTypes[] = {R_AARCH64_JUMP_SLOT, R_AARCH64_GLOB_DAT};
 #endif
 
 struct Replacement {
+	const char* library;
 	const char* name;
 	void* function;
 	bool is_done;
@@ -33,6 +34,7 @@ struct Program {
 	// Slots that are filled at the first call, and those that are filled at the start.
 	const ElfW(Rela)* tables[2] = {nullptr, nullptr};
 	size_t sizes[2] = {0, 0};
+	// Whole pages, as the linker seals them.
 	uintptr_t sealed_from = 0, sealed_to = 0;
 
 	// glibc has moved the addresses there by the base, musl has not.
@@ -49,8 +51,9 @@ Program ReadProgram(const dl_phdr_info& info) {
 		const ElfW(Phdr)& header = info.dlpi_phdr[index];
 		if (header.p_type == PT_DYNAMIC) entry = reinterpret_cast<const ElfW(Dyn)*>(info.dlpi_addr + header.p_vaddr);
 		if (header.p_type == PT_GNU_RELRO) {
-			program.sealed_from = info.dlpi_addr + header.p_vaddr;
-			program.sealed_to = program.sealed_from + header.p_memsz;
+			uintptr_t mask = ~(static_cast<uintptr_t>(getauxval(AT_PAGESZ)) - 1);
+			program.sealed_from = (info.dlpi_addr + header.p_vaddr) & mask;
+			program.sealed_to = (info.dlpi_addr + header.p_vaddr + header.p_memsz) & mask;
 		}
 	}
 	for (; entry != nullptr && entry->d_tag != DT_NULL; entry++) {
@@ -81,11 +84,18 @@ bool Write(const Program& program, uintptr_t slot, void* function) {
 	return true;
 }
 
-// The first of all is the program.
+bool IsOf(const dl_phdr_info& info, const char* library) {
+	const char* slash = strrchr(info.dlpi_name, '/');
+	return strncmp(slash == nullptr ? info.dlpi_name : slash + 1, library, strlen(library)) == 0;
+}
+
+// The first of all is the program. Goes on to the next until it returns 1.
 int ReplaceIn(dl_phdr_info* info, size_t, void* data) {
 	Replacement* replacement = static_cast<Replacement*>(data);
+	int is_last = replacement->library == nullptr ? 1 : 0;
+	if (is_last == 0 && !IsOf(*info, replacement->library)) return 0;
 	Program program = ReadProgram(*info);
-	if (program.symbols == nullptr || program.names == nullptr) return 1;
+	if (program.symbols == nullptr || program.names == nullptr) return is_last;
 	for (int table = 0; table < 2; table++) {
 		size_t count = program.tables[table] == nullptr ? 0 : program.sizes[table] / sizeof(ElfW(Rela));
 		for (size_t index = 0; index < count; index++) {
@@ -96,13 +106,13 @@ int ReplaceIn(dl_phdr_info* info, size_t, void* data) {
 			replacement->is_done |= Write(program, program.base + entry.r_offset, replacement->function);
 		}
 	}
-	return 1;
+	return is_last;
 }
 
 }  // namespace
 
-bool ReplaceImport(const char* name, void* function) {
-	Replacement replacement = {name, function, false};
+bool ReplaceImport(const char* library, const char* name, void* function) {
+	Replacement replacement = {library, name, function, false};
 	dl_iterate_phdr(ReplaceIn, &replacement);
 	return replacement.is_done;
 }

@@ -84,11 +84,14 @@ struct IsolateState {
 	uint64_t malloced_bytes;
 	// what it has beyond its limit, of all that isolates may have,
 	uint64_t excess_bytes;
-	// what it has taken since the host was told,
+	// what it has asked for since its size was compared with what the host was told that it holds,
 	uint64_t growth_bytes;
+	uint64_t told_bytes;
 	// whether it took any since its size was looked at, and whether it will be interrupted to be kept to its limit;
 	bool has_grown;
 	bool is_interrupted;
+	// whether it has run nothing of a function yet: what booting takes is within no limit;
+	bool is_blank;
 	// It held more than its limit, and is being ended for that: what it says does not count.
 	bool is_over;
 	// Most that it held, and what it holds, as last seen, with what hangs on it outside of the heap. Read by the host.
@@ -113,6 +116,8 @@ constexpr uint32_t kMessage = 4;
 constexpr uint32_t kGrown = 8;
 // Its thread has stopped for good, for want of memory.
 constexpr uint32_t kGaveUp = 16;
+// It holds more than its limit, outside of its heap too, of which isolated-vm knows nothing: it is to be disposed.
+constexpr uint32_t kOver = 32;
 
 extern std::atomic<IsolateState*> states[kIsolates];
 
@@ -161,8 +166,8 @@ void UseUsualTurns();
 void AddTurns(v8::Isolate* isolate, v8::Local<v8::Context> context, v8::Local<v8::Object> host);
 
 // memory.cc
-// V8 asks for memory through the addon from now on. Once, before there are isolates.
-void WatchMemory();
+// V8 and isolated-vm ask for memory through the addon from now on. Once, before there are isolates. Returns false if they do not.
+bool WatchMemory();
 // An entry begins, or something else that is measured.
 void BeginTaking(IsolateState* state);
 void UntrackMemory(v8::Isolate* isolate);

@@ -8,6 +8,9 @@
 // What an isolate asks for beyond its limit it is given from a stock that all isolates of the process share, and it is ended at its
 // next step if it holds that much then. When the stock is used up, it is refused: V8 then collects garbage, asks again, and gives
 // the isolate up. Who calls `malloc` may not know what to do without, so there it is given up at once.
+//
+// Buffers are kept to the limit by isolated-vm, which takes them itself, or has the system make writable what V8 has reserved. Here
+// they count, and the host is told of them as of all that grows: what is within a limit may be more than the process has.
 #include <errno.h>
 #include <malloc.h>
 #include <sys/mman.h>
@@ -35,14 +38,29 @@ std::atomic<int64_t> stock_bytes{INT64_MAX / 2};
 // V8's own threads, which collect garbage and compile, and the host's are let through.
 thread_local bool runs_isolates = false;
 
-// The host is told when an isolate has taken so much more, in bytes.
+// How the names of its file begin, as it is shipped and as it is built.
+constexpr const char* kIsolatedVm = "isolated";
+
+// The host is told when an isolate holds so much more than it was told before, in bytes.
 constexpr uint64_t kGrowth = 16 << 20;
 
-// What the heap holds and takes.
+// So much beyond its limit an isolate may have whatever the others took, in bytes: who needs hardly any is not given up for them.
+constexpr uint64_t kSlice = 1 << 20;
+
+// What an entry takes outside of heaps ends its isolate when it is so much more than the limit, in bytes. Up to that, what V8 takes
+// there for a moment, or frees on another thread, does no harm: it is of the stock, of which this is a quarter.
+constexpr uint64_t kOutside = 48 << 20;
+
+// What the heap holds and takes, and what hangs on it outside.
 struct Size {
 	uint64_t used;
 	uint64_t taken;
 	uint64_t external;
+
+	uint64_t Held() const { return used + external; }
+	// Where the entry has taken so much outside besides. For some of that, as for what formats dates, the runtime keeps buffers that
+	// nobody writes to, so it counts once.
+	uint64_t HeldWith(uint64_t malloced) const { return used + (external > malloced ? external : malloced); }
 };
 
 Size SizeOf(v8::Isolate* isolate) {
@@ -56,9 +74,11 @@ void Remember(IsolateState* state, uint64_t bytes) {
 	if (bytes > state->peak_bytes.load(std::memory_order_relaxed)) state->peak_bytes.store(bytes, std::memory_order_relaxed);
 }
 
+int64_t FromStock(uint64_t excess) { return excess > kSlice ? static_cast<int64_t>(excess - kSlice) : 0; }
+
 // Gives back to the stock what the isolate does not have any more, or takes what it lacks. Returns false if there is not as much.
 bool Draw(IsolateState* state, uint64_t excess) {
-	int64_t lack = static_cast<int64_t>(excess) - static_cast<int64_t>(state->excess_bytes);
+	int64_t lack = FromStock(excess) - FromStock(state->excess_bytes);
 	int64_t left = stock_bytes.load();
 	// What is refused is never gone for a moment: another would be refused what there is.
 	do {
@@ -68,19 +88,38 @@ bool Draw(IsolateState* state, uint64_t excess) {
 	return true;
 }
 
-// What is about to be taken may be the end of the process, so the host is told before.
-void Grew(IsolateState* state, uint64_t held) {
+// It holds so much, or is about to. That may be the end of the process, so the host is told before.
+void Tell(IsolateState* state, uint64_t held) {
 	state->held_bytes.store(held, std::memory_order_relaxed);
-	if (state->growth_bytes < kGrowth) return;
 	state->growth_bytes = 0;
+	if (held < state->told_bytes) state->told_bytes = held;
+	if (held - state->told_bytes < kGrowth) return;
+	state->told_bytes = held;
 	Signal(state, kGrown);
 }
+
+// It takes so much more. What was asked for since may have been given back, so it is not added up, but looked at.
+void Grow(IsolateState* state, uint64_t length) {
+	state->growth_bytes += length;
+	if (state->growth_bytes < kGrowth) return;
+	state->has_grown = true;
+	Tell(state, SizeOf(state->isolate).HeldWith(state->malloced_bytes) + length);
+}
+
+// Code is made writable in smaller pieces, in bytes.
+constexpr size_t kProtected = 1 << 20;
 
 // How much more than its limit it has with so much; up to it, it need not be looked at again.
 uint64_t ExcessOf(IsolateState* state, uint64_t taken) {
 	bool is_within = taken <= state->limit_bytes;
 	state->room_bytes = is_within ? state->limit_bytes - taken : 0;
 	return is_within ? 0 : taken - state->limit_bytes;
+}
+
+// Buffers count to isolated-vm as well, which refuses those that do not fit: who was refused one may need a little to say so. Of what
+// else is outside of the heap it knows nothing.
+bool IsWithin(const IsolateState* state, const Size& size) {
+	return size.Held() <= state->limit_bytes + kSlice && size.used + state->malloced_bytes <= state->limit_bytes + kOutside;
 }
 
 void Interrupted(v8::Isolate* isolate, void* data) {
@@ -99,20 +138,18 @@ IsolateState* Current() {
 // Whether the isolate of this thread may take so much more. V8 may be in the midst of anything.
 bool MayTake(IsolateState* state, size_t length) {
 	// What a collection takes to move objects it gives back; V8 could not do without.
-	if (state->is_collecting) return true;
-	state->growth_bytes += length;
+	if (state->is_collecting || state->is_blank) return true;
 	if (length <= state->room_bytes) {
 		state->room_bytes -= length;
-		Grew(state, state->held_bytes.load(std::memory_order_relaxed) + length);
+		Grow(state, length);
 		return true;
 	}
 	v8::Isolate* isolate = state->isolate;
 	Size size = SizeOf(isolate);
-	uint64_t taken = size.taken + state->malloced_bytes + length;
-	uint64_t excess = ExcessOf(state, taken);
+	uint64_t excess = ExcessOf(state, size.taken + size.external + state->malloced_bytes + length);
 	if (!Draw(state, excess)) return false;
-	if (excess > 0) Remember(state, size.used + size.external + length);
-	Grew(state, size.used + size.external + length);
+	if (excess > 0) Remember(state, size.Held() + length);
+	Grow(state, length);
 	if (excess > 0 && !state->is_interrupted) {
 		state->is_interrupted = true;
 		isolate->RequestInterrupt(Interrupted, state);
@@ -132,6 +169,14 @@ void* Map(void* address, size_t length, int protection, int flags, int file, off
 		}
 	}
 	return mmap(address, length, protection, flags, file, offset);
+}
+
+// In place of `mprotect`, for the program alone: what is reserved becomes memory when it may be written to. V8 may hold locks then
+// of which its statistics need one, so what there is more is added.
+int Protect(void* address, size_t length, int protection) {
+	IsolateState* state = (protection & PROT_WRITE) != 0 && length >= kProtected ? Current() : nullptr;
+	if (state != nullptr && !state->is_collecting) Tell(state, state->held_bytes.load(std::memory_order_relaxed) + length);
+	return mprotect(address, length, protection);
 }
 
 // What is smaller does not count, in bytes; it would take too long.
@@ -196,6 +241,20 @@ void Free(void* memory) {
 	free(memory);
 }
 
+// In place of those of isolated-vm, which has compared them with the limit: buffers, which V8 counts as its own.
+void* CallocBuffer(size_t count, size_t each) {
+	size_t size;
+	IsolateState* state = __builtin_mul_overflow(count, each, &size) ? nullptr : CurrentFor(size);
+	if (state != nullptr) Grow(state, size);
+	return calloc(count, each);
+}
+
+void* MallocBuffer(size_t size) {
+	IsolateState* state = CurrentFor(size);
+	if (state != nullptr) Grow(state, size);
+	return malloc(size);
+}
+
 template <auto allocate>
 void* New(size_t size) {
 	IsolateState* state = CurrentFor(size);
@@ -221,8 +280,7 @@ void CollectionBegins(v8::Isolate* isolate, v8::GCType, v8::GCCallbackFlags, voi
 	state->is_collecting = true;
 	// Of all that was taken since the last look, this is the most.
 	if (!state->has_grown) return;
-	Size size = SizeOf(isolate);
-	Remember(state, size.used + size.external);
+	Remember(state, SizeOf(isolate).Held());
 }
 
 void CollectionEnds(v8::Isolate*, v8::GCType, v8::GCCallbackFlags, void* data) {
@@ -245,15 +303,11 @@ void HeldBytes(const v8::FunctionCallbackInfo<v8::Value>& info) {
 
 }  // namespace
 
-void WatchMemory() {
+bool WatchMemory() {
 	const struct {
 		const char* name;
 		void* function;
 	} functions[] = {
-		// By the name that it has in a program for large files, as the system's C library may call it.
-		{"mmap64", reinterpret_cast<void*>(Map)},
-		{"mmap", reinterpret_cast<void*>(Map)},
-		{"malloc", reinterpret_cast<void*>(Malloc)},
 		{"calloc", reinterpret_cast<void*>(Calloc)},
 		{"realloc", reinterpret_cast<void*>(Realloc)},
 		{"posix_memalign", reinterpret_cast<void*>(PosixMemalign)},
@@ -267,18 +321,30 @@ void WatchMemory() {
 		{"_ZdlPvm", reinterpret_cast<void*>(DeleteSized)},
 		{"_ZdaPvm", reinterpret_cast<void*>(DeleteSized)},
 	};
-	for (const auto& [name, function] : functions) ReplaceImport(name, function);
+	for (const auto& [name, function] : functions) ReplaceImport(nullptr, name, function);
+	// By the name that it has in a program for large files, as the system's C library may call it.
+	bool has_heap = ReplaceImport(nullptr, "mmap64", reinterpret_cast<void*>(Map));
+	has_heap |= ReplaceImport(nullptr, "mmap", reinterpret_cast<void*>(Map));
+	bool has_reserved = ReplaceImport(nullptr, "mprotect", reinterpret_cast<void*>(Protect));
+	bool has_outside = ReplaceImport(nullptr, "malloc", reinterpret_cast<void*>(Malloc));
+	bool has_buffers = ReplaceImport(kIsolatedVm, "calloc", reinterpret_cast<void*>(CallocBuffer));
+	ReplaceImport(kIsolatedVm, "malloc", reinterpret_cast<void*>(MallocBuffer));
+	return has_heap && has_reserved && has_outside && has_buffers;
 }
 
 void ThreadRunsIsolates() { runs_isolates = true; }
 
-void BeginTaking(IsolateState* state) { state->malloced_bytes = 0; }
+void BeginTaking(IsolateState* state) {
+	state->malloced_bytes = 0;
+	state->is_blank = false;
+}
 
 void TrackMemory(IsolateState* state, v8::Isolate* isolate) {
 	v8::HeapStatistics heap;
 	isolate->GetHeapStatistics(&heap);
 	state->limit_bytes = heap.heap_size_limit();
-	state->room_bytes = state->excess_bytes = state->growth_bytes = state->malloced_bytes = 0;
+	state->room_bytes = state->excess_bytes = state->growth_bytes = state->told_bytes = state->malloced_bytes = 0;
+	state->is_blank = true;
 	state->has_grown = state->is_interrupted = state->is_over = state->is_collecting = false;
 	state->peak_bytes.store(0);
 	state->held_bytes.store(0);
@@ -290,19 +356,23 @@ void TrackMemory(IsolateState* state, v8::Isolate* isolate) {
 bool KeepToLimit(IsolateState* state, v8::Isolate* isolate) {
 	state->has_grown = false;
 	Size size = SizeOf(isolate);
-	Remember(state, size.used + size.external);
-	bool is_within = size.used <= state->limit_bytes;
+	Remember(state, size.HeldWith(state->malloced_bytes));
+	bool is_within = IsWithin(state, size);
 	if (!is_within) {
 		// It may be garbage. One collection, at once, behind which isolated-vm looks; what is left is more than the limit to it as well.
 		isolate->MemoryPressureNotification(v8::MemoryPressureLevel::kNone);
 		isolate->MemoryPressureNotification(v8::MemoryPressureLevel::kCritical);
 		isolate->MemoryPressureNotification(v8::MemoryPressureLevel::kNone);
 		size = SizeOf(isolate);
-		state->held_bytes.store(size.used + size.external, std::memory_order_relaxed);
-		is_within = size.used <= state->limit_bytes;
+		is_within = IsWithin(state, size);
+		if (!is_within && !state->is_over && size.used <= state->limit_bytes) {
+			Signal(state, kOver);
+			isolate->TerminateExecution();
+		}
 		state->is_over = !is_within;
 	}
-	Draw(state, ExcessOf(state, size.taken + state->malloced_bytes));
+	Tell(state, size.HeldWith(state->malloced_bytes));
+	Draw(state, ExcessOf(state, size.taken + size.external + state->malloced_bytes));
 	return is_within;
 }
 
@@ -310,7 +380,7 @@ bool KeepToLimit(IsolateState* state, v8::Isolate* isolate) {
 void UntrackMemory(v8::Isolate* isolate) { isolate->SetData(kDataSlot, nullptr); }
 
 void ForgetMemory(IsolateState* state) {
-	stock_bytes.fetch_add(static_cast<int64_t>(state->excess_bytes));
+	stock_bytes.fetch_add(FromStock(state->excess_bytes));
 	state->excess_bytes = 0;
 }
 

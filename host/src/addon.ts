@@ -9,6 +9,7 @@ export const GONE = 2
 export const MESSAGE = 4
 export const GROWN = 8
 export const GAVE_UP = 16
+export const OVER = 32
 
 /** More entries than the addon keeps the CPU times of. */
 const MAX_ENTRIES = 256
@@ -54,6 +55,8 @@ interface Addon {
   readOutbox(index: number): Array<number | string> | undefined
   /** What all isolates together may take beyond their memory limits, in bytes. Unless it is called, there is no bound. */
   setMemoryStock(bytes: number): void
+  /** Whether it sees what V8 and isolated-vm take. */
+  readonly watchesMemory: boolean
   /** What the isolate holds, as last seen, in bytes; while an entry runs, with what it took since. */
   heldBytes(index: number): number
   release(index: number): void
@@ -77,6 +80,13 @@ if (!existsSync(file)) {
 
 export const nativeModule = new ivm.NativeModule(file)
 export const addon = createRequire(import.meta.url)(file) as Addon
+
+if (!addon.watchesMemory) {
+  throw new Error(
+    `The addon of isolates does not see what this Node.js takes (${process.execPath}), so nothing would bound the memory of ` +
+      'functions: it needs one that is linked with the C library dynamically, and isolated-vm as it is shipped.',
+  )
+}
 
 /** What the last call of `readEntryCpu` has found, in ns; in the last place, in bytes. */
 export const entryCpuNs = new Float64Array(MAX_ENTRIES)

@@ -1,6 +1,6 @@
 import { splitScripts } from '@carpool/runtime/bridge'
 import ivm from 'isolated-vm'
-import { addon, BATCH_DONE, entryCpuNs, GAVE_UP, GONE, GROWN, MESSAGE, nativeModule, PEAK_BYTES } from '../addon.ts'
+import { addon, BATCH_DONE, entryCpuNs, GAVE_UP, GONE, GROWN, MESSAGE, nativeModule, OVER, PEAK_BYTES } from '../addon.ts'
 
 /** What may cross the boundary: primitives only. */
 export type Primitive = string | number | boolean | undefined
@@ -155,6 +155,7 @@ export class GuestIsolate {
 
   #onEvents(events: number): void {
     this.#isGone ||= (events & GONE) !== 0
+    if ((events & OVER) !== 0) this.dispose()
     if ((events & GROWN) !== 0) this.#listener.grown()
     if ((events & GAVE_UP) !== 0) this.#onCatastrophe('There is no memory for what it does outside of its heap.')
     if ((events & (BATCH_DONE | GONE)) !== 0 && this.#isEntered) {

@@ -81,10 +81,10 @@ t.test('the soft limits: no new calls, and nothing else', async (t) => {
 
 t.test('what is left of an isolate: by the CPU that its thread still uses, where that is known', async (t) => {
   const left = { of: 'disposed', gaveUp: false } as const
-  t.equal(climb('ended', { ...left, cpuMs: 249, endedMs: 1_999 }).rung, 'ended', 'a thread that waits for a core is not stuck')
-  t.same(climb('ended', { ...left, cpuMs: 250, endedMs: 250 }), { rung: 'poisoned', reason: 'stuck' })
+  t.equal(climb('ended', { ...left, cpuMs: 499, endedMs: 1_999 }).rung, 'ended', 'a thread that waits for a core is not stuck')
+  t.same(climb('ended', { ...left, cpuMs: 500, endedMs: 500 }), { rung: 'poisoned', reason: 'stuck' })
   t.same(climb('ended', { ...left, cpuMs: 0, endedMs: 2_000 }), { rung: 'poisoned', reason: 'stuck' })
-  t.same(climb('ended', { ...left, cpuMs: undefined, endedMs: 250 }), { rung: 'poisoned', reason: 'stuck' })
+  t.same(climb('ended', { ...left, cpuMs: undefined, endedMs: 500 }), { rung: 'poisoned', reason: 'stuck' })
   t.same(climb('ended', { of: 'disposed', cpuMs: 0, endedMs: 0, gaveUp: true }), { rung: 'poisoned', reason: 'gave-up' })
 })
 

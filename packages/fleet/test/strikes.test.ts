@@ -91,7 +91,7 @@ t.test('suspects: those in long entries; else those that ran; nobody if it was n
 
 t.test('where memory has run out, suspects are those that have just taken much, and hold much of it', async (t) => {
   const killed = { exitCode: null, signal: 'SIGKILL', isOutOfMemory: true } as const
-  const suspects = new HostSuspects()
+  const suspects = new HostSuspects(100e6)
   const suspected = (nowMs: number): string[] =>
     suspectsOf(killed, { inLongEntries: ['long'], running: ['long', 'near'], takers: suspects.takers(nowMs) })
   t.strictSame(suspected(0), [], 'nobody is, of whom nothing is known')
@@ -102,16 +102,25 @@ t.test('where memory has run out, suspects are those that have just taken much, 
   t.strictSame(suspected(1_000), ['evil', 'as evil'], 'who holds less than half as much is not')
   suspects.grown('small', 30e6, 2_800)
   t.strictSame(suspected(2_900), ['small'], 'nor who has not taken any for a while')
+  suspects.grown('small', 24e6, 2_800)
+  t.strictSame(suspected(2_900), [], 'nobody is who holds less than a quarter of what the host may')
 })
 
 t.test('a function gets one strike for each process, however often it harms it', async (t) => {
-  const suspects = new HostSuspects()
+  const suspects = new HostSuspects(0)
   t.same(suspects.attribute(['a', 'b']), ['a', 'b'])
   t.same(suspects.attribute(['b', 'c']), ['c'])
 })
 
+t.test('once V8 has given up on an isolate, nobody else is to blame for a process that stops', async (t) => {
+  const suspects = new HostSuspects(0)
+  t.strictSame(suspects.stopped(['a', 'b', 'a']), ['a', 'b'])
+  suspects.gaveUp()
+  t.strictSame(suspects.stopped(['a', 'b']), [])
+})
+
 t.test('a function is in a long entry until as many have ended as have begun', async (t) => {
-  const suspects = new HostSuspects()
+  const suspects = new HostSuspects(0)
   for (const change of [1, 1, -1] as const) suspects.longEntry('a', change)
   t.same([...suspects.inLongEntries], ['a'])
   for (const change of [-1, -1] as const) suspects.longEntry('a', change)

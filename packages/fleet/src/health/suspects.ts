@@ -34,6 +34,8 @@ export function suspectsOf(
 const GROWN_MS = 2_000
 /** Of those that took memory, the ones that hold at least this share of what the largest holds are suspected. */
 const LARGE_SHARE = 0.5
+/** And at least this share of the host's budget: if nobody does, what took it was not seen. */
+const BUDGET_SHARE = 0.25
 
 /** The functions that may harm one host process, or have. */
 export class HostSuspects {
@@ -41,10 +43,30 @@ export class HostSuspects {
   /** What isolates held when they had last taken much. */
   readonly #grown = new Map<string, { readonly atMs: number; readonly heldBytes: number }>()
   readonly #attributed = new Set<string>()
+  readonly #leastBytes: number
+  #hasGivenUp = false
+
+  /** @param budgetBytes of the host's memory; 0: whatever the machine has */
+  constructor(budgetBytes: number) {
+    this.#leastBytes = budgetBytes * BUDGET_SHARE
+  }
 
   /** Functions with an entry that has run for a while. */
   get inLongEntries(): ReadonlySet<string> {
     return new Set(this.#longEntries.keys())
+  }
+
+  /**
+   * V8 has given up on an isolate of a function, and its thread stands still with the locks that it holds: others may wait for
+   * them without an end.
+   */
+  gaveUp(): void {
+    this.#hasGivenUp = true
+  }
+
+  /** Of those that may have brought the process to a stop, the ones that nobody else has: none once it was given up on one. */
+  stopped(functionNames: Iterable<string>): string[] {
+    return this.#hasGivenUp ? [] : [...new Set(functionNames)]
   }
 
   /** An entry of a function has run for a while, or one that had has ended. */
@@ -63,7 +85,8 @@ export class HostSuspects {
   takers(nowMs: number): string[] {
     const lately = [...this.#grown].filter(([, { atMs }]) => nowMs - atMs <= GROWN_MS)
     const mostBytes = Math.max(0, ...lately.map(([, { heldBytes }]) => heldBytes))
-    return lately.filter(([, { heldBytes }]) => heldBytes >= mostBytes * LARGE_SHARE).map(([name]) => name)
+    const leastBytes = Math.max(this.#leastBytes, mostBytes * LARGE_SHARE)
+    return lately.filter(([, { heldBytes }]) => heldBytes >= leastBytes).map(([name]) => name)
   }
 
   /**

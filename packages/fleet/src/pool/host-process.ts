@@ -79,7 +79,7 @@ export class HostProcess {
   readonly #child: ChildProcess
   readonly #listener: HostProcessListener
   readonly #watchdog: HostWatchdog
-  readonly #suspects = new HostSuspects()
+  readonly #suspects: HostSuspects
   readonly #bornAtMs = performance.now()
   readonly #ended = Promise.withResolvers<void>()
   #role: HostRole = 'standby'
@@ -97,6 +97,7 @@ export class HostProcess {
     this.#listener = listener
     const { startTimeoutMs, limit, historyMs: keptMs, saturationPercent, kill } = policy
     const { memoryBudgetBytes } = program.setup
+    this.#suspects = new HostSuspects(memoryBudgetBytes)
     this.slots = new HostSlots(limit, (freedBy) => listener.hasRoom(this, freedBy))
     this.load = new HostLoad({ targetMs: limit.targetMs, saturationPercent, keptMs, nowMs: this.#bornAtMs })
     this.#process = spawnHost(program, program.launcher)
@@ -116,7 +117,7 @@ export class HostProcess {
       fetchStopped: (fetch) => listener.fetchStopped(this, fetch),
       usedInBackground: (background) => listener.usedInBackground(this, background),
       usedCpu: (cpu) => listener.usedCpu(this, cpu),
-      poisoned: (functionName, why) => this.#poison({ reason: why, suspects: [functionName], isCertain: true }),
+      poisoned: (functionName, why) => this.#poisonedBy(functionName, why),
       longEntry: (functionName, change) => this.#suspects.longEntry(functionName, change),
       grown: (functionName, heldBytes) => this.#suspects.grown(functionName, heldBytes, performance.now()),
       closed: (reason) => this.#lose(reason),
@@ -340,7 +341,13 @@ export class HostProcess {
   #suspectsOf(reason: Reason): string[] {
     if (this.#isFrozen) return []
     if (this.isAlone) return [...this.connection.functions]
-    return reason === 'memory' ? [] : [...new Set([...this.#suspects.inLongEntries, ...this.slots.runningFunctions])]
+    return reason === 'memory' ? [] : this.#suspects.stopped([...this.#suspects.inLongEntries, ...this.slots.runningFunctions])
+  }
+
+  #poisonedBy(functionName: string, why: 'stuck' | 'gave-up'): void {
+    const suspects = why === 'gave-up' ? [functionName] : this.#suspects.stopped([functionName])
+    if (why === 'gave-up') this.#suspects.gaveUp()
+    this.#poison({ reason: why, suspects, isCertain: true })
   }
 
   /** Each harm is passed on, for further functions may harm the process too; but each function only once. */
@@ -374,7 +381,7 @@ export class HostProcess {
       isCrashed.resolve(isCrash(end) || end.isOutOfMemory === true || (killed !== undefined && !isFrozen))
       const isStuck = (killed === 'silent' || killed === 'overdue') && !isFrozen
       const suspects = isStuck
-        ? [...new Set([...inLongEntries, ...running])]
+        ? this.#suspects.stopped([...inLongEntries, ...running])
         : suspectsOf(end, { inLongEntries, running, takers })
       const isCertain = end.isOutOfMemory === true ? takers.length > 0 : !isStuck && inLongEntries.size > 0
       this.#listener.gone(this, how, this.#suspects.attribute(suspects), isCertain)
