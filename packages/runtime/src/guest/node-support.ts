@@ -70,7 +70,7 @@ export function endTurn(): void {
   try {
     afterTurn()
   } catch (error) {
-    logUncaught(error, 'error at the end of an entry')
+    logUncaught(error, 'error at the end of an entry', false)
   }
 }
 
