@@ -1,3 +1,5 @@
+import type { BodyKind } from '../bridge.ts'
+
 /** Largest body that may leave, in bytes. */
 export let maxBodyBytes = Infinity
 
@@ -6,6 +8,7 @@ export function limitBodies(bytes: number): void {
   maxBodyBytes = bytes
 }
 
-export function tooLongText(what: 'request' | 'response', bytes: number): string {
-  return `The ${what} body has at least ${bytes} bytes; the limit is ${maxBodyBytes}.`
+/** @param kind of a body whose size is known; a text has at least a byte for each character */
+export function tooLongText(what: 'request' | 'response', bytes: number, kind?: BodyKind): string {
+  return `The ${what} body has ${kind === 'bytes' ? '' : 'at least '}${bytes} bytes; the limit is ${maxBodyBytes}.`
 }

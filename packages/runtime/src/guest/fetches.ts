@@ -28,7 +28,7 @@ export function startFetch(invocation: number, head: string, bodyKind: BodyKind,
   if (fetches.size >= OPEN_MAX) throw new SafeTypeError(`More than ${OPEN_MAX} fetches are open.`)
   if (head.length > HEAD_MAX)
     throw new SafeTypeError(`The head of a request has ${head.length} characters; the limit is ${HEAD_MAX}.`)
-  if (body.length > maxBodyBytes) throw new SafeTypeError(tooLongText('request', body.length))
+  if (body.length > maxBodyBytes) throw new SafeTypeError(tooLongText('request', body.length, bodyKind))
   const number = ++last
   fetches.set(number, { invocation, receive })
   bridge.startFetch(invocation, number, head, bodyKind, body)
