@@ -9,7 +9,6 @@
 // Node.js brings these along, but not their headers. As in brotli's encode.h and decode.h, version 1.2.
 extern "C" {
 void* BrotliEncoderCreateInstance(void* (*alloc)(void*, size_t), void (*release)(void*, void*), void* opaque);
-void BrotliEncoderDestroyInstance(void* state);
 int BrotliEncoderSetParameter(void* state, int parameter, uint32_t value);
 int BrotliEncoderCompressStream(void* state, int operation, size_t* available_in, const uint8_t** next_in, size_t* available_out,
 	uint8_t** next_out, size_t* total_out);
@@ -169,12 +168,22 @@ enum { kModeParameter, kQuality, kWindow, kBlock, kContextModeling, kSizeHint, k
 constexpr uint32_t kThoroughQuality = 10, kLargeBlockQuality = 9, kBlockBits = 16;
 constexpr size_t kMetaBlock = 128 * 1024;
 
+// What an encoder was given, in a list in front of it.
+struct Block {
+	Block* next;
+	Block** self;
+};
+
 struct Brotli : Native {
 	void* encoder;
 	void* decoder;
 	v8::Isolate* isolate;
 	// The call that runs, which its memory is asked for in; null while there is none.
 	const Info* info;
+	// All memory of an encoder, and where its run is left from when there is no more.
+	Block* blocks;
+	void* way_out[5];
+	bool has_way_out;
 	uint32_t quality;
 	size_t since_flush;
 	bool is_flushing;
@@ -182,19 +191,47 @@ struct Brotli : Native {
 	static void Destroy(Native* native) {
 		Brotli* brotli = static_cast<Brotli*>(native);
 		brotli->info = nullptr;
-		if (brotli->encoder != nullptr) BrotliEncoderDestroyInstance(brotli->encoder);
+		// In whatever state its last run has left it.
+		while (brotli->blocks != nullptr) {
+			Block* block = brotli->blocks;
+			brotli->blocks = block->next;
+			CountedFree(block);
+		}
 		if (brotli->decoder != nullptr) BrotliDecoderDestroyInstance(brotli->decoder);
 	}
 };
 
-// brotli asks for memory between the steps of its work, and gives up if there is none.
-void* AllocBrotli(void* opaque, size_t size) {
-	Brotli* brotli = static_cast<Brotli*>(opaque);
+// brotli asks for memory between the steps of its work.
+void* AllocCounted(Brotli* brotli, size_t size) {
 	if (brotli->info != nullptr && !Poll(*brotli->info)) return nullptr;
 	return CountedAlloc(brotli->isolate, size);
 }
 
-void FreeBrotli(void*, void* memory) { CountedFree(memory); }
+// The decoder gives up if there is none.
+void* AllocDecoder(void* opaque, size_t size) { return AllocCounted(static_cast<Brotli*>(opaque), size); }
+void FreeDecoder(void*, void* memory) { CountedFree(memory); }
+
+// The encoder ends the process if there is none (BROTLI_ENCODER_EXIT_ON_OOM), so its run is left, for good.
+void* AllocEncoder(void* opaque, size_t size) {
+	Brotli* brotli = static_cast<Brotli*>(opaque);
+	Block* block = static_cast<Block*>(AllocCounted(brotli, size + sizeof(Block)));
+	if (block == nullptr) {
+		if (brotli->has_way_out) __builtin_longjmp(brotli->way_out, 1);
+		return nullptr;
+	}
+	*block = {brotli->blocks, &brotli->blocks};
+	if (block->next != nullptr) block->next->self = &block->next;
+	brotli->blocks = block;
+	return block + 1;
+}
+
+void FreeEncoder(void*, void* memory) {
+	if (memory == nullptr) return;
+	Block* block = static_cast<Block*>(memory) - 1;
+	*block->self = block->next;
+	if (block->next != nullptr) block->next->self = block->self;
+	CountedFree(block);
+}
 
 bool SetParameter(Brotli* brotli, int parameter, uint32_t value) {
 	if (brotli->decoder != nullptr) return parameter == 0 && BrotliDecoderSetParameter(brotli->decoder, 0, value) == 1;
@@ -215,9 +252,9 @@ void BrotliNew(const Info& info) {
 	brotli->isolate = info.GetIsolate();
 	brotli->quality = 11;
 	if (info[0]->IsTrue()) {
-		brotli->encoder = BrotliEncoderCreateInstance(AllocBrotli, FreeBrotli, brotli);
+		brotli->encoder = BrotliEncoderCreateInstance(AllocEncoder, FreeEncoder, brotli);
 	} else {
-		brotli->decoder = BrotliDecoderCreateInstance(AllocBrotli, FreeBrotli, brotli);
+		brotli->decoder = BrotliDecoderCreateInstance(AllocDecoder, FreeDecoder, brotli);
 	}
 	bool is_made = brotli->encoder != nullptr || brotli->decoder != nullptr;
 	bool is_set = is_made;
@@ -236,6 +273,14 @@ void BrotliNew(const Info& info) {
 
 enum { kGoesOn, kFinished, kMoreOutput, kFailed };
 
+// A step of the encoder, which may be left in the midst of it: nothing of this function is used after that.
+__attribute__((noinline)) int RunEncoder(Brotli* brotli, Run& run, int operation) {
+	if (__builtin_setjmp(brotli->way_out) != 0) return 0;
+	brotli->has_way_out = true;
+	return BrotliEncoderCompressStream(
+		brotli->encoder, operation, &run.available_in, &run.from, &run.available_out, &run.to, nullptr);
+}
+
 int Encode(Brotli* brotli, Run& run, int operation) {
 	void* encoder = brotli->encoder;
 	if (!run.is_last) operation = kProcess;
@@ -247,8 +292,10 @@ int Encode(Brotli* brotli, Run& run, int operation) {
 		operation = kFlush;
 	}
 	size_t before = run.available_in;
-	if (BrotliEncoderCompressStream(
-			encoder, operation, &run.available_in, &run.from, &run.available_out, &run.to, nullptr) != 1) {
+	int is_done = RunEncoder(brotli, run, operation);
+	brotli->has_way_out = false;
+	if (is_done != 1) {
+		brotli->encoder = nullptr;
 		return kFailed;
 	}
 	brotli->since_flush += before - run.available_in;
@@ -270,7 +317,9 @@ int Decode(Brotli* brotli, Run& run) {
 // brotliRun(brotli, input, at, end, output, outputAt, operation)
 void BrotliRun(const Info& info) {
 	Brotli* brotli = Get<Brotli>(info[0]);
-	if (brotli == nullptr) return ThrowError(info, "There is nothing to compress with.");
+	if (brotli == nullptr || (brotli->encoder == nullptr && brotli->decoder == nullptr)) {
+		return ThrowError(info, "There is nothing to compress with.");
+	}
 	Run run(info, kSlowSlice);
 	int operation = IntegerOf(info[6], kProcess);
 	if (operation < kProcess || operation >= kMetadata) return ThrowError(info, "There is no such operation.");
@@ -279,6 +328,7 @@ void BrotliRun(const Info& info) {
 	int status = brotli->encoder != nullptr ? Encode(brotli, run, operation) : Decode(brotli, run);
 	brotli->info = nullptr;
 	if (info.GetIsolate()->HasPendingException()) return;
+	if (brotli->encoder == nullptr && brotli->decoder == nullptr) return ThrowMemory(info);
 	ReturnRun(info, status, in - run.available_in, out - run.available_out);
 }
 
