@@ -24,6 +24,7 @@ if [ "$(git -C "$repository" config remote.origin.promisor || true)" = true ]; t
     name in wanted { print $3 }' "$folder/.files" - | sort -u |
     git -C "$repository" fetch --quiet --no-tags --no-write-fetch-head --filter=blob:none --stdin origin
 fi
-# xargs may need several archives for all.
-xargs -a "$folder/.files" -d '\n' git -C "$repository" archive HEAD -- | tar -xi -C "$folder"
+# By an index of its own, as the repository may be in use. `git archive` would get all there is.
+GIT_INDEX_FILE=$(mktemp -u) git --git-dir="$(git -C "$repository" rev-parse --absolute-git-dir)" --work-tree="$folder" \
+  checkout --quiet HEAD --pathspec-from-file="$folder/.files"
 echo "$(wc -l < "$folder/.files") files, of $(git -C "$repository" log -1 --format='%h, %cs')"
