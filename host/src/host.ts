@@ -1,7 +1,7 @@
 import { hostMemory, LIMIT_RANGES } from '@carpool/core'
 import { NO_BODY, type Setup, type ToHost } from '@carpool/wire'
 import { addon } from './addon.ts'
-import { Signals, SIGNALS_MS } from './accounting/signals.ts'
+import { LoadReporter, LOAD_REPORT_MS } from './accounting/load-reporter.ts'
 import { UsageReport } from './accounting/usage-report.ts'
 import { Fetches } from './calls/fetches.ts'
 import { Invocations } from './calls/invocations.ts'
@@ -110,7 +110,7 @@ export class Host {
       this.#usage.add(guest)
       return guest
     }, setup.prewarm)
-    const signals = new Signals({
+    const loadReporter = new LoadReporter({
       send,
       scheduler: this.#scheduler,
       guests: () => this.#usage.loaded(),
@@ -122,8 +122,8 @@ export class Host {
     // log reports.
     setInterval(() => {
       this.#presence.look()
-      signals.report()
-    }, SIGNALS_MS).unref()
+      loadReporter.report()
+    }, LOAD_REPORT_MS).unref()
     setInterval(() => this.#reportUsage(), REPORT_MS).unref()
     setInterval(() => {
       relief.check()

@@ -72,7 +72,7 @@ t.test('an owner of one function is held back by nothing but its own limit', asy
     fc.property(lines, fc.nat(3), (lines, flooders) => {
       const shares = new LogShares(limits)
       const holder = { owner: 'one', functionName: 'one' }
-      const budget = new LogBudget(limits, (bytes, nowMs) => shares.take(holder, bytes, nowMs))
+      const budget = new LogBudget(limits, shares.of(holder))
       const alone = new LogBudget(limits)
       let nowMs = 0
       for (const { afterMs, bytes } of lines) {
@@ -101,4 +101,34 @@ t.test('what an owner logs beyond the limit of one function is limited, and each
   t.ok(sum <= 9 * limits.lines, `${sum} lines`)
   t.equal(taken.size, 20)
   t.ok(shares.take({ owner: 'many', functionName: 'many-0' }, 1, limits.windowMs), 'the next window is another')
+})
+
+t.test('a function that its share had no room for logs again with the next share, not with its own next window', async (t) => {
+  const shares = new LogShares(limits)
+  let functions = 0
+  while (shares.take({ owner: 'many', functionName: `many-${functions}` }, 1, 0)) functions++
+  const budget = new LogBudget(limits, shares.of({ owner: 'many', functionName: 'late' }))
+  const passes = [500, limits.windowMs - 1, limits.windowMs, 1_499].map((nowMs) => budget.take(1, nowMs))
+  t.strictSame(passes, [false, false, true, true])
+  t.equal(budget.report(), '… 2 lines were dropped: the functions of the owner log more than their share in 1 s')
+})
+
+t.test('a share gives a function no more lines in its window than its own limits do', async (t) => {
+  fc.assert(
+    fc.property(lines, fc.nat(20), (lines, others) => {
+      const shares = new LogShares(limits)
+      const budget = new LogBudget(limits, shares.of({ owner: 'many', functionName: 'one' }))
+      let [nowMs, windowStartMs, passed, bytesPassed] = [0, Number.NEGATIVE_INFINITY, 0, 0]
+      return lines.every(({ afterMs, bytes }) => {
+        nowMs += afterMs
+        for (let other = 0; other < others; other++) shares.take({ owner: 'many', functionName: `other-${other}` }, 10, nowMs)
+        if (nowMs - windowStartMs >= limits.windowMs) [windowStartMs, passed, bytesPassed] = [nowMs, 0, 0]
+        if (!budget.take(bytes, nowMs)) return true
+        passed++
+        bytesPassed += bytes
+        return passed <= limits.lines && bytesPassed <= limits.bytes
+      })
+    }),
+  )
+  t.pass()
 })

@@ -9,7 +9,8 @@ const HANDLER = `
   const { pathname } = new URL(request.url)
   const counts = (globalThis.counts ??= { pulled: 0, canceled: 0 })
   const waitFor = (ms) => new Promise((resolve) => setTimeout(resolve, ms))
-  const answer = (pull) => new Response(new ReadableStream({ pull, cancel() { counts.canceled++; console.log('canceled') } }, { highWaterMark: 0 }))
+  const cancel = () => { counts.canceled++; console.log('canceled') }
+  const answer = (pull) => new Response(new ReadableStream({ pull, cancel }, { highWaterMark: 0 }))
   switch (pathname) {
     case '/stream':
       return answer(async (controller) => { counts.pulled++; await waitFor(1); controller.enqueue(new Uint8Array(1000)) })

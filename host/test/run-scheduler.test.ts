@@ -2,11 +2,11 @@ import fc from 'fast-check'
 import t from 'tap'
 import { Account } from '../src/accounting/account.ts'
 import { Batch } from '../src/scheduler/batch.ts'
-import { TIME_SLICE_MS, type Permit, type PermitRequest, type Suspendable } from '../src/scheduler/run-scheduler.ts'
+import { TIME_SLICE_MS, type RunPermit, type RunPermitRequest, type Suspendable } from '../src/scheduler/run-scheduler.ts'
 import { schedulerOf } from './support/fake-isolate.ts'
 
 /** A guest of a function of the same owner as all others. */
-function guestOf(functionName: string, owner = 'o'): PermitRequest['guest'] {
+function guestOf(functionName: string, owner = 'o'): RunPermitRequest['guest'] {
   return { holder: { owner, functionName } }
 }
 
@@ -16,7 +16,7 @@ t.test('no more permits are given than there are, and all who ask get one in the
   fc.assert(
     fc.property(fc.integer({ min: 1, max: 5 }), fc.array(step, { maxLength: 200, size: 'max' }), (permits, steps) => {
       const scheduler = schedulerOf(permits)
-      const inside: Permit[] = []
+      const inside: RunPermit[] = []
       const order: Array<readonly [string, number]> = []
       let asked = 0
       for (const name of steps) {
@@ -48,7 +48,7 @@ t.test('no more permits are given than there are, and all who ask get one in the
 
 t.test('who needs little does not wait for a round of those who need much', async (t) => {
   const scheduler = schedulerOf(1)
-  let last: Permit | undefined
+  let last: RunPermit | undefined
   const order: string[] = []
   const enter = (name: string, costMs: number): void => {
     scheduler.request({
@@ -93,7 +93,7 @@ t.test('who always asks gets no more than its share', async (t) => {
         taken.push(permit)
       },
     })
-  const taken: Permit[] = []
+  const taken: RunPermit[] = []
   enter('large')
   enter('small')
   while (taken.length > 0) taken.shift()!.release()
@@ -102,7 +102,7 @@ t.test('who always asks gets no more than its share', async (t) => {
 
 t.test('a permit that is released twice is one permit', async (t) => {
   const scheduler = schedulerOf(1)
-  const taken: Permit[] = []
+  const taken: RunPermit[] = []
   for (let count = 0; count < 3; count++) {
     scheduler.request({ guest: guestOf(`f${count}`), costMs: 1, begin: (permit) => void taken.push(permit) })
   }
@@ -113,7 +113,7 @@ t.test('a permit that is released twice is one permit', async (t) => {
 
 t.test('many who leave at once do not fill the stack', async (t) => {
   const scheduler = schedulerOf(1)
-  let first: Permit | undefined
+  let first: RunPermit | undefined
   scheduler.request({ guest: guestOf('first'), costMs: 1, begin: (permit) => (first = permit) })
   let left = 0
   for (let count = 0; count < 2_000; count++) {
@@ -258,7 +258,7 @@ t.test('the batch with the least CPU time is the next, unless another was suspen
 t.test('permits go to owners first: twenty functions of one get no more CPU time than one of another', async (t) => {
   const scheduler = schedulerOf(1)
   const servedMs = { many: 0, one: 0 }
-  const taken: Permit[] = []
+  const taken: RunPermit[] = []
   let left = 1_000
   const enter = (owner: 'many' | 'one', functionName: string, costMs: number): void =>
     scheduler.request({

@@ -33,13 +33,17 @@ const REFUSES_SOON = ['--queue-interval-ms', '1000', '--max-queue-ms', '30000']
 
 type Host = StatusInfo['hosts'][number]
 
+// Most of their time is waited.
+t.jobs = 2
+
 t.test(
   'while hosts stand still, their calls go to what stands by; none is lost or begins twice; then all is as before',
+  { buffered: true },
   async (t) => {
     const flags = ['--min-hosts', '2', '--max-hosts', '2', ...ONE_STANDBY, ...REFUSES_SOON]
     const server = await startServer(t, flags)
     await server.deploy('counted', COUNTED)
-    const before = await untilHosts(server, ['ready', 'ready', 'standby'])
+    const before = await untilStarted(server, ['ready', 'ready', 'standby'])
     const frozen = before.filter(({ state }) => state === 'ready')
     const calls: Array<Promise<{ status: number; text: string; tookMs: number }>> = []
     const caller = setInterval(() => calls.push(call(server, `/counted/${calls.length}`)), CALL_EVERY_MS)
@@ -77,10 +81,10 @@ t.test(
   },
 )
 
-t.test('a host that stands still for so long that it is replaced is nobody’s fault', async (t) => {
+t.test('a host that stands still for so long that it is replaced is nobody’s fault', { buffered: true }, async (t) => {
   const server = await startServer(t, ['--min-hosts', '1', ...ONE_STANDBY])
   await server.deploy('counted', COUNTED)
-  const [host] = await untilHosts(server, ['ready', 'standby'])
+  const [host] = await untilStarted(server, ['ready', 'standby'])
   const held = server.get('/counted/hold', { method: 'POST' })
   await server.untilLogged('counted', /began \/hold/)
   stop(t, [host!])
@@ -92,10 +96,10 @@ t.test('a host that stands still for so long that it is replaced is nobody’s f
   t.equal(await strikes(server), 0)
 })
 
-t.test('a server that stood still itself takes no host for silent', async (t) => {
+t.test('a server that stood still itself takes no host for silent', { buffered: true }, async (t) => {
   const server = await startServer(t, ['--min-hosts', '1', '--max-hosts', '2', ...ONE_STANDBY])
   await server.deploy('counted', COUNTED)
-  const before = await untilHosts(server, ['ready', 'standby'])
+  const before = await untilStarted(server, ['ready', 'standby'])
   void server.get('/counted/hold', { method: 'POST' }).catch(() => {})
   await server.untilLogged('counted', /began \/hold/)
   const pid = pidOf(server)
@@ -140,6 +144,14 @@ function stop(t: Test, processes: ReadonlyArray<{ readonly pid: number }>): void
 /** The time is what is tested. */
 function passed(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms))
+}
+
+/** The same, once all have started: until then a host has the pid of what stands in front of it. */
+async function untilStarted(server: TestServer, states: readonly string[]): Promise<readonly Host[]> {
+  return until(async () => {
+    const hosts = await untilHosts(server, states)
+    return hosts.every(({ state, loopUtilization }) => state !== 'standby' || loopUtilization > 0) && hosts
+  })
 }
 
 async function untilHosts(server: TestServer, states: readonly string[]): Promise<readonly Host[]> {

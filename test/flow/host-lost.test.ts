@@ -120,7 +120,9 @@ function isAlive(pid: number): boolean {
   }
 }
 
-t.test('a host that stops answering is ended, and its calls are answered', async (t) => {
+// Most of the time of these two is waited.
+t.jobs = 2
+t.test('a host that stops answering is ended, and its calls are answered', { buffered: true }, async (t) => {
   const server = await startServer(t)
   await server.deploy('waiting', { 'index.js': WAITING, 'carpool.config.json': '{"timeoutMs": 500}' })
   const [host] = (await server.info()).hosts
@@ -131,20 +133,24 @@ t.test('a host that stops answering is ended, and its calls are answered', async
   t.equal((await server.get('/waiting/calls')).status, 200)
 })
 
-t.test('a host that is stuck with a call that may take long is replaced at once, and ended with it', async (t) => {
-  const server = await startServer(t, ['--max-hosts', '1'])
-  await server.deploy('waiting', { 'index.js': WAITING, 'carpool.config.json': '{"timeoutMs": 600000}' })
-  const [host] = (await server.info()).hosts
-  const call = server.get('/waiting/', { method: 'POST' })
-  // One that has not begun would begin elsewhere.
-  await until(async () => (await (await server.get('/waiting/calls')).text()) === '1')
-  process.kill(host?.pid ?? 0, 'SIGSTOP')
-  const states = await until(async () => {
-    const { hosts } = await server.status()
-    return hosts.length === 2 && hosts.map(({ state }) => state)
-  })
-  t.equal(states[0], 'poisoned')
-  t.equal((await server.get('/waiting/calls')).status, 200)
-  t.match(await (await call).json(), { code: 'host-lost' })
-  await until(async () => !isAlive(host?.pid ?? 0))
-})
+t.test(
+  'a host that is stuck with a call that may take long is replaced at once, and ended with it',
+  { buffered: true },
+  async (t) => {
+    const server = await startServer(t, ['--max-hosts', '1'])
+    await server.deploy('waiting', { 'index.js': WAITING, 'carpool.config.json': '{"timeoutMs": 600000}' })
+    const [host] = (await server.info()).hosts
+    const call = server.get('/waiting/', { method: 'POST' })
+    // One that has not begun would begin elsewhere.
+    await until(async () => (await (await server.get('/waiting/calls')).text()) === '1')
+    process.kill(host?.pid ?? 0, 'SIGSTOP')
+    const states = await until(async () => {
+      const { hosts } = await server.status()
+      return hosts.length === 2 && hosts.map(({ state }) => state)
+    })
+    t.equal(states[0], 'poisoned')
+    t.equal((await server.get('/waiting/calls')).status, 200)
+    t.match(await (await call).json(), { code: 'host-lost' })
+    await until(async () => !isAlive(host?.pid ?? 0))
+  },
+)

@@ -22,7 +22,7 @@ const WORKER = `
 
 const MANY = Array.from({ length: FUNCTIONS }, (_, index) => `many-${index}`)
 
-/** One host with one permit, so that who runs is decided by its scheduler alone; twenty functions of one owner, one of another. */
+/** One host with one permit, so that its scheduler alone decides who runs; twenty functions of one owner, one of another. */
 async function startShared(t: Test, ...args: string[]): Promise<TestServer> {
   const server = await startServer(t, ['--max-hosts', '1', '--entered-isolates', '1', ...args])
   const tokenOf = async (owner: string): Promise<string> =>

@@ -145,7 +145,7 @@ const ELSEWHERE = [
     skip: 'packages/fleet/test/simulation runs the policies through these, in simulated time.',
   }),
   lifecycle('L18', 'a host that is not needed any more while calls are under way', {
-    skip: 'test/flow/scaling.test.ts does it, under load.',
+    skip: 'test/scaling/second-host.test.ts does it, under load.',
   }),
   lifecycle('L19', 'an addon that does not fit', {
     skip: 'carpool doctor tries them; packages/server/test/doctor-checks.test.ts has what it says.',

@@ -1,4 +1,4 @@
-/** Hosts of all sizes with functions that take far more than their limit: nobody else loses calls, and they get hosts of their own. */
+/** Hosts of all sizes with functions that take far more than their limit: they get hosts of their own, and nobody loses calls. */
 import t from 'tap'
 import { startServer } from '../support/server.ts'
 import { call, shown } from './harness/call.ts'
@@ -22,7 +22,9 @@ const takes = (units: number): string => `(function () { return { default: { fet
   kept.push(text)
   return new Response('kept ' + kept.length)
 } } } })`
-const LIVES = `(function () { return { default: { async fetch(request) { return new Response('heard ' + await request.text()) } } } })`
+const LIVES = `(function () { return { default: {
+  async fetch(request) { return new Response('heard ' + await request.text()) },
+} } })`
 
 /** Fills memory within its limit, which is far above what its host has. */
 const FILLS = `(function () { return { default: { fetch() {

@@ -127,7 +127,7 @@ const SANDBOX = [
   platform('X05', 'calls of the kernel that a host has no use for', {
     skip: 'test/sandbox tries them from a host with a hole, with each layer alone and with all of them.',
   }),
-  platform('X06a', 'what doctor says of the cage, against the process that runs functions', {
+  platform('X06a', 'what doctor says of the sandbox, against the process that runs functions', {
     attack: async (context) => {
       const { t, rig } = context
       const { pid } = await rig.host()

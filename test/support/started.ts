@@ -14,7 +14,8 @@ import { temporaryFolder } from './server.ts'
 
 /** Far more than it takes, for a machine that has much else to do. */
 const DEADLINE_MS = 60_000
-const LOOK_INTERVAL_MS = 20
+/** A look may go through all processes of the machine, at the cost of the tests beside. */
+const LOOK_INTERVAL_MS = 50
 /** In the checkout, and packed. */
 const HOST_PROGRAM = /host\/(?:src\/process\.ts|process\.js)/
 

@@ -12,6 +12,16 @@ export const LOG_LIMITS: LogLimits = { lines: 1000, bytes: 1024 * 1024, windowMs
 /** How many times the limits of a function all owners have together for what they log beyond them. */
 const SHARED = 8
 
+/** What a function may log of what its owner may, in windows of their own. */
+export interface LogShare {
+  /** Takes a line, unless the share is used up. */
+  take(bytes: number, nowMs: number): boolean
+  /** How long until there is more of it, in ms. */
+  remainingMs(nowMs: number): number
+}
+
+const NO_OTHERS: LogShare = { take: () => true, remainingMs: () => 0 }
+
 /** Lines and bytes of one owner in a window. */
 interface OwnerWindow {
   startMs: number
@@ -20,8 +30,8 @@ interface OwnerWindow {
 }
 
 /**
- * What of the logs of a host may pass, shared out among owners. All functions of an owner together may log what one function may, so
- * that an owner of one is never held back here. What owners log beyond that in a window comes out of a pool.
+ * What of the logs of a host may pass, shared out among owners. All functions of an owner together may log what one function
+ * may, so that an owner of one is never held back here. What owners log beyond that in a window comes out of a pool.
  */
 export class LogShares {
   readonly #limits: LogLimits
@@ -48,6 +58,20 @@ export class LogShares {
     return this.#bytes.tryTake(holder, bytes)
   }
 
+  /** What a function may log of it. */
+  of(holder: Holder): LogShare {
+    return {
+      take: (bytes, nowMs) => this.take(holder, bytes, nowMs),
+      remainingMs: (nowMs) => this.#remainingMs(holder, nowMs),
+    }
+  }
+
+  /** Until the window of the owner ends, or that of the pool. */
+  #remainingMs({ owner }: Holder, nowMs: number): number {
+    const startMs = Math.min(this.#owners.get(owner)?.startMs ?? nowMs, this.#windowStartMs)
+    return Math.max(0, startMs + this.#limits.windowMs - nowMs)
+  }
+
   #windowOf(name: string, nowMs: number): OwnerWindow {
     let owner = this.#owners.get(name)
     if (owner === undefined) this.#owners.set(name, (owner = { startMs: nowMs, lines: 0, bytes: 0 }))
@@ -71,38 +95,46 @@ export class LogShares {
 
 /**
  * What of a function's log may pass: so many lines and bytes in a window, which begins with the first line after the one before
- * it, and no more than its owner's share.
+ * it, and no more than its share of what its owner may log.
  */
 export class LogBudget {
   readonly #limits: LogLimits
-  readonly #isWithinShare: (bytes: number, nowMs: number) => boolean
+  readonly #share: LogShare
   #windowStartMs = Number.NEGATIVE_INFINITY
   #lines = 0
   #bytes = 0
+  /** Whether a line of this window did not fit. */
   #isSpent = false
-  #isShareSpent = false
+  /** Until when there is no more of the share. */
+  #shareSpentUntilMs = Number.NEGATIVE_INFINITY
+  /** Lines since the last report. */
   #dropped = 0
+  /** What the last of them did not fit. */
+  #droppedFor: 'limit' | 'share' = 'limit'
 
-  /** @param isWithinShare takes a line from the share of the owner; false if that is used up */
-  constructor(limits: LogLimits = LOG_LIMITS, isWithinShare: (bytes: number, nowMs: number) => boolean = () => true) {
+  constructor(limits: LogLimits = LOG_LIMITS, share: LogShare = NO_OTHERS) {
     this.#limits = limits
-    this.#isWithinShare = isWithinShare
+    this.#share = share
   }
 
-  /** Whether a line may pass. The first that may not ends the window's budget, so that what passes has no gaps but at the end. */
+  /**
+   * Whether a line may pass. After one that does not fit none passes until there is more of what it did not fit, the limit or the
+   * share, so that what passes has no gaps but at the end.
+   */
   take(bytes: number, nowMs: number): boolean {
     const { lines: maxLines, bytes: maxBytes, windowMs } = this.#limits
     if (nowMs - this.#windowStartMs >= windowMs) {
       this.#windowStartMs = nowMs
       this.#lines = 0
       this.#bytes = 0
-      this.#isSpent = this.#isShareSpent = false
+      this.#isSpent = false
     }
     this.#isSpent ||= this.#lines + 1 > maxLines || this.#bytes + bytes > maxBytes
-    if (!this.#isSpent && !this.#isWithinShare(bytes, nowMs)) this.#isSpent = this.#isShareSpent = true
-    if (this.#isSpent) {
-      this.#dropped++
-      return false
+    if (this.#isSpent) return this.#drop('limit')
+    if (nowMs < this.#shareSpentUntilMs) return this.#drop('share')
+    if (!this.#share.take(bytes, nowMs)) {
+      this.#shareSpentUntilMs = nowMs + this.#share.remainingMs(nowMs)
+      return this.#drop('share')
     }
     this.#lines++
     this.#bytes += bytes
@@ -121,9 +153,15 @@ export class LogBudget {
     this.#dropped = 0
     const { lines, bytes, windowMs } = this.#limits
     const what = dropped === 1 ? '1 line was' : `${dropped} lines were`
-    if (this.#isShareSpent)
+    if (this.#droppedFor === 'share')
       return `… ${what} dropped: the functions of the owner log more than their share in ${windowMs / 1000} s`
     return `… ${what} dropped: the limit is ${lines} lines or ${bytes / 1024 ** 2} MiB in ${windowMs / 1000} s`
+  }
+
+  #drop(why: 'limit' | 'share'): false {
+    this.#dropped++
+    this.#droppedFor = why
+    return false
   }
 }
 
@@ -140,7 +178,7 @@ export class LogThrottle {
 
   constructor(report: (text: string, rejections: number) => void, holder: Holder, shares: LogShares) {
     this.#report = report
-    this.#budget = new LogBudget(LOG_LIMITS, (bytes, nowMs) => shares.take(holder, bytes, nowMs))
+    this.#budget = new LogBudget(LOG_LIMITS, shares.of(holder))
   }
 
   /** Whether a line may pass. `isRejection`: of a promise that nobody awaits, which is counted also if it does not. */

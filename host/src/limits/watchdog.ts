@@ -192,7 +192,7 @@ export class Watchdog implements GuestWatchdog {
   }
 
   #climbDisposing(guest: Guest, batch: Batch, evidence: { cpuMs: number | undefined; endedMs: number; gaveUp: boolean }): void {
-    const { rung, reason } = climb(batch.rung, { of: 'remains', ...evidence })
+    const { rung, reason } = climb(batch.rung, { of: 'disposed', ...evidence })
     batch.rung = rung
     if (rung !== 'poisoned') return
     this.#parts.disposing.stuck(guest.revision, batch)

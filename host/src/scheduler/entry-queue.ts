@@ -3,7 +3,7 @@ import type { RunDelayHistogram } from '@carpool/wire'
 import type { Account } from '../accounting/account.ts'
 import type { Measured } from '../isolates/guest-isolate.ts'
 import { Batch, BatchSize, type Entry } from './batch.ts'
-import type { Permit, PermitRequest, RunScheduler } from './run-scheduler.ts'
+import type { RunPermit, RunPermitRequest, RunScheduler } from './run-scheduler.ts'
 import { WaitingEntries } from './waiting-entries.ts'
 
 /** What the queue needs of an isolate. */
@@ -60,8 +60,8 @@ export interface Charged {
 }
 
 /**
- * What the first batch of an isolate is taken to cost, in ms of CPU. With 10 the start of a function waits ten rounds of a hundred
- * busy ones that need 1 ms each, more than a second.
+ * What the first batch of an isolate is taken to cost, in ms of CPU. With 10 the start of a function waits ten rounds of a
+ * hundred busy ones that need 1 ms each, more than a second.
  */
 const FIRST_BATCH_MS = 1
 /** Weight of the newest batch. */
@@ -76,7 +76,7 @@ export class EntryQueue {
   readonly #isolate: EnteredIsolate
   readonly #listener: BatchListener
   readonly #scheduler: PermitSource
-  readonly #request: PermitRequest & { costMs: number }
+  readonly #request: RunPermitRequest & { costMs: number }
   readonly #size = new BatchSize()
   readonly #alone: Array<() => Promise<void>> = []
   readonly #waiting: WaitingEntries
@@ -91,7 +91,7 @@ export class EntryQueue {
     this.#next()
   }
   #requestedAtMs = 0
-  #permit: Permit | undefined
+  #permit: RunPermit | undefined
   #afterCharge: Charged[] = []
 
   /** @param background what background work is charged to */
@@ -227,7 +227,7 @@ export class EntryQueue {
     this.#scheduler.request(this.#request)
   }
 
-  #permitted(permit: Permit): void {
+  #permitted(permit: RunPermit): void {
     this.#hasRequested = false
     this.#permit = permit
     if (this.#hasWork) this.#enter()

@@ -3,7 +3,7 @@ import { RunDelayHistogram } from '@carpool/wire'
 import type { Batch } from './batch.ts'
 
 /** The right to have an isolate entered. Released exactly once; releasing it again is harmless. */
-export class Permit {
+export class RunPermit {
   #onRelease: (() => void) | undefined
 
   constructor(onRelease: () => void) {
@@ -17,7 +17,7 @@ export class Permit {
   }
 }
 
-export interface PermitRequest {
+export interface RunPermitRequest {
   readonly guest: {
     /** Whose share of the CPU it takes from. */
     readonly holder: Holder
@@ -25,12 +25,12 @@ export interface PermitRequest {
   /** CPU time that its batches usually take, in ms. */
   readonly costMs: number
   /** Called with the permit, at once or later; it may be released before this returns. */
-  readonly begin: (permit: Permit) => void
+  readonly begin: (permit: RunPermit) => void
 }
 
 /** The requests of one function that wait for a permit, oldest first. */
 class WaitingRequests extends Flow {
-  readonly requests: PermitRequest[] = []
+  readonly requests: RunPermitRequest[] = []
 }
 
 /** An isolate that can be suspended in the middle of its work. */
@@ -95,7 +95,7 @@ const LONG_ENTRY_MS = 20
 export const TIME_SLICE_MS = 30
 /** Of one function, a batch that was suspended for so long is the next, however much CPU time it has had, in ms. */
 const MAX_SUSPENDED_MS = 1_000
-/** Who comes to time slices may have so much CPU time before it takes turns, in ms: what needs little more need not wait for all. */
+/** Who comes to time slices has so much CPU time before it takes turns, in ms: what needs little more need not wait for all. */
 const HEAD_START_MS = 300
 /** A batch that uses this much CPU time while it is suspended is in something that V8 does not interrupt, in ns. */
 const UNSTOPPABLE_NS = 20e6
@@ -105,15 +105,15 @@ const UNSTOPPABLE_NS = 20e6
  * is that of its entry queue.
  *
  * First, a batch needs a permit. A few isolates may be entered at a time: more would not run sooner, and each of their threads
- * would take its share of the event loop's. The next is that of the owner, and of his function, who comes first by the CPU time that
- * it has had and is about to have ({@link FairOrder}). With three hundred functions waiting, one that needs 20 µs does not wait for a
- * hundred that need 10 ms each, and one that always asks gets no more than its share.
+ * would take its share of the event loop's. The next is that of the owner, and of his function, who comes first by the CPU time
+ * that it has had and is about to have ({@link FairOrder}). With three hundred functions waiting, one that needs 20 µs does not
+ * wait for a hundred that need 10 ms each, and one that always asks gets no more than its share.
  *
  * A batch that has used up its first slice releases its permit and goes on in time slices, as many batches at a time as there are
- * cores. Slices are shared out in the same way, between owners and then between functions; of one function the batch goes first that
- * has had the least. The system would give each of their threads the same share as that of an entry which needs 5 ms, and as the
- * host's own: with twenty endless loops, a twentieth. What cannot be suspended, such as a built-in that runs for long, is limited to a few of
- * the cores.
+ * cores. Slices are shared out in the same way, between owners and then between functions; of one function the batch goes first
+ * that has had the least. The system would give each of their threads the same share as that of an entry which needs 5 ms, and as
+ * the host's own: with twenty endless loops, a twentieth. What cannot be suspended, such as a built-in that runs for long, is
+ * limited to a few of the cores.
  */
 export class RunScheduler<G extends Runnable> {
   /** How long entries waited until they ran. */
@@ -151,7 +151,7 @@ export class RunScheduler<G extends Runnable> {
   }
 
   /** Calls `begin` with a permit: at once if there is one, else in its order. */
-  request(request: PermitRequest): void {
+  request(request: RunPermitRequest): void {
     if (this.#permitsTaken < this.#options.permits && this.#waiting === 0) return request.begin(this.#newPermit())
     this.#waiting++
     this.#permitOrder.wait(request.guest.holder, costOf(request)).requests.push(request)
@@ -240,9 +240,9 @@ export class RunScheduler<G extends Runnable> {
     if (this.#running.size === 0 && this.#suspended.size === 0) this.#sliceOrder.reset()
   }
 
-  #newPermit(): Permit {
+  #newPermit(): RunPermit {
     this.#permitsTaken++
-    return new Permit(this.#onRelease)
+    return new RunPermit(this.#onRelease)
   }
 
   /**
@@ -258,7 +258,7 @@ export class RunScheduler<G extends Runnable> {
     this.#isGranting = false
   }
 
-  #takeNext(): PermitRequest {
+  #takeNext(): RunPermitRequest {
     const flow = this.#permitOrder.first()!
     const request = flow.requests.shift()!
     const [next] = flow.requests
@@ -325,13 +325,13 @@ export class RunScheduler<G extends Runnable> {
   }
 }
 
-function costOf({ costMs }: PermitRequest): number {
+function costOf({ costMs }: RunPermitRequest): number {
   return Math.max(costMs, MIN_COST_MS)
 }
 
 /**
- * Of one function the next is the batch with the least CPU time, so that one that needs hardly more than a slice need not wait for all
- * the endless ones.
+ * Of one function the next is the batch with the least CPU time, so that one that needs hardly more than a slice need not wait
+ * for all the endless ones.
  */
 function nextOf(batches: ReadonlyMap<Batch, Suspension>, nowMs: number): readonly [Batch, Suspension] {
   const [oldest] = batches

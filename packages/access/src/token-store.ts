@@ -218,7 +218,8 @@ function storedToken(row: Record<string, SQLOutputValue>): StoredToken {
   ) {
     throw new CarpoolError(
       'data-unusable',
-      `A token in the access database, access.sqlite in the data folder, is damaged: its id is ${JSON.stringify(id.slice(0, 40))}. Restore the file from a copy, or delete the row.`,
+      'A token in the access database, access.sqlite in the data folder, is damaged: ' +
+        `its id is ${JSON.stringify(id.slice(0, 40))}. Restore the file from a copy, or delete the row.`,
     )
   }
   return {

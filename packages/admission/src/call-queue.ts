@@ -78,20 +78,16 @@ export class CallQueue implements CallHolder {
     return this.#queue.size > 0 && this.#standing.lateMs(this.#clock()) >= this.#options.policy.intervalMs
   }
 
-  sizeOf(functionName: string, owner: string): number {
-    return this.#queue.sizeOf(functionName, owner)
+  sizeOf(holder: Holder): number {
+    return this.#queue.sizeOf(holder)
   }
 
   push(call: Call): void {
     const { costMs, every = repeat } = this.#options
-    const { functionName } = call
+    const { functionName, revision } = call
     if (this.stands) this.#refusable = Math.min(this.#refusable + REFUSALS_PER_ARRIVAL, this.#queue.size)
-    const owner = call.revision?.owner ?? ''
-    const { entry, pushedOut } = this.#queue.push(functionName, call, {
-      atMs: this.#clock(),
-      costMs: costMs(functionName),
-      owner,
-    })
+    const holder = revision ?? { owner: '', functionName }
+    const { entry, pushedOut } = this.#queue.push(holder, call, { atMs: this.#clock(), costMs: costMs(functionName) })
     this.#entries.set(call, entry)
     call.holder = this
     this.#stopSweeping ??= every(SWEEP_MS, () => this.#sweep())
@@ -135,7 +131,7 @@ export class CallQueue implements CallHolder {
 
   /** Refuses what waits of a function. */
   refuseOf(functionName: string, error: CarpoolError): void {
-    this.#refuseAll(({ key }) => key === functionName, error)
+    this.#refuseAll((entry) => entry.functionName === functionName, error)
   }
 
   /** Refuses whatever waits. */
@@ -185,13 +181,13 @@ export class CallQueue implements CallHolder {
   }
 
   /**
-   * What waits of a function could be done within the target by itself, and it has had less than its share since the call came: so
-   * it is not what keeps the queue standing. A function that is alone is never below its share, however little it has waiting.
+   * What waits of a function could be done within the target by itself, and it has had less than its share since the call came:
+   * so it is not what keeps the queue standing. A function that is alone is never below its share, however little it has waiting.
    */
   #isDelayedByOthers(entry: Queued<Call>): boolean {
     const { policy, costMs } = this.#options
-    const { key, owner } = entry
-    return this.#queue.sizeOf(key, owner) * costMs(key) <= policy.targetMs && this.#queue.isBelowShare(entry)
+    const waitingMs = this.#queue.sizeOf(entry) * costMs(entry.functionName)
+    return waitingMs <= policy.targetMs && this.#queue.isBelowShare(entry)
   }
 
   #refuse(call: Call, why: string): void {

@@ -4,9 +4,7 @@ import { FairOrder, Flow as SharedFlow, type Holder } from '@carpool/core'
 const MIN_COST_MS = 0.02
 
 /** What waits in a queue; also the handle with which it is taken out. */
-export interface Queued<T> {
-  readonly owner: string
-  readonly key: string
+export interface Queued<T> extends Holder {
   readonly item: T
   /** When it came, in ms of a monotonic clock. */
   readonly atMs: number
@@ -18,13 +16,6 @@ export interface Pushed<T> {
   readonly entry: Queued<T>
   /** What had to leave because the queue was full; it may be `entry`. */
   readonly pushedOut?: Queued<T>
-}
-
-export interface PushOptions {
-  readonly atMs: number
-  readonly costMs: number
-  /** Default: none. */
-  readonly owner?: string
 }
 
 /** Which entry of a flow leaves the queue first. */
@@ -39,7 +30,7 @@ interface Node<T> extends Queued<T> {
   isQueued: boolean
 }
 
-/** The entries of one key: of one function. */
+/** The entries of one function. */
 class Flow<T> extends SharedFlow {
   readonly line: OwnerLine<T>
   length = 0
@@ -63,9 +54,10 @@ class OwnerLine<T> {
 }
 
 /**
- * A bounded queue, fair between owners and between the functions of each by the cost of what they are served, in the order of {@link
- * FairOrder}: a flow that comes waits for at most one entry of each other owner, and of each other function of its own. Between flows
- * of one owner that always wait the cost served differs by at most the cost of one entry of each, and between owners likewise.
+ * A bounded queue, fair between owners and between the functions of each by the cost of what they are served, in the order of
+ * {@link FairOrder}: a flow that comes waits for at most one entry of each other owner, and of each other function of its own.
+ * Between flows of one owner that always wait the cost served differs by at most the cost of one entry of each, and between
+ * owners likewise.
  */
 export class FairQueue<T> {
   readonly #maxQueued: number
@@ -91,9 +83,8 @@ export class FairQueue<T> {
     return this.#order.waiting
   }
 
-  /** @param owner default: none */
-  sizeOf(functionName: string, owner = ''): number {
-    return this.#size === 0 ? 0 : (this.#order.find({ owner, functionName })?.length ?? 0)
+  sizeOf(holder: Holder): number {
+    return this.#size === 0 ? 0 : (this.#order.find(holder)?.length ?? 0)
   }
 
   /** Flows that are kept: those with entries, and those without that virtual time has not passed yet. */
@@ -111,13 +102,24 @@ export class FairQueue<T> {
   }
 
   /**
-   * Adds an entry. If the queue is full, one leaves: of the owner with the most entries, of the function with the most of these, the
-   * one that waits longest. Of several such owners or functions it is the one that pushes.
+   * Adds an entry. If the queue is full, one leaves: of the owner with the most entries, of the function with the most of these,
+   * the one that waits longest. Of several such owners or functions it is the one that pushes.
    */
-  push(key: string, item: T, { atMs, costMs, owner = '' }: PushOptions): Pushed<T> {
-    const flow = this.#order.wait({ owner, functionName: key })
-    const number = ++this.#pushed
-    const node: Node<T> = { owner, key, item, atMs, costMs, flow, number, older: flow.newest, newer: undefined, isQueued: true }
+  push(holder: Holder, item: T, { atMs, costMs }: Pick<Queued<T>, 'atMs' | 'costMs'>): Pushed<T> {
+    const { owner, functionName } = holder
+    const flow = this.#order.wait(holder)
+    const node: Node<T> = {
+      owner,
+      functionName,
+      item,
+      atMs,
+      costMs,
+      flow,
+      number: ++this.#pushed,
+      older: flow.newest,
+      newer: undefined,
+      isQueued: true,
+    }
     if (flow.newest === undefined) flow.oldest = node
     else flow.newest.newer = node
     flow.newest = node
@@ -135,7 +137,7 @@ export class FairQueue<T> {
    * @param canRun called for one flow after the other until it returns true
    * @param order which entry of the flow
    */
-  take(canRun: (key: string) => boolean, order: QueueOrder): Queued<T> | undefined {
+  take(canRun: (functionName: string) => boolean, order: QueueOrder): Queued<T> | undefined {
     return this.#takeFrom(
       this.#order.first(({ functionName }) => canRun(functionName)),
       order,
@@ -143,7 +145,7 @@ export class FairQueue<T> {
   }
 
   /** The same of one flow alone. */
-  takeOf(holder: Holder, canRun: (key: string) => boolean, order: QueueOrder): Queued<T> | undefined {
+  takeOf(holder: Holder, canRun: (functionName: string) => boolean, order: QueueOrder): Queued<T> | undefined {
     const flow = this.#order.find(holder)
     return flow !== undefined && flow.length > 0 && canRun(flow.functionName) ? this.#takeFrom(flow, order) : undefined
   }
@@ -188,9 +190,9 @@ export class FairQueue<T> {
   }
 
   /**
-   * Whether an entry's function has had less than its share since the entry came: nothing of it was taken, although less work waits
-   * of it than of others. That is, of its owner less than an equal part of all, or of the function less than an equal part of what
-   * its owner has.
+   * Whether an entry's function has had less than its share since the entry came: nothing of it was taken, although less work
+   * waits of it than of others. That is, of its owner less than an equal part of all, or of the function less than an equal part
+   * of what its owner has.
    */
   isBelowShare(entry: Queued<T>): boolean {
     const { flow, number } = entry as Node<T>

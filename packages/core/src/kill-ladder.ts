@@ -36,8 +36,8 @@ export interface MemoryEvidence {
 }
 
 /** What is known of an isolate that was disposed and whose thread has not left it. */
-export interface RemainsEvidence {
-  readonly of: 'remains'
+export interface DisposedEvidence {
+  readonly of: 'disposed'
   /** CPU time that the thread has used there since, in ms; undefined if that cannot be known. */
   readonly cpuMs: number | undefined
   /** Since it was disposed, in ms. */
@@ -64,7 +64,7 @@ export interface HostEvidence {
   readonly memoryBudgetBytes: number
 }
 
-export type Evidence = EntryEvidence | MemoryEvidence | RemainsEvidence | HostEvidence
+export type Evidence = EntryEvidence | MemoryEvidence | DisposedEvidence | HostEvidence
 
 /** Why something climbed. */
 export type Reason = 'cpu' | 'wall' | 'memory' | 'gave-up' | 'stuck' | 'silent' | 'overdue' | 'drained' | 'drain-over'
@@ -134,7 +134,7 @@ function reach(evidence: Evidence, policy: KillPolicy): Step {
       // The hard limit of memory is V8's own: it disposes the isolate.
       return heapBytes >= limitBytes * policy.softShare ? { rung: 'retiring', reason: 'memory' } : { rung: 'running' }
     }
-    case 'remains':
+    case 'disposed':
       if (evidence.gaveUp) return { rung: 'poisoned', reason: 'gave-up' }
       return (evidence.cpuMs ?? evidence.endedMs) >= policy.disposeGraceMs || evidence.endedMs >= policy.disposeWaitMs
         ? { rung: 'poisoned', reason: 'stuck' }

@@ -13,7 +13,7 @@ const evidence: fc.Arbitrary<Evidence> = fc.oneof(
   }),
   fc.record({ of: fc.constant('memory' as const), heapBytes: milliseconds, limitBytes: fc.integer({ min: 1, max: 1_000_000 }) }),
   fc.record({
-    of: fc.constant('remains' as const),
+    of: fc.constant('disposed' as const),
     cpuMs: fc.option(milliseconds, { nil: undefined }),
     endedMs: milliseconds,
     gaveUp: fc.boolean(),
@@ -80,12 +80,12 @@ t.test('the soft limits: no new calls, and nothing else', async (t) => {
 })
 
 t.test('what is left of an isolate: by the CPU that its thread still uses, where that is known', async (t) => {
-  const remains = { of: 'remains', gaveUp: false } as const
-  t.equal(climb('ended', { ...remains, cpuMs: 249, endedMs: 1_999 }).rung, 'ended', 'a thread that waits for a core is not stuck')
-  t.same(climb('ended', { ...remains, cpuMs: 250, endedMs: 250 }), { rung: 'poisoned', reason: 'stuck' })
-  t.same(climb('ended', { ...remains, cpuMs: 0, endedMs: 2_000 }), { rung: 'poisoned', reason: 'stuck' })
-  t.same(climb('ended', { ...remains, cpuMs: undefined, endedMs: 250 }), { rung: 'poisoned', reason: 'stuck' })
-  t.same(climb('ended', { of: 'remains', cpuMs: 0, endedMs: 0, gaveUp: true }), { rung: 'poisoned', reason: 'gave-up' })
+  const left = { of: 'disposed', gaveUp: false } as const
+  t.equal(climb('ended', { ...left, cpuMs: 249, endedMs: 1_999 }).rung, 'ended', 'a thread that waits for a core is not stuck')
+  t.same(climb('ended', { ...left, cpuMs: 250, endedMs: 250 }), { rung: 'poisoned', reason: 'stuck' })
+  t.same(climb('ended', { ...left, cpuMs: 0, endedMs: 2_000 }), { rung: 'poisoned', reason: 'stuck' })
+  t.same(climb('ended', { ...left, cpuMs: undefined, endedMs: 250 }), { rung: 'poisoned', reason: 'stuck' })
+  t.same(climb('ended', { of: 'disposed', cpuMs: 0, endedMs: 0, gaveUp: true }), { rung: 'poisoned', reason: 'gave-up' })
 })
 
 t.test('hosts: silent ones with work are poisoned, then killed; poisoned ones when there is nothing left to save', async (t) => {

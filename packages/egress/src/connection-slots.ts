@@ -29,8 +29,8 @@ class WaitingFetches extends Flow {
 
 /**
  * Decides which fetch may have a connection, and which waits. Each function has its queue, and the queues are served round robin,
- * between owners and then between the functions of each: a flood of one never shuts out another. Fetches wait rather than being refused: code that fetches a thousand addresses at once
- * is no misuse. The timeout of the fetch bounds the wait.
+ * between owners and then between the functions of each: a flood of one never shuts out another. Fetches wait rather than being
+ * refused: code that fetches a thousand addresses at once is no misuse. The timeout of the fetch bounds the wait.
  */
 export class ConnectionSlots {
   readonly #limits: SlotLimits

@@ -20,9 +20,10 @@ interface RunningFetch extends Holder {
 }
 
 /**
- * Begins and stops fetches for a bounded time in each turn of the event loop, by round robin between owners and their functions. To
- * open or to end a connection takes the loop a tenth of a millisecond or more, and a function that has a thousand fetches begin or end at
- * once would hold up everybody else's for as long as all of them take. What is stopped before its turn has come never begins.
+ * Begins and stops fetches for a bounded time in each turn of the event loop, by round robin between owners and their functions.
+ * To open or to end a connection takes the loop a tenth of a millisecond or more, and a function that has a thousand fetches
+ * begin or end at once would hold up everybody else's for as long as all of them take. What is stopped before its turn has come
+ * never begins.
  */
 export class FetchTurns {
   readonly #fetch: (request: EgressRequest, ending: AbortController) => Promise<FetchOutcome>

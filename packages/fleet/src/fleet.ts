@@ -233,15 +233,15 @@ export class Fleet {
     // Of one that is silent nothing is known.
     const ready = this.#pool.ready.filter(({ isSilent }) => !isSilent)
     const isMachineFull = this.#isMachineFull
-    return ready.length > 0 && ready.every(({ isDelayed, signals }) => isDelayed && (isMachineFull || signals.isBusy))
+    return ready.length > 0 && ready.every(({ isDelayed, load }) => isDelayed && (isMachineFull || load.isBusy))
   }
 
   /** Whether the CPU is full and the queue stands: calls are refused because they would have to wait too long. */
-  get isSaturated(): boolean {
+  get isShedding(): boolean {
     return this.isOverloaded && this.#placement.queueStands
   }
 
-  /** Everything periodic in the fleet. In this order: each step goes by the figures of those before it. */
+  /** Looks at the hosts: at once, or when what they have said is read if this process itself was held up. */
   #tick(): void {
     const nowMs = performance.now()
     const lateMs = nowMs - this.#tickedAtMs - TICK_MS
@@ -254,6 +254,7 @@ export class Fleet {
     })
   }
 
+  /** Everything periodic in the fleet. In this order: each step goes by the figures of those before it. */
   #look(nowMs: number): void {
     this.#machineLoad = this.#options.machine.load(nowMs)
     for (const host of this.#all) host.sample(nowMs)

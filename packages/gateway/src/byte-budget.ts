@@ -18,7 +18,7 @@ export class ByteBudget {
 
   constructor(limitBytes: number) {
     this.#limitBytes = limitBytes
-    // They are held for as long as a call takes, so an owner who is alone leaves a fifth: else another could be kept out for minutes.
+    // They are held for as long as a call takes. An owner who is alone leaves a fifth, or another could be kept out for minutes.
     this.shares = new SharedPool(limitBytes, { alonePortion: 4 })
   }
 

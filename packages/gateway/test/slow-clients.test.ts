@@ -37,6 +37,26 @@ function post(length: number, body: string): string {
   return `POST /f/ HTTP/1.1\r\nhost: x\r\ncontent-length: ${length}\r\n\r\n${body}`
 }
 
+// The first: nothing that another test has left may keep this process alive.
+t.test('a gateway that closes waits for what a client has left behind', async (t) => {
+  const { promise: canceled, resolve } = Promise.withResolvers<void>()
+  const { promise: entered, resolve: enter } = Promise.withResolvers<void>()
+  const { app, port } = await gatewayWith(t, ({ cancellation }) => {
+    cancellation.onCancel(resolve)
+    enter()
+    return new Promise(() => {})
+  })
+  const socket = await connectTo(t, port)
+  socket.write(GET)
+  await entered
+  const left = once(socket, 'close')
+  socket.destroy()
+  await left
+  await app.close()
+  await canceled
+  t.notOk(app.server.listening)
+})
+
 t.test('large answers arrive whole, in order, also those to HEAD', async (t) => {
   const body = Buffer.from(Array.from({ length: 3 * MIB + 7 }, (_, index) => index % 251)).toString('latin1')
   const { port } = await gatewayWith(t, () => ok(body))

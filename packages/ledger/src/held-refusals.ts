@@ -15,8 +15,8 @@ export interface HeldRefusalsParts {
 }
 
 /**
- * Records of calls that were refused because they could not be recorded, until they can be. They are many, for clients come again,
- * and worth less than those of calls that ran: so they have a limit of their own, and do not wait in the journal's queue.
+ * Records of calls that were refused because they could not be recorded, until they can be. They are many, for clients come
+ * again, and worth less than those of calls that ran: so they have a limit of their own, and do not wait in the journal's queue.
  */
 export class HeldRefusals {
   readonly #parts: HeldRefusalsParts

@@ -57,13 +57,13 @@ export class Meter {
 
   /** A host takes it. Called again if that host is lost and another takes it. */
   placed(call: Call): void {
-    if (call.placedMs < 0) call.placedMs = this.#instances.began(call.functionName)
+    if (call.placedMs < 0) call.placedMs = this.#instances.placed(call.functionName)
   }
 
   /** The host that took it never began it: it waits again, and has waited all the time. */
   unplaced(call: Call): void {
     if (call.placedMs < 0) return
-    this.#instances.neverBegan(call.functionName, call.placedMs)
+    this.#instances.unplaced(call.functionName, call.placedMs)
     call.placedMs = -1
   }
 
@@ -167,7 +167,7 @@ function microseconds(ms: number): number {
 interface InUse {
   /**
    * For each invocation in flight a time: since the one at index n, more than n have been in flight. What is later than
-   * {@link takenMs} is when one began, for none has ended since then.
+   * {@link takenMs} is when one was placed, for none has ended since then.
    */
   readonly risenMs: number[]
   /** Up to when the time was taken. */
@@ -189,8 +189,8 @@ export class InstanceTime {
     this.#clock = clock
   }
 
-  /** @returns when that was */
-  began(functionName: string): number {
+  /** A host takes an invocation. @returns when that was */
+  placed(functionName: string): number {
     const nowMs = this.#clock()
     const inUse = this.#inUse.get(functionName)
     if (inUse === undefined) this.#inUse.set(functionName, { risenMs: [nowMs], takenMs: nowMs, restMs: 0 })
@@ -198,23 +198,18 @@ export class InstanceTime {
     return nowMs
   }
 
-  /** What was told to have begun then did not: its time is not taken, but for what another has already. */
-  neverBegan(functionName: string, atMs: number): void {
+  /** One that was placed then never began. Its time is in no record, but for what another has taken already. */
+  unplaced(functionName: string, atMs: number): void {
     const inUse = this.#inUse.get(functionName)
     if (inUse === undefined) return
     const { risenMs } = inUse
     // If it is from before the last end, so is one that stands here, and it is the same whose is left out.
-    risenMs.splice(
-      Math.max(
-        0,
-        risenMs.findLastIndex((ms) => ms <= atMs),
-      ),
-      1,
-    )
+    const index = risenMs.findLastIndex((ms) => ms <= atMs)
+    risenMs.splice(Math.max(0, index), 1)
     if (risenMs.length === 0) this.#inUse.delete(functionName)
   }
 
-  /** @returns instance time since this was last asked for the function, in µs */
+  /** An invocation has ended. @returns instance time of the function that no record has yet, in µs */
   ended(functionName: string): number {
     const inUse = this.#inUse.get(functionName)
     if (inUse === undefined) return 0

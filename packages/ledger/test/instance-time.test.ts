@@ -17,7 +17,7 @@ t.test('one invocation or as many as fit use one instance, one more uses two', a
     [3 * INSTANCE_CONCURRENCY, 3],
   ] as const) {
     const { time, passUs } = instanceTimeAt0()
-    for (let count = 0; count < invocations; count++) time.began('f')
+    for (let count = 0; count < invocations; count++) time.placed('f')
     passUs(5_000)
     const told = Array.from({ length: invocations }, () => time.ended('f'))
     t.equal(told[0], 5_000 * instances)
@@ -30,11 +30,11 @@ t.test('one invocation or as many as fit use one instance, one more uses two', a
 
 t.test('time without an invocation counts nothing', async (t) => {
   const { time, passUs } = instanceTimeAt0()
-  time.began('f')
+  time.placed('f')
   passUs(1_000)
   t.equal(time.ended('f'), 1_000)
   passUs(60_000_000)
-  time.began('f')
+  time.placed('f')
   passUs(2_000)
   t.equal(time.ended('f'), 2_000)
 })
@@ -71,7 +71,7 @@ t.test('what is told adds up to the integral, for each function by itself', asyn
         for (const one of Object.values(functions)) one.integralUs += Math.ceil(one.inFlight / 80) * gapUs
         for (let each = 0; each < count; each++) {
           if (what === 'begin') {
-            time.began(name)
+            time.placed(name)
             functions[name].inFlight++
           } else if (functions[name].inFlight > 0 && !end(name)) return false
         }
@@ -89,7 +89,7 @@ t.test('whatever the clock does, nothing is negative', async () => {
       fc.array(fc.integer({ min: -1_000_000, max: 1_000_000 }), { minLength: 1, maxLength: 30, size: 'max' }),
       (jumpsUs) => {
         const { time, passUs } = instanceTimeAt0()
-        for (const _ of jumpsUs) time.began('f')
+        for (const _ of jumpsUs) time.placed('f')
         return jumpsUs.every((jumpUs) => {
           passUs(jumpUs)
           return time.ended('f') >= 0
@@ -110,14 +110,14 @@ t.test('what never began counts as if it had not been there, but for what others
       let [inFlight, lostUs] = [0, 0]
       const lost: number[] = []
       const takeBack = (): void => {
-        for (const atMs of lost.splice(0)) time.neverBegan('f', atMs)
+        for (const atMs of lost.splice(0)) time.unplaced('f', atMs)
       }
       for (const [what, count, gapUs] of steps) {
         for (let each = 0; each < count; each++) {
-          if (what === 'lost') lost.push(time.began('f'))
+          if (what === 'lost') lost.push(time.placed('f'))
           else if (what === 'begin') {
-            time.began('f')
-            reference.time.began('f')
+            time.placed('f')
+            reference.time.placed('f')
             inFlight++
           } else if (inFlight > 0) {
             takeBack()

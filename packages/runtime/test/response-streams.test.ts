@@ -40,7 +40,8 @@ t.test('A stream is collected up to the limit, then canceled', (t) => {
 
 t.test('A stream that is exactly as long as the limit is answered', (t) => {
   const body = `${SOURCE}; let left = 10
-    return new Response(source(undefined, { pull(controller) { if (left-- === 0) controller.close(); else controller.enqueue(chunk()) } }))`
+    const pull = (controller) => { if (left-- === 0) controller.close(); else controller.enqueue(chunk()) }
+    return new Response(source(undefined, { pull }))`
   t.equal(guestOf(body, LIMIT).call().body, 'x'.repeat(10_000))
   t.end()
 })
@@ -63,17 +64,25 @@ const SHAPES: Readonly<Record<string, string>> = {
   'a stream': `return new Response(source(5))`,
   'the body of another response': `return new Response(new Response(source(5)).body)`,
   'a stream through a transform': `return new Response(source(5).pipeThrough(new TransformStream()))`,
-  'a stream through two transforms': `return new Response(source(5).pipeThrough(new TransformStream()).pipeThrough(new TransformStream({ transform: (chunk, to) => to.enqueue(chunk) })))`,
-  'a stream through a transform with the signal': `return new Response(source(5).pipeThrough(new TransformStream(), { signal: request.signal }))`,
+  'a stream through two transforms': `
+    const second = new TransformStream({ transform: (chunk, to) => to.enqueue(chunk) })
+    return new Response(source(5).pipeThrough(new TransformStream()).pipeThrough(second))`,
+  'a stream through a transform with the signal': `
+    return new Response(source(5).pipeThrough(new TransformStream(), { signal: request.signal }))`,
   'a stream whose listener errors it': `
     let controller
     const stream = source(5, { start(given) { controller = given } })
-    request.signal.addEventListener('abort', () => { console.log('canceled by its listener'); controller.error(new Error('gone')) })
+    request.signal.addEventListener('abort', () => {
+      console.log('canceled by its listener')
+      controller.error(new Error('gone'))
+    })
     return new Response(stream)`,
   'a stream of bytes': `return new Response(source(5, { type: 'bytes' }))`,
   'a stream of bytes by request': `return new Response(source(5, {
       type: 'bytes', autoAllocateChunkSize: 100,
-      async pull(controller) { console.log('pull'); await waitFor(5); controller.byobRequest.view[0] = 120; controller.byobRequest.respond(1) },
+      async pull(controller) {
+        console.log('pull'); await waitFor(5); controller.byobRequest.view[0] = 120; controller.byobRequest.respond(1)
+      },
     }))`,
   'a generator': `return new Response(ReadableStream.from((async function* () {
       try { for (;;) { console.log('pull'); await waitFor(5); yield chunk() } } finally { console.log('canceled') }
@@ -98,7 +107,8 @@ const SHAPES: Readonly<Record<string, string>> = {
     const response = new Response(source(5))
     fetch('http://up/', { method: 'POST', body: response.clone().body }).catch(() => {})
     return response`,
-  'a stream whose pull never resolves': `return new Response(source(5, { pull() { console.log('pull'); return new Promise(() => {}) } }))`,
+  'a stream whose pull never resolves': `
+    return new Response(source(5, { pull() { console.log('pull'); return new Promise(() => {}) } }))`,
   'a stream that gives by a timer, not when asked': `
     let timer
     return new Response(source(5, {
@@ -107,7 +117,9 @@ const SHAPES: Readonly<Record<string, string>> = {
       cancel() { clearInterval(timer); console.log('canceled') },
     }))`,
   'the body of a request that is being sent': `await fetch('http://up/', { method: 'POST', body: source(5) })`,
-  'a body that waitUntil sends': `ctx.waitUntil(fetch(new Request('http://up/', { method: 'POST', body: source(5) })).catch(() => {})); await new Promise(() => {})`,
+  'a body that waitUntil sends': `
+    ctx.waitUntil(fetch(new Request('http://up/', { method: 'POST', body: source(5) })).catch(() => {}))
+    await new Promise(() => {})`,
 }
 
 for (const [title, body] of Object.entries(SHAPES)) {
@@ -175,7 +187,8 @@ for (const [title, [pull, end]] of Object.entries(FINITE)) {
 t.test('The reason is that of request.signal, which is aborted first', (t) => {
   const guest = guestOf(`${SOURCE}
     request.signal.addEventListener('abort', () => console.log('aborted'))
-    return new Response(source(5, { cancel(reason) { console.log(reason === request.signal.reason, request.signal.aborted, reason.name) } }))`)
+    const cancel = (reason) => console.log(reason === request.signal.reason, request.signal.aborted, reason.name)
+    return new Response(source(5, { cancel }))`)
   const call = guest.start()
   guest.cancel(call)
   t.same(guest.lines, ['info: pull', 'info: aborted', 'info: true true AbortError'])
@@ -248,7 +261,8 @@ t.test('A cancel() that never resolves holds up nothing', (t) => {
 
 t.test('A stream that errors midway is an exception, and is not canceled', (t) => {
   const body = `${SOURCE}; let left = 3
-    return new Response(source(undefined, { pull(controller) { if (left-- > 0) controller.enqueue(chunk()); else controller.error(new Error('dry')) } }))`
+    const pull = (controller) => { if (left-- > 0) controller.enqueue(chunk()); else controller.error(new Error('dry')) }
+    return new Response(source(undefined, { pull }))`
   const guest = guestOf(body, LIMIT)
   t.match(guest.callToFail(), { outcome: 'exception', message: 'Error: dry' })
   t.same(guest.lines, [])
@@ -292,7 +306,8 @@ const REUSED: Readonly<Record<string, [source: string, text: string]>> = {
     'xxxxxxxx',
   ],
   'shrinks it': [
-    `const own = new Uint8Array(new ArrayBuffer(4, { maxByteLength: 8 })).fill(120); last?.buffer.resize(1); last = own; controller.enqueue(own)`,
+    `const own = new Uint8Array(new ArrayBuffer(4, { maxByteLength: 8 })).fill(120)
+      last?.buffer.resize(1); last = own; controller.enqueue(own)`,
     'xxxxxxxxxxxx',
   ],
 }
@@ -300,7 +315,8 @@ const REUSED: Readonly<Record<string, [source: string, text: string]>> = {
 for (const [title, [pull, text]] of Object.entries(REUSED)) {
   t.test(`A source may use a buffer again: it ${title}`, (t) => {
     const stream = `let left = 3, last; const buffer = new Uint8Array(4)
-      const stream = new ReadableStream({ pull(controller) { if (left === 0) return controller.close(); ${pull}; left-- } }, { highWaterMark: 0 })`
+      const pull = (controller) => { if (left === 0) return controller.close(); ${pull}; left-- }
+      const stream = new ReadableStream({ pull }, { highWaterMark: 0 })`
     t.equal(guestOf(`${stream}; return new Response(stream)`).call().body, text)
     t.equal(guestOf(`${stream}; return new Response(await new Response(stream).text())`).call().body, text)
     t.end()
@@ -320,7 +336,8 @@ t.test('Of a chunk its own bytes are kept, not the buffer that it is a part of',
 
 t.test('A stream that is always ready lets others in, and its own end', (t) => {
   const guest = guestOf(`${SOURCE}; if (request.url.endsWith('/next')) return new Response('next')
-    return new Response(source(undefined, { pull: (controller) => controller.enqueue(new Uint8Array(request.url.endsWith('/empty') ? 0 : 1)) }))`)
+    const pull = (controller) => controller.enqueue(new Uint8Array(request.url.endsWith('/empty') ? 0 : 1))
+    return new Response(source(undefined, { pull }))`)
   for (const path of ['/', '/empty']) {
     guest.logs.length = 0
     const call = guest.start({ url: `http://localhost${path}` })
@@ -338,7 +355,8 @@ t.test('A stream that is always ready lets others in, and its own end', (t) => {
 
 t.test('A stream of many chunks is whole', (t) => {
   const guest = guestOf(`let left = 1000
-    return new Response(new ReadableStream({ pull(controller) { if (left-- === 0) controller.close(); else controller.enqueue(new Uint8Array([left & 0xff])) } }))`)
+    const pull = (to) => { if (left-- === 0) to.close(); else to.enqueue(new Uint8Array([left & 0xff])) }
+    return new Response(new ReadableStream({ pull }))`)
   const call = guest.start()
   fireTimers(guest)
   t.equal(
@@ -350,7 +368,8 @@ t.test('A stream of many chunks is whole', (t) => {
 
 t.test('The body of a fetch is collected up to the limit', (t) => {
   const guest = guestOf(
-    `${SOURCE}; try { await fetch('http://up/', { method: 'POST', body: source() }) } catch (error) { return new Response(String(error)) }`,
+    `${SOURCE}
+      try { await fetch('http://up/', { method: 'POST', body: source() }) } catch (error) { return new Response(String(error)) }`,
     LIMIT,
   )
   t.equal(guest.call().body, 'TypeError: The request body has at least 11000 bytes; the limit is 10000.')
@@ -362,7 +381,8 @@ t.test('The body of a fetch is collected up to the limit', (t) => {
 t.test('A fetch that is aborted while its body is collected rejects at once, and cancels the body', (t) => {
   const guest = guestOf(`${SOURCE}
     const controller = new AbortController()
-    const sent = fetch('http://up/', { method: 'POST', body: source(5, { pull: () => new Promise(() => {}) }), signal: controller.signal })
+    const body = source(5, { pull: () => new Promise(() => {}) })
+    const sent = fetch('http://up/', { method: 'POST', body, signal: controller.signal })
     controller.abort(new RangeError('enough'))
     const already = fetch('http://up/', { method: 'POST', body: source(), signal: controller.signal })
     return Response.json((await Promise.allSettled([sent, already])).map(({ reason }) => String(reason)))`)
@@ -374,7 +394,8 @@ t.test('A fetch that is aborted while its body is collected rejects at once, and
 
 t.test('A fetch whose body is collected when the client leaves rejects', (t) => {
   const guest = guestOf(`${SOURCE}
-    ctx.waitUntil(fetch('http://up/', { method: 'POST', body: source(5) }).catch((error) => console.log('rejected:', String(error))))
+    const rejected = (error) => console.log('rejected:', String(error))
+    ctx.waitUntil(fetch('http://up/', { method: 'POST', body: source(5) }).catch(rejected))
     await new Promise(() => {})`)
   const call = guest.start()
   guest.cancel(call)
@@ -384,7 +405,8 @@ t.test('A fetch whose body is collected when the client leaves rejects', (t) => 
 
 t.test('After its answer the body of a fetch goes on', (t) => {
   const guest = guestOf(`${SOURCE}; let left = 3
-    fetch('http://up/', { method: 'POST', body: source(5, { async pull(controller) { await waitFor(5); if (left-- === 0) controller.close(); else controller.enqueue(chunk()) } }) })
+    const pull = async (to) => { await waitFor(5); if (left-- === 0) to.close(); else to.enqueue(chunk()) }
+    fetch('http://up/', { method: 'POST', body: source(5, { pull }) })
     return new Response('done')`)
   const call = guest.start()
   t.equal(guest.answers.get(call)?.body, 'done')

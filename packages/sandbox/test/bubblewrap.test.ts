@@ -88,7 +88,9 @@ t.test('one that is to be run as a user who is not there is run as this one', as
   else t.match(stdout, `${path} is there, but it is too old`, stderr)
 })
 
-t.test('one that hangs is given up, with all that it has started', async (t) => {
+// These two wait for as long as one may take.
+t.jobs = 2
+t.test('one that hangs is given up, with all that it has started', { buffered: true }, async (t) => {
   const file = join(t.testdir(), 'pid')
   const path = standIn(t, `sleep 600 &\necho $! >'${file}.tmp'; mv '${file}.tmp' '${file}'\nwait`)
   t.match(await bubblewrapProblem(path), {
@@ -98,7 +100,7 @@ t.test('one that hangs is given up, with all that it has started', async (t) => 
   await untilGone(Number(readFileSync(file, 'utf8')))
 })
 
-t.test('one that ends but leaves somebody behind who holds its output is given up as well', async (t) => {
+t.test('one that ends but leaves somebody behind who holds its output is given up as well', { buffered: true }, async (t) => {
   t.match(await problemOf(t, 'echo bubblewrap 0.8.0; sleep 600 &'), { why: /it hangs/ })
 })
 

@@ -59,6 +59,6 @@ function make(path: string): string {
 }
 
 function unusable(path: string, what: string, cause?: unknown): CarpoolError {
-  const detail = `The file ${path}, which should hold the operator's token, ${what}. Mend it, or delete it: then the next start makes a new one.`
-  return new CarpoolError('data-unusable', detail, { cause })
+  const file = `The file ${path}, which should hold the operator's token, ${what}.`
+  return new CarpoolError('data-unusable', `${file} Mend it, or delete it: then the next start makes a new one.`, { cause })
 }

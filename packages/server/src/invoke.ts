@@ -6,7 +6,7 @@ import type { Registry } from '@carpool/registry'
 import type { Hops } from './hops.ts'
 import type { FunctionLogger } from './host-reports/function-logger.ts'
 
-interface InvokeParts {
+interface CallPipelineParts {
   readonly registry: Pick<Registry, 'route' | 'checkEnabled'>
   readonly hops: Hops
   readonly admission: Admission
@@ -22,11 +22,11 @@ const SAFE_METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD'])
  * waited for, 2 to 5 are one run from the request's event to the frame for the host, and 6 to 8 one from the host's frame to the
  * client's socket. Each step may refuse the call with an error whose code names the step; once a host has it, it has an outcome.
  */
-export class Invocations implements CallListener {
-  readonly #parts: InvokeParts
+export class CallPipeline implements CallListener {
+  readonly #parts: CallPipelineParts
   #fleet!: Pick<Fleet, 'place'>
 
-  constructor(parts: InvokeParts) {
+  constructor(parts: CallPipelineParts) {
     this.#parts = parts
   }
 

@@ -88,10 +88,10 @@ function openLog({ logLevel }: ServerSettings): Logger {
 
 function gatewayOptions(
   { settings, log, stores: { registry } }: ServerBase,
-  { metrics, hops, invocations, status }: ServerParts,
+  { metrics, hops, pipeline, status }: ServerParts,
 ): ServerGatewayOptions {
   return {
-    invoke: (call) => invocations.invoke(call),
+    invoke: (call) => pipeline.invoke(call),
     limits: settings,
     phase: () => status.gatewayPhase,
     onFault: faultLogger(log),
@@ -104,7 +104,7 @@ function gatewayOptions(
 
 function controlPlaneOptions(
   { version, settings, log, stores }: ServerBase,
-  { metrics, meter, invocations, fleet, deployer, status }: ServerParts,
+  { metrics, meter, pipeline, fleet, deployer, status }: ServerParts,
   addresses: ServerAddresses,
 ): ControlPlaneOptions {
   const { token, registry, access, audit, logs, ledger } = stores
@@ -122,7 +122,7 @@ function controlPlaneOptions(
     metrics,
     metricsAccess: metricsAccess === 'token' ? 'token' : 'open',
     deployer,
-    invoke: (call) => invocations.invoke(call),
+    invoke: (call) => pipeline.invoke(call),
     isQuarantined: (functionName) => fleet.isQuarantined(functionName),
     status: () => status.read(),
     maxBodyBytes,

@@ -14,7 +14,7 @@ import { KnownRevisions } from './host-reports/known-revisions.ts'
 import { SourceMapper } from './host-reports/source-mapper.ts'
 import { UsageRecorder } from './host-reports/usage-recorder.ts'
 import type { PreparedHosts } from './hosts/prepare-hosts.ts'
-import { Invocations } from './invoke.ts'
+import { CallPipeline } from './invoke.ts'
 import { ServerStatus } from './server-status.ts'
 import type { ServerSettings } from './settings/table.ts'
 import type { Stores } from './stores.ts'
@@ -34,7 +34,7 @@ export interface ServerParts {
   readonly metrics: ServerMetrics
   readonly meter: Meter
   readonly hops: Hops
-  readonly invocations: Invocations
+  readonly pipeline: CallPipeline
   readonly fleet: Fleet
   readonly deployer: Deployer
   readonly status: ServerStatus
@@ -58,7 +58,7 @@ export function createServerParts(base: ServerBase): ServerParts {
     redact: (revision, text) => access.secrets.redact(revision, text),
     hasLog: ({ functionName, owner }) => registry.ownerOf(functionName) === owner,
   })
-  const invocations = new Invocations({ registry, hops, admission, meter, functionLogger })
+  const pipeline = new CallPipeline({ registry, hops, admission, meter, functionLogger })
 
   const revisions = new KnownRevisions(registry)
   const staged = new Map<string, FetchingRevision>()
@@ -70,8 +70,8 @@ export function createServerParts(base: ServerBase): ServerParts {
     onUnclaimed: (host, revision, bytes) => usage.unclaimed.add(host, revision, bytes),
   })
   const listener = createHostListener({ registry, revisions, functionLogger, relay, usage, metrics, log })
-  const fleet = new Fleet({ ...hosts, ...functionSources(base), listener, calls: invocations })
-  invocations.useFleet(fleet)
+  const fleet = new Fleet({ ...hosts, ...functionSources(base), listener, calls: pipeline })
+  pipeline.useFleet(fleet)
   followRoutes(base, fleet)
 
   const deployer = new Deployer({ registry, fleet, secrets: access.secrets, staged, eraseLog: (name) => logs.remove(name) })
@@ -84,7 +84,7 @@ export function createServerParts(base: ServerBase): ServerParts {
     usage.unclaimed.close()
     await functionLogger.settled()
   }
-  return { metrics, meter, hops, invocations, fleet, deployer, status, close }
+  return { metrics, meter, hops, pipeline, fleet, deployer, status, close }
 }
 
 function createMeter({ stores: { ledger } }: ServerBase, metrics: ServerMetrics): Meter {

@@ -71,7 +71,7 @@ export class ServerStatus {
     const reasons = this.#hindrances()
     if (reasons.length > 0) return { state: this.#phase === 'starting' ? 'starting' : 'not-ready', reasons }
     if (this.#phase === 'starting') return { state: 'starting', reasons: ['The host processes are starting.'] }
-    if (fleet.isSaturated) {
+    if (fleet.isShedding) {
       return { state: 'saturated', reasons: [`The CPU is full, and ${fleet.queued} calls wait for a place.`] }
     }
     return { state: 'ready', reasons: [] }

@@ -65,7 +65,9 @@ t.test('what is no token is refused, with the file, what is wrong, and what to d
     const { folder, path } = folderWith(t, content)
     t.throws(() => loadAdminToken(folder), {
       code: 'data-unusable',
-      message: `The file ${path}, which should hold the operator's token, holds no token of 43 to 256 of the characters A-Z, a-z, 0-9 and "-._~+/". Mend it, or delete it: then the next start makes a new one.`,
+      message:
+        `The file ${path}, which should hold the operator's token, holds no token of 43 to 256 of the characters ` +
+        'A-Z, a-z, 0-9 and "-._~+/". Mend it, or delete it: then the next start makes a new one.',
     })
     t.strictSame(readFileSync(path), Buffer.from(content), 'it stays as it is')
   }

@@ -148,8 +148,8 @@ t.test('a tree of calls has a limit, however deep it is, and each has its own', 
       hops.check({ ...chain, functionName: 'f' })
       return true
     } catch (cause) {
-      const message = `Functions made ${MAX_NESTED} calls because of one call from outside; that is the limit, so "f" is not called.`
-      t.match(cause, { code: 'loop-detected', message })
+      const what = `Functions made ${MAX_NESTED} calls because of one call from outside`
+      t.match(cause, { code: 'loop-detected', message: `${what}; that is the limit, so "f" is not called.` })
       return false
     }
   }
@@ -164,6 +164,32 @@ t.test('a tree of calls has a limit, however deep it is, and each has its own', 
   }
   state.nowMs += 120_000
   t.ok(isLetIn({ hops: 1, tree }), 'it is forgotten')
+})
+
+t.test('what a call from outside begins in the background is a tree for each fetch, so calls of all of them end', async () => {
+  fc.assert(
+    fc.property(fc.integer({ min: 1, max: 5 }), fc.integer({ min: 1, max: 4 }), (begun, width) => {
+      const hops = hopsAt()
+      const first = routedCall('f', { hops: 0, tree: '' })
+      hops.follow(first)
+      const origin = { revision: first.revision.id }
+      const waiting = Array.from({ length: begun }, () => hops.fromHeader(hops.headerOf(origin)))
+      let calls = 0
+      for (let chain = waiting.shift(); chain !== undefined; chain = waiting.shift()) {
+        try {
+          hops.check({ ...chain, functionName: 'f' })
+        } catch {
+          continue
+        }
+        calls++
+        const call = routedCall('f', chain)
+        hops.follow(call)
+        hops.ended(call.id)
+        for (let fetch = 0; fetch < width; fetch++) waiting.push(hops.fromHeader(hops.headerOf(origin)))
+      }
+      return calls >= begun && calls <= begun * MAX_NESTED
+    }),
+  )
 })
 
 t.test('there are at most so many calls in all, whatever calls what', async () => {

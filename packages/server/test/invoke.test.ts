@@ -10,7 +10,7 @@ import {
 import { Meter } from '@carpool/ledger'
 import t from 'tap'
 import { Hops } from '../src/hops.ts'
-import { Invocations } from '../src/invoke.ts'
+import { CallPipeline } from '../src/invoke.ts'
 import { routedCall } from '../../../test/support/call.ts'
 
 const LOST: InvocationResult = {
@@ -55,16 +55,16 @@ async function ran(ends: readonly End[], { method = 'GET', wallMs = 60_000 } = {
   const fleet = {
     place: (placed: Call): void => {
       const end = ends[attempt++]!
-      if (end instanceof CarpoolError) return invocations.refused(placed, end)
+      if (end instanceof CarpoolError) return pipeline.refused(placed, end)
       placed.host = attempt
       hosts.push(attempt)
-      invocations.placed(placed)
+      pipeline.placed(placed)
       if ('unbegunAfterMs' in end) {
         pass(end.unbegunAfterMs)
-        invocations.unplaced(placed)
+        pipeline.unplaced(placed)
         return fleet.place(placed)
       }
-      invocations.answered(placed, typeof end === 'function' ? end(placed) : end)
+      pipeline.answered(placed, typeof end === 'function' ? end(placed) : end)
     },
   }
   const admission = new Admission({ maxInFlight: 1 })
@@ -74,15 +74,15 @@ async function ran(ends: readonly End[], { method = 'GET', wallMs = 60_000 } = {
     hasRun: () => true,
     clock: () => performance.now(),
   })
-  const invocations = new Invocations({
+  const pipeline = new CallPipeline({
     registry: { route: () => revision, checkEnabled: () => {} },
     hops: new Hops({ maxHops: 3, maxNestedCalls: 10 }),
     admission,
     meter,
     functionLogger: { failed: () => {} },
   })
-  invocations.useFleet(fleet)
-  invocations.invoke(call)
+  pipeline.useFleet(fleet)
+  pipeline.invoke(call)
   const ended = await call.ended.catch((cause: unknown) => cause)
   t.equal(admission.inFlight, 0, 'its place among those in flight was given back')
   t.equal(meter.underWay, 0, 'it has its record')

@@ -197,8 +197,8 @@ export interface Waiting {
 }
 
 /** Load of the host: ten times a second while it has work, once a second while it has none. */
-export interface Signals {
-  readonly type: 'signals'
+export interface LoadReport {
+  readonly type: 'load-report'
   /** Period that the figures cover, in ms. */
   readonly windowMs: number
   /** Of entries, from when they were ready to run until they ran, and their threads' waits for a core. */
@@ -280,7 +280,7 @@ export type ToServer =
   | Background
   | Pulse
   | Waiting
-  | Signals
+  | LoadReport
   | Poisoned
   | LongEntry
   | Grown

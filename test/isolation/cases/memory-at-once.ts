@@ -4,7 +4,7 @@ import type { IsolationCase } from '../harness/isolation-case.ts'
 
 const MEBIBYTE = 1024 * 1024
 const LIMITS = { memoryMb: 32, cpuMs: 5_000, wallMs: 20_000 }
-/** What is no memory of the isolate: blank isolates that take its place, code of Node.js that is first used, what collections move. */
+/** What is no memory of the isolate: blank isolates that take its place, code of Node.js on first use, what collections move. */
 const BESIDES_MB = 96
 /** What a host may take more than before while an isolate of such a limit takes all it can: what SECURITY.md promises. */
 export const mostMb = (limitMb: number): number => limitMb + HOST_MEMORY.stockBytes / MEBIBYTE + BESIDES_MB
@@ -106,7 +106,8 @@ export const AT_ONCE_CASES: readonly IsolationCase[] = [
   atOnce(
     'M17r',
     'a clone of a long text, many times',
-    `const one = 'x'.repeat(1e6); const kept = structuredClone(Array.from({ length: 300 }, (_, i) => one + i).map((s) => (s.charCodeAt(9), s)))`,
+    `const one = 'x'.repeat(1e6)
+     const kept = structuredClone(Array.from({ length: 300 }, (_, i) => one + i).map((s) => (s.charCodeAt(9), s)))`,
   ),
   atOnce(
     'M17s',

@@ -16,7 +16,7 @@ export interface FairOrderOptions {
    * needs little does not wait for all who need much then, and gets no more than its share all the same. Default: no.
    */
   readonly isShortFirst?: boolean
-  /** How far behind the others a flow may begin that comes, or comes back, in units of cost: it catches up on so much. Default: 0. */
+  /** How far behind the others a flow begins that comes, or comes back, in units of cost: that it catches up on. Default: 0. */
   readonly headStart?: number
 }
 

@@ -15,8 +15,8 @@ class WaitingTasks extends Flow {
 }
 
 /**
- * Begins tasks for a bounded time in each turn of the event loop, and the rest in the next ones: by round robin between owners, and
- * then between the functions of each.
+ * Begins tasks for a bounded time in each turn of the event loop, and the rest in the next ones: by round robin between owners,
+ * and then between the functions of each.
  */
 export class RoundRobin {
   readonly #options: RoundRobinOptions

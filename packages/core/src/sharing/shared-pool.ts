@@ -23,8 +23,8 @@ const MAX_IDLE = 64
 /**
  * Shares out a resource so that a flood of one holder leaves room for others, first between owners and then between the functions
  * of each. A function may hold at most half as much as is free; alone it gets a third. An owner may hold no more than that either
- * as soon as another owner holds something, however many functions it has; but each of them may come to its equal part of it, even
- * if the others hold more than theirs. Who holds nothing gets something as long as there is anything. These are the dynamic
+ * as soon as another owner holds something, however many functions it has; but each of them may come to its equal part of it,
+ * even if the others hold more than theirs. Who holds nothing gets something as long as there is anything. These are the dynamic
  * thresholds of Choudhury and Hahne, "Dynamic queue length thresholds for shared-memory packet switches" (1998).
  */
 export class SharedPool {
@@ -97,9 +97,9 @@ export class SharedPool {
 
   #change(owner: OwnerHoldings, functionName: string, held: number, by: number): void {
     this.#used += by
-    this.#holding += started(owner.held, by)
+    this.#holding += holdersAdded(owner.held, by)
     owner.held += by
-    owner.holding += started(held, by)
+    owner.holding += holdersAdded(held, by)
     const { ofFunction } = owner
     ofFunction.set(functionName, held + by)
     if (ofFunction.size <= 2 * owner.holding + MAX_IDLE) return
@@ -107,7 +107,7 @@ export class SharedPool {
   }
 }
 
-/** 1 if a change of `held` begins something, -1 if it ends it, else 0. */
-function started(held: number, by: number): number {
+/** How many more hold something once a holder's `held` has changed: 1 if it held nothing before, -1 if it does not any more. */
+function holdersAdded(held: number, by: number): number {
   return Number(held + by > 0) - Number(held > 0)
 }

@@ -1,5 +1,5 @@
 import type { Holder, Revision, Slot } from '@carpool/core'
-import { whole, type Signals } from '@carpool/wire'
+import { whole, type LoadReport } from '@carpool/wire'
 import { initialHostLimit, nextHostLimit, type HostLimit, type HostLimitPolicy } from '../scaling/host-limit.ts'
 import { flowCapacity, flowLimit, hasRoom } from './placement-policy.ts'
 
@@ -138,7 +138,7 @@ export class HostSlots {
   }
 
   /** The host has reported its run delays of the last 100 ms. It runs user code, so any value may be in there. */
-  onReport({ resumed, runDelay: { count, p90Us } }: Signals, atMs: number): void {
+  onReport({ resumed, runDelay: { count, p90Us } }: LoadReport, atMs: number): void {
     this.resumed = whole(resumed)
     const sample = { count: whole(count), p90Us: whole(p90Us), running: this.running, atMs }
     this.#limit = nextHostLimit(this.#limit, sample, this.#policy)

@@ -128,7 +128,7 @@ export class Placement {
   }
 
   #waitsOf({ functionName, revision }: Call): boolean {
-    return this.#queue.size > 0 && this.#queue.sizeOf(functionName, revision?.owner ?? '') > 0
+    return this.#queue.size > 0 && this.#queue.sizeOf(revision ?? { owner: '', functionName }) > 0
   }
 
   #hasRoomFor(functionName: string): boolean {
@@ -159,7 +159,7 @@ export class Placement {
       host,
       hasRoom: host.slots.hasRoom(flow),
       isWarm: host.connection.has(revision.id),
-      sharedDelayMs: host.signals.sharedDelayMs(nowMs),
+      sharedDelayMs: host.load.sharedDelayMs(nowMs),
       ofFunction: host.slots.runningOf(flow.functionName),
       running: host.slots.running,
     }))

@@ -9,7 +9,7 @@ import {
   type HostCpu,
   type HostStart,
   type Log,
-  type Signals,
+  type LoadReport,
   type StartResult,
   type ToHost,
   type ToServer,
@@ -39,7 +39,7 @@ export interface HostEvents {
   answered(call: Call, result: InvocationResult): void
   /** The host has not begun a call and will not; its slot was given back. */
   unbegun(call: Call): void
-  onReport(signals: Signals): void
+  onReport(report: LoadReport): void
   logged(log: Log, text: string): void
   fetchStarted(fetch: Fetch, head: string, body: Uint8Array): void
   fetchStopped(fetch: number): void
@@ -248,7 +248,7 @@ export class HostConnection implements CallHolder {
       case 'waiting':
         for (const invocation of message.invocations) this.#pending.waits(invocation)
         return
-      case 'signals':
+      case 'load-report':
         return this.#events.onReport(message)
       case 'poisoned': {
         const functionName = this.#functionOf.get(message.revision)

@@ -1,8 +1,8 @@
 import type { ChildProcess } from 'node:child_process'
 import { createInterface } from 'node:readline'
 import type { Call, Holder, HostInfo, HostState, InvocationResult, KillPolicy, Reason } from '@carpool/core'
-import type { Background, Fetch, HostCpu, Log, Signals } from '@carpool/wire'
-import { HostSignals } from '../health/host-signals.ts'
+import type { Background, Fetch, HostCpu, Log, LoadReport } from '@carpool/wire'
+import { HostLoad } from '../health/host-load.ts'
 import { HostWatchdog } from '../health/host-watchdog.ts'
 import { Standstill } from '../health/standstill.ts'
 import { HostSuspects, suspectsOf, type HostHarm } from '../health/suspects.ts'
@@ -55,8 +55,6 @@ export interface HostProcessListener {
 /** What a host process is there for. */
 export type HostRole = 'standby' | 'serving' | 'quarantine' | 'draining' | 'poisoned'
 
-/** A host that has work and reports nothing for so long gets no more, in ms; others take its calls. */
-const SILENT_MS = 500
 /** How long it gets to end by itself, in ms. */
 const STOP_MS = 1_000
 /** A host that drains waits so long for what a last answer may have left behind, in ms: reports of that come a little later. */
@@ -76,7 +74,7 @@ export class HostProcess {
   readonly startedAt = new Date()
   readonly connection: HostConnection
   readonly slots: HostSlots
-  readonly signals: HostSignals
+  readonly load: HostLoad
   readonly #process: SpawnedHost
   readonly #child: ChildProcess
   readonly #listener: HostProcessListener
@@ -88,8 +86,6 @@ export class HostProcess {
   #readyAtMs: number | undefined
   #promotedAtMs = 0
   #idleSinceMs: number | undefined
-  /** When it was last seen to owe nothing. */
-  #owedNothingAtMs = 0
   #isSilent = false
   readonly #standstill = new Standstill()
   #killTimer: NodeJS.Timeout | undefined
@@ -102,7 +98,7 @@ export class HostProcess {
     const { startTimeoutMs, limit, historyMs: keptMs, saturationPercent, kill } = policy
     const { memoryBudgetBytes } = program.setup
     this.slots = new HostSlots(limit, (freedBy) => listener.hasRoom(this, freedBy))
-    this.signals = new HostSignals({ targetMs: limit.targetMs, saturationPercent, keptMs, nowMs: this.#bornAtMs })
+    this.load = new HostLoad({ targetMs: limit.targetMs, saturationPercent, keptMs, nowMs: this.#bornAtMs })
     this.#process = spawnHost(program, program.launcher)
     this.#child = this.#process.child
     this.connection = new HostConnection(this.#process.socket, program, this.#bornAtMs + startTimeoutMs, {
@@ -114,7 +110,7 @@ export class HostProcess {
       },
       answered: (call, result) => listener.answered(this, call, result),
       unbegun: (call) => listener.unbegun(this, call),
-      onReport: (signals) => this.#onReport(signals),
+      onReport: (report) => this.#onReport(report),
       logged: (log, text) => listener.logged(log, text),
       fetchStarted: (fetch, head, bytes) => listener.fetchStarted(this, fetch, head, bytes),
       fetchStopped: (fetch) => listener.fetchStopped(this, fetch),
@@ -138,9 +134,9 @@ export class HostProcess {
       policy: kill,
       evidence: (nowMs) => ({
         inFlight: this.inFlight,
-        silentMs: this.signals.silentMs(nowMs),
+        silentMs: this.load.silentMs(nowMs),
         isOverdue: this.connection.isOverdue(nowMs),
-        memoryBytes: this.signals.memoryBytes,
+        memoryBytes: this.load.memoryBytes,
         memoryBudgetBytes,
       }),
       onPoisoned: (reason) => this.#poison({ reason, suspects: this.#suspectsOf(reason), isCertain: false }),
@@ -160,7 +156,7 @@ export class HostProcess {
 
   get info(): HostInfo {
     const nowMs = performance.now()
-    const { cpuCores, loopUtilization } = this.signals.lately
+    const { cpuCores, loopUtilization } = this.load.lately
     return {
       id: this.id,
       pid: this.#process.pid(),
@@ -169,13 +165,13 @@ export class HostProcess {
       inFlight: this.inFlight,
       running: this.slots.running,
       limit: this.slots.limit,
-      runDelayMs: this.signals.runDelayMs(nowMs),
+      runDelayMs: this.load.runDelayMs(nowMs),
       cpuCores,
       loopUtilization,
-      loopDelayMs: this.signals.loopDelayMs(nowMs),
-      enteredIsolates: this.signals.entered,
-      isolates: this.signals.isolates,
-      memoryBytes: this.signals.memoryBytes,
+      loopDelayMs: this.load.loopDelayMs(nowMs),
+      enteredIsolates: this.load.entered,
+      isolates: this.load.isolates,
+      memoryBytes: this.load.memoryBytes,
       saturation: Math.max(cpuCores, loopUtilization),
     }
   }
@@ -189,12 +185,12 @@ export class HostProcess {
 
   /** Whether entries have lately waited too long, and it has filled its core or its event loop. */
   get isOverloaded(): boolean {
-    return this.isDelayed && this.signals.isBusy
+    return this.isDelayed && this.load.isBusy
   }
 
   /** Whether entries have lately waited too long. */
   get isDelayed(): boolean {
-    return this.signals.isDelayed(performance.now())
+    return this.load.isDelayed(performance.now())
   }
 
   /** Whether it counts as capacity: it takes calls, or will as soon as it is ready. */
@@ -219,7 +215,10 @@ export class HostProcess {
     return this.#readyAtMs !== undefined
   }
 
-  /** Whether it had work and had reported nothing for a while when it was last looked at, and has not since: it may be stuck. */
+  /**
+   * Whether it had work and had reported nothing for a while when it was last looked at, and has not since: it may be stuck. It
+   * gets no more; others take its calls.
+   */
   get isSilent(): boolean {
     return this.#isSilent
   }
@@ -278,22 +277,20 @@ export class HostProcess {
     else this.#idleSinceMs ??= nowMs
     if (this.#idleSinceMs === undefined) return false
     if (nowMs - this.#idleSinceMs >= LINGER_MS) return true
-    return this.signals.lingering === 0 && nowMs - this.#idleSinceMs >= SETTLED_MS
+    return this.load.lingering === 0 && nowMs - this.#idleSinceMs >= SETTLED_MS
   }
 
   /** Adds what the system counts of the process to its load. Called four times a second. */
   sample(nowMs: number): void {
     const usage = processUsage(this.#process.pid())
-    this.signals.sample(usage, this.inFlight > 0, nowMs)
+    this.load.sample(usage, this.inFlight > 0, nowMs)
     this.#standstill.sample(usage, this.callsSent, nowMs)
-    if (this.inFlight === 0) this.#owedNothingAtMs = nowMs
-    // Without work it reports once a second.
-    this.#isSilent = Math.min(this.signals.silentMs(nowMs), nowMs - this.#owedNothingAtMs) > SILENT_MS
+    this.#isSilent = this.load.isSilent(nowMs)
   }
 
   /** The server was held up for so long: nothing of that is the host's silence. */
   excuse(lateMs: number, nowMs: number): void {
-    this.signals.excuse(lateMs, nowMs)
+    this.load.excuse(lateMs, nowMs)
   }
 
   /** Has the calls begin elsewhere of which it is certain that they never began here. For a host that is silent. */
@@ -327,12 +324,12 @@ export class HostProcess {
     return this.#isSilent && this.#standstill.isFrozen
   }
 
-  #onReport(signals: Signals): void {
+  #onReport(report: LoadReport): void {
     const atMs = performance.now()
     this.#isSilent = false
     this.#standstill.heard()
-    this.signals.onReport(signals, atMs)
-    this.slots.onReport(signals, atMs)
+    this.load.onReport(report, atMs)
+    this.slots.onReport(report, atMs)
     this.#listener.hasRoom(this)
   }
 

@@ -58,10 +58,10 @@ export class Scaler {
       id: host.id,
       state: !host.serves ? 'draining' : host.takesCalls ? 'ready' : 'starting',
       readySinceMs: host.servesSinceMs ?? atMs,
-      memoryBytes: host.signals.memoryBytes,
-      panic: host.signals.load(policy.panicWindowMs),
-      steady: host.signals.load(policy.saturationWindowMs),
-      long: host.signals.load(policy.shrinkWindowMs),
+      memoryBytes: host.load.memoryBytes,
+      panic: host.load.over(policy.panicWindowMs),
+      steady: host.load.over(policy.saturationWindowMs),
+      long: host.load.over(policy.shrinkWindowMs),
     })
     const hosts = [...pool.all].filter((host) => !host.isStandby).map(viewOf)
     // Hosts that could not be started yet count as starting, or they would be asked for again and again.

@@ -25,8 +25,6 @@ export interface Settings extends HostLimitPolicy, QueuePolicy, Omit<ScalingPoli
   /** p90 run delay that is good, in ms. */
   readonly runDelayTargetMs: number
   readonly memoryBytes: number
-  /** Tells host limits from none, to compare. */
-  readonly isLimited: boolean
 }
 
 export const DEFAULTS: Settings = {
@@ -42,5 +40,4 @@ export const DEFAULTS: Settings = {
   intervalMs: 1_000,
   maxQueueMs: 10_000,
   maxQueued: 10_000,
-  isLimited: true,
 }

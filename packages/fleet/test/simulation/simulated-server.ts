@@ -140,10 +140,9 @@ export class SimulatedServer {
 
   #hasRoom(host: SimulatedHost, functionName: string): boolean {
     const { running, runningOf } = host
-    const limit = this.#settings.isLimited ? this.#limits.get(host)!.limit : Infinity
+    const { limit } = this.#limits.get(host)!
     const ofFunction = runningOf.get(functionName) ?? 0
-    if (this.#settings.isLimited && ofFunction >= flowLimit(this.#costOf.get(functionName), this.#settings.runDelayTargetMs))
-      return false
+    if (ofFunction >= flowLimit(this.#costOf.get(functionName), this.#settings.runDelayTargetMs)) return false
     if (running < limit) return true
     const ownerOf = (name: string): string => this.#revisions.get(name)!.owner
     const names = [...new Set([...runningOf.keys(), functionName])]

@@ -111,9 +111,10 @@ export class ClientConnection {
         response.writeContinue()
       }
       // The second probe comes soon: it is the one that fails if the first was answered with a reset.
-      setTimeout(probe, ++probes === 1 ? PROBE_MS : PROBE_AGAIN_MS).unref()
+      setTimeout(probe, ++probes === 1 ? PROBE_MS : PROBE_AGAIN_MS)
     }
-    setTimeout(probe, PROBE_MS).unref()
+    // The timers keep the process alive: a connection whose client has closed its side does not, and who closes the gateway waits.
+    setTimeout(probe, PROBE_MS)
   }
 
   /** Called when the socket has closed. */

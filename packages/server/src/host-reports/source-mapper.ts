@@ -18,8 +18,8 @@ const MIB = 1024 * 1024
 /** What an entry counts for at least, so that those without a map are bounded too. */
 const MIN_ENTRY_BYTES = 1024
 /**
- * Positions of one text that are mapped, and characters that the name of a file in a map may bring: both are the author's, and the
- * server has no time or memory for thousands of either.
+ * Positions of one text that are mapped, and characters that the name of a file in a map may bring: both are the author's, and
+ * the server has no time or memory for thousands of either.
  */
 const MAX_POSITIONS = 100
 const MAX_SOURCE_CHARS = 256

@@ -44,7 +44,9 @@ const NETWORK = {
   },
   maxBufferedBytes: {
     ...whole(512 * 1024 * 1024, 6 * 1024 * 1024, 64 * 1024 * 1024 * 1024, 'bytes'),
-    help: 'most bytes of request bodies, and of answers that clients have not taken, in memory; above it the slowest clients are cut off; whole bodies of the calls of one function, and of one owner beside others, take at most half of what is free',
+    help:
+      'most bytes of request bodies, and of answers that clients have not taken, in memory; above it the slowest clients are ' +
+      'cut off; whole bodies of the calls of one function, and of one owner beside others, take at most half of what is free',
   },
   maxHops: {
     ...whole(16, 1, 1_000, 'calls'),
@@ -64,7 +66,9 @@ const NETWORK = {
   },
   maxEgressConnections: {
     ...whole(10_000, 1, 1_000_000, 'connections'),
-    help: 'most connections that functions have open together, and no more than a quarter of the files that the server may have open; one function, and one owner beside others, gets at most half of what others leave, and its further fetches wait',
+    help:
+      'most connections that functions have open together, and no more than a quarter of the files that the server may have ' +
+      'open; one function, and one owner beside others, gets at most half of what others leave, and its further fetches wait',
   },
   maxEgressConnectionsPerOrigin: {
     ...whole(10_000, 1, 1_000_000, 'connections'),

@@ -4,7 +4,7 @@ import { cancelBy, type ReadableStream, type StreamReader } from './streams.ts'
 
 /** Takes what a stream gives, chunk by chunk. */
 export interface StreamSink {
-  /** The chunk is the stream's: it may change or be detached afterwards. What this throws cancels the stream, and fails the sink. */
+  /** The chunk is the stream's: it may change or be detached later. What this throws cancels the stream, and fails the sink. */
   write(chunk: Uint8Array): void
   /** The stream has ended. */
   close(): void

@@ -47,7 +47,7 @@ export function discardStream(stream: ReadableStream): void {
   void stream.getReader().read()
 }
 
-/** Cancels a stream by its reader, or by itself if it has none. What its source throws is logged: nobody else would hear of it. */
+/** Cancels a stream by its reader, or by itself if it has none. What its source throws is logged: nobody else would hear it. */
 export async function cancelBy(holder: Pick<ReadableStream, 'cancel'>, stream: ReadableStream, reason: unknown): Promise<void> {
   // What it failed with, `cancel` would reject with: no error of its source's.
   if (hasFailed(stream)) return

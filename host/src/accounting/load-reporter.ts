@@ -2,7 +2,7 @@ import type { Guest } from '../isolates/guest.ts'
 import type { RunScheduler } from '../scheduler/run-scheduler.ts'
 import type { Send } from '../send.ts'
 
-export interface SignalsParts {
+export interface LoadReporterParts {
   readonly send: Send
   readonly scheduler: RunScheduler<Guest>
   /** Every guest that is loaded. */
@@ -10,26 +10,26 @@ export interface SignalsParts {
   readonly hasInvocations: () => boolean
 }
 
-/** How often signals are reported, in ms. */
-export const SIGNALS_MS = 100
+/** How often the load is reported, in ms. */
+export const LOAD_REPORT_MS = 100
 /** A host without work reports this much less often. */
 const IDLE_EVERY = 10
 /** CPU time between two reports above which the host has work, in µs: the report itself takes some. */
 const WORK_US = 2_000
 
 /** Reports the load of the host to the server. */
-export class Signals {
-  readonly #parts: SignalsParts
+export class LoadReporter {
+  readonly #parts: LoadReporterParts
   #reportedAtMs = performance.now()
   #loop = performance.eventLoopUtilization()
   #cpuUs = 0
   #skipped = 0
 
-  constructor(parts: SignalsParts) {
+  constructor(parts: LoadReporterParts) {
     this.#parts = parts
   }
 
-  /** To be called every {@link SIGNALS_MS}: how much later it comes is how late the event loop is. */
+  /** To be called every {@link LOAD_REPORT_MS}: how much later it comes is how late the event loop is. */
   report(): void {
     const { send, scheduler, guests, hasInvocations } = this.#parts
     const nowMs = performance.now()
@@ -56,7 +56,7 @@ export class Signals {
       oldestWaitMs = Math.max(oldestWaitMs, nowMs - (guest.queue.waitsSinceMs ?? nowMs))
     }
     send({
-      type: 'signals',
+      type: 'load-report',
       windowMs: Math.round(windowMs),
       runDelay,
       sharedDelayUs,
@@ -66,7 +66,7 @@ export class Signals {
       isolates,
       lingering,
       loopUtilization: Math.round(utilization * 1000) / 1000,
-      loopDelayMs: Math.max(0, Math.round(windowMs - SIGNALS_MS)),
+      loopDelayMs: Math.max(0, Math.round(windowMs - LOAD_REPORT_MS)),
       cpuUs: this.#cpuUs,
       memoryBytes: process.memoryUsage.rss(),
     })

@@ -1,12 +1,12 @@
 import type { Percentiles } from '@carpool/core'
-import { whole, type Signals } from '@carpool/wire'
+import { whole, type LoadReport } from '@carpool/wire'
 import type { ProcessUsage } from '../pool/os-process.ts'
 import type { Load } from '../scaling/scaling-policy.ts'
 
-/** A report counts as the present for so long, in ms; a host with work reports ten times a second. */
+/** A report counts as the present for so long, in ms; a host with work reports ten times a second, and is silent after that. */
 const FRESH_MS = 500
 /** A host without work reports once a second; after this long its event loop must be held up, in ms. */
-const SILENT_MS = 1_500
+const UNHEARD_MS = 1_500
 /** A wait of so many targets shows that a function has filled its isolate, which the p90 of all may not. */
 const LONG_WAIT_TARGETS = 10
 /** What is shown as the load of the moment, in ms. */
@@ -14,23 +14,27 @@ const LATELY_MS = 1_000
 /** Evidence that entries wait too long holds for so long, in ms. */
 const DELAYED_MS = 1_000
 
-export interface HostSignalsOptions {
+export interface HostLoadOptions {
   /** Run delay above which an entry has waited too long. */
   readonly targetMs: number
   /** Share of a core, or of the event loop's time, from which on the host is busy. */
   readonly saturationPercent: number
-  /** The longest window of {@link HostSignals.load}. */
+  /** The longest window of {@link HostLoad.over}. */
   readonly keptMs: number
   readonly nowMs: number
 }
 
 /** The load of one host: by its own reports, and by what the system counts, also while it is stuck. */
-export class HostSignals {
+export class HostLoad {
   readonly #history: LoadHistory
   readonly #targetMs: number
   readonly #saturationPercent: number
-  #last: Signals | undefined
+  #last: LoadReport | undefined
   #reportedAtMs: number
+  /** When it was last seen without work. */
+  #idleAtMs = Number.NEGATIVE_INFINITY
+  /** Since when it has had work, or may have, of what was seen since it was heard. */
+  #workSinceMs: number | undefined
   /** Up to when the loop's time is in the sums. */
   #countedToMs: number
   #delayedAtMs = Number.NEGATIVE_INFINITY
@@ -38,7 +42,7 @@ export class HostSignals {
   #delayedMs = 0
   #usage: ProcessUsage = { cpuUs: 0, memoryBytes: 0 }
 
-  constructor({ targetMs, saturationPercent, keptMs, nowMs }: HostSignalsOptions) {
+  constructor({ targetMs, saturationPercent, keptMs, nowMs }: HostLoadOptions) {
     this.#targetMs = targetMs
     this.#saturationPercent = saturationPercent
     this.#history = new LoadHistory(keptMs)
@@ -46,13 +50,14 @@ export class HostSignals {
   }
 
   /** The host has reported its load. It runs user code, so any value may be in there. */
-  onReport(signals: Signals, nowMs: number): void {
+  onReport(report: LoadReport, nowMs: number): void {
     // A host without work reports seldom, and of the time just before, not of all since the last report.
-    const passedMs = Math.min(nowMs - this.#countedToMs, whole(signals.windowMs))
+    const passedMs = Math.min(nowMs - this.#countedToMs, whole(report.windowMs))
     this.#reportedAtMs = this.#countedToMs = nowMs
-    this.#last = signals
-    this.#loopMs += clampShare(signals.loopUtilization) * passedMs
-    if (!this.#showsDelay(signals)) return
+    this.#workSinceMs = undefined
+    this.#last = report
+    this.#loopMs += clampShare(report.loopUtilization) * passedMs
+    if (!this.#showsDelay(report)) return
     this.#delayedMs += passedMs
     this.#delayedAtMs = nowMs
   }
@@ -61,7 +66,7 @@ export class HostSignals {
    * Whether entries waited too long: most of those that ran; or if none ran, those that still wait; or one waits for so long
    * that its function must have filled its isolate, which the many short entries of others would hide.
    */
-  #showsDelay({ runDelay, oldestWaitUs }: Signals): boolean {
+  #showsDelay({ runDelay, oldestWaitUs }: LoadReport): boolean {
     const targetUs = this.#targetMs * 1000
     if (runDelay.count > 0 && runDelay.p90Us > targetUs) return true
     return whole(oldestWaitUs) > targetUs * (runDelay.count === 0 ? 1 : LONG_WAIT_TARGETS)
@@ -71,16 +76,20 @@ export class HostSignals {
   excuse(lateMs: number, nowMs: number): void {
     this.#reportedAtMs = Math.min(nowMs, this.#reportedAtMs + lateMs)
     this.#countedToMs = Math.min(nowMs, this.#countedToMs + lateMs)
+    this.#idleAtMs = Math.min(nowMs, this.#idleAtMs + lateMs)
+    if (this.#workSinceMs !== undefined) this.#workSinceMs = Math.min(nowMs, this.#workSinceMs + lateMs)
   }
 
   /** Adds to the history. @param usage as the system counts it; undefined: only the host's own figures are known */
   sample(usage: ProcessUsage | undefined, hasWork: boolean, nowMs: number): void {
     const hasRun = usage === undefined || usage.cpuUs > this.#usage.cpuUs
     this.#usage = usage ?? { cpuUs: whole(this.#last?.cpuUs ?? 0), memoryBytes: whole(this.#last?.memoryBytes ?? 0) }
+    if (hasWork) this.#workSinceMs ??= Math.max(this.#reportedAtMs, this.#idleAtMs)
+    else this.#idleAtMs = nowMs
     // A loop that reports nothing although there is work is busy, and what waits for it is delayed. One that stands still is not
     // what more hosts, or fewer calls, would help.
-    if (hasWork && hasRun && this.silentMs(nowMs) > FRESH_MS) {
-      const stuckMs = nowMs - this.#countedToMs
+    if (hasRun && this.isSilent(nowMs)) {
+      const stuckMs = nowMs - Math.max(this.#countedToMs, this.#idleAtMs)
       this.#loopMs += stuckMs
       this.#delayedMs += stuckMs
       this.#delayedAtMs = this.#countedToMs = nowMs
@@ -88,12 +97,12 @@ export class HostSignals {
     this.#history.add({ atMs: nowMs, cpuMs: this.#usage.cpuUs / 1000, loopMs: this.#loopMs, delayedMs: this.#delayedMs })
   }
 
-  load(windowMs: number): Load {
+  over(windowMs: number): Load {
     return this.#history.over(windowMs)
   }
 
   get lately(): Load {
-    return this.load(LATELY_MS)
+    return this.over(LATELY_MS)
   }
 
   /** Whether it has lately filled its core or its event loop. */
@@ -111,25 +120,35 @@ export class HostSignals {
     return nowMs - this.#delayedAtMs <= DELAYED_MS
   }
 
+  /** Whether it has work and has said nothing for a while. Without work it reports once a second only. */
+  isSilent(nowMs: number): boolean {
+    return nowMs - Math.max(this.#reportedAtMs, this.#idleAtMs) > FRESH_MS
+  }
+
+  /** How long it has said nothing since it had work, in ms; 0 if it had none. Also while its calls are taken back. */
   silentMs(nowMs: number): number {
-    return nowMs - this.#reportedAtMs
+    return this.#workSinceMs === undefined ? 0 : nowMs - this.#workSinceMs
   }
 
   /** How late the event loop is: as reported, or for how long it has reported nothing. */
   loopDelayMs(nowMs: number): number {
-    const silentMs = this.silentMs(nowMs)
-    return silentMs > SILENT_MS ? Math.round(silentMs) : whole(this.#last?.loopDelayMs ?? 0)
+    const unheardMs = this.#unheardMs(nowMs)
+    return unheardMs > UNHEARD_MS ? Math.round(unheardMs) : whole(this.#last?.loopDelayMs ?? 0)
   }
 
   runDelayMs(nowMs: number): Percentiles {
-    if (this.#last === undefined || this.silentMs(nowMs) > FRESH_MS) return { p50: 0, p90: 0, p99: 0 }
+    if (this.#last === undefined || this.#unheardMs(nowMs) > FRESH_MS) return { p50: 0, p90: 0, p99: 0 }
     const { p50Us, p90Us, p99Us } = this.#last.runDelay
     return { p50: whole(p50Us) / 1000, p90: whole(p90Us) / 1000, p99: whole(p99Us) / 1000 }
   }
 
   /** What an entry of a function that runs nothing else there would wait, in ms. */
   sharedDelayMs(nowMs: number): number {
-    return this.silentMs(nowMs) > FRESH_MS ? 0 : whole(this.#last?.sharedDelayUs ?? 0) / 1000
+    return this.#unheardMs(nowMs) > FRESH_MS ? 0 : whole(this.#last?.sharedDelayUs ?? 0) / 1000
+  }
+
+  #unheardMs(nowMs: number): number {
+    return nowMs - this.#reportedAtMs
   }
 
   get isolates(): number {
