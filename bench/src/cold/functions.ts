@@ -30,9 +30,9 @@ export default {
     aimMs: 15,
     hasPackages: true,
     source: `
-      import { Hono } from 'hono'
-      import { cors } from 'hono/cors'
-      import { z } from 'zod'
+      import { Hono } from "hono"
+      import { cors } from "hono/cors"
+      import { z } from "zod"
 
       const Query = z.object({ page: z.coerce.number().int().min(1).default(1), order: z.enum(['up', 'down']).optional() })
       const app = new Hono()
@@ -50,8 +50,8 @@ export default {
     aimMs: 60,
     hasPackages: true,
     source: `
-      import cookieParser from 'cookie-parser'
-      import express from 'express'
+      import cookieParser from "cookie-parser"
+      import express from "express"
 
       const app = express()
       let calls = 0

@@ -79,6 +79,12 @@ const NATIVE: readonly IsolationCase[] = [
     `${ZLIB}\nconst piece = zlib.brotliCompressSync(Buffer.alloc(5e6), { params: { [zlib.constants.BROTLI_PARAM_QUALITY]: 5 } })`,
     `const kept = []; for (;;) kept.push(zlib.brotliDecompressSync(piece))`,
   ),
+  deniedInModules(
+    'M19t',
+    'compressors of brotli without end',
+    `${ZLIB}\nimport crypto from 'node:crypto'\nconst bytes = crypto.randomBytes(6e5)`,
+    `const kept = []; for (;;) { const stream = zlib.createBrotliCompress(); kept.push(stream); await new Promise((done, failed) => { stream.on('error', failed); stream.write(bytes, done) }) }`,
+  ),
   denied(
     'M19h',
     'bombs of a DecompressionStream',
