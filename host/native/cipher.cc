@@ -16,6 +16,8 @@ struct Cipher : Native {
 	bool is_encrypting, is_aead, is_wrap;
 	// Nothing goes in any more.
 	bool has_ended;
+	// It knows what tag the text is to have.
+	bool has_tag;
 	size_t tag_length;
 
 	static void Destroy(Native* native) { EVP_CIPHER_CTX_free(static_cast<Cipher*>(native)->context); }
@@ -74,8 +76,8 @@ const char* Init(Cipher* made, const EVP_CIPHER* cipher, const Bytes& key, const
 		if (!made->is_aead || iv.size() == 0 || iv.size() > 128) return "Invalid initialization vector";
 		if (EVP_CIPHER_CTX_ctrl(context, EVP_CTRL_AEAD_SET_IVLEN, iv.length(), nullptr) != 1) return "Invalid initialization vector";
 	}
-	// It must know before the key how long its tag is to be.
-	if (EVP_CIPHER_get_mode(cipher) == EVP_CIPH_OCB_MODE) {
+	// It must know before the key how long its tag is to be, or it compares none of it. GCM takes what length the tag has.
+	if (made->is_aead && EVP_CIPHER_get_mode(cipher) != EVP_CIPH_GCM_MODE) {
 		int length = static_cast<int>(made->tag_length);
 		if (EVP_CIPHER_CTX_ctrl(context, EVP_CTRL_AEAD_SET_TAG, length, nullptr) != 1) return "Invalid authentication tag length";
 	}
@@ -125,8 +127,11 @@ void CipherSetTag(const Info& info) {
 	uint8_t copy[kMostTag];
 	info.GetReturnValue().Set(false);
 	if (!cipher->is_aead || cipher->is_encrypting || tag.size() == 0 || tag.size() > kMostTag) return;
+	bool is_gcm = EVP_CIPHER_CTX_get_mode(cipher->context) == EVP_CIPH_GCM_MODE;
+	if (!is_gcm && tag.size() != cipher->tag_length) return;
 	memcpy(copy, tag.data(), tag.size());
-	info.GetReturnValue().Set(EVP_CIPHER_CTX_ctrl(cipher->context, EVP_CTRL_AEAD_SET_TAG, tag.length(), copy) == 1);
+	if (EVP_CIPHER_CTX_ctrl(cipher->context, EVP_CTRL_AEAD_SET_TAG, tag.length(), copy) == 1) cipher->has_tag = true;
+	info.GetReturnValue().Set(cipher->has_tag);
 }
 
 // cipherAad(cipher, bytes, at): what is authenticated and not encrypted. Returns where it stopped.
@@ -177,8 +182,9 @@ void CipherFinal(const Info& info) {
 	cipher->has_ended = true;
 	uint8_t rest[EVP_MAX_BLOCK_LENGTH];
 	int written = 0;
-	// A wrapped key came out whole.
-	bool is_done = cipher->is_wrap || EVP_CipherFinal_ex(cipher->context, rest, &written) == 1;
+	// What nobody gave a tag of is not authentic, though not every cipher of OpenSSL says so. A wrapped key came out whole.
+	bool can_tell = !cipher->is_aead || cipher->is_encrypting || cipher->has_tag;
+	bool is_done = can_tell && (cipher->is_wrap || EVP_CipherFinal_ex(cipher->context, rest, &written) == 1);
 	if (!is_done && cipher->is_aead) return ThrowError(info, "Unsupported state or unable to authenticate data");
 	if (!is_done) return ThrowOpenSsl(info, "The cipher failed.");
 	ReturnBytes(info, rest, static_cast<size_t>(written));

@@ -2,6 +2,7 @@
 //
 // What a call may take is limited by the bytes that go in and come out, so a bomb is taken apart slice by slice, and its text counts
 // against the memory limit as it appears.
+#include <setjmp.h>
 #include <zlib.h>
 
 #include "natives.h"
@@ -164,12 +165,21 @@ enum { kModeParameter, kQuality, kWindow, kBlock, kContextModeling, kSizeHint, k
 constexpr uint32_t kThoroughQuality = 10, kLargeBlockQuality = 9, kBlockBits = 16;
 constexpr size_t kMetaBlock = 128 * 1024;
 
+// In front of what an encoder has asked for: a list of all of it.
+struct Piece {
+	Piece* next;
+	Piece* previous;
+};
+
 struct Brotli : Native {
 	void* encoder;
 	void* decoder;
 	v8::Isolate* isolate;
 	// The call that runs, which its memory is asked for in; null while there is none.
 	const Info* info;
+	// Where an encoder goes that gets no memory.
+	jmp_buf* way_out;
+	Piece* pieces;
 	uint32_t quality;
 	size_t since_flush;
 	bool is_flushing;
@@ -177,12 +187,22 @@ struct Brotli : Native {
 	static void Destroy(Native* native) {
 		Brotli* brotli = static_cast<Brotli*>(native);
 		brotli->info = nullptr;
-		if (brotli->encoder != nullptr) BrotliEncoderDestroyInstance(brotli->encoder);
+		DropEncoder(brotli);
 		if (brotli->decoder != nullptr) BrotliDecoderDestroyInstance(brotli->decoder);
+	}
+
+	// Frees all that the encoder has. It may be in the midst of its work, so nobody asks it.
+	static void DropEncoder(Brotli* brotli) {
+		while (brotli->pieces != nullptr) {
+			Piece* piece = brotli->pieces;
+			brotli->pieces = piece->next;
+			CountedFree(piece);
+		}
+		brotli->encoder = nullptr;
 	}
 };
 
-// brotli asks for memory between the steps of its work, and gives up if there is none.
+// brotli asks for memory between the steps of its work; null if there is none, or the isolate is being ended.
 void* AllocBrotli(void* opaque, size_t size) {
 	Brotli* brotli = static_cast<Brotli*>(opaque);
 	if (brotli->info != nullptr && !Poll(*brotli->info)) return nullptr;
@@ -190,6 +210,38 @@ void* AllocBrotli(void* opaque, size_t size) {
 }
 
 void FreeBrotli(void*, void* memory) { CountedFree(memory); }
+
+// As Node.js builds it, the encoder ends the process when it gets no memory. So it is left by a jump instead: between it and here is
+// only C, of brotli, which keeps nothing outside of the memory that it asks for.
+void* AllocForEncoder(void* opaque, size_t size) {
+	Brotli* brotli = static_cast<Brotli*>(opaque);
+	Piece* piece = static_cast<Piece*>(AllocBrotli(opaque, size + sizeof(Piece)));
+	if (piece == nullptr) longjmp(*brotli->way_out, 1);
+	*piece = {brotli->pieces, nullptr};
+	if (piece->next != nullptr) piece->next->previous = piece;
+	brotli->pieces = piece;
+	return piece + 1;
+}
+
+void FreeForEncoder(void* opaque, void* memory) {
+	if (memory == nullptr) return;
+	Piece* piece = static_cast<Piece*>(memory) - 1;
+	if (piece->next != nullptr) piece->next->previous = piece->previous;
+	if (piece->previous != nullptr) {
+		piece->previous->next = piece->next;
+	} else {
+		static_cast<Brotli*>(opaque)->pieces = piece->next;
+	}
+	CountedFree(piece);
+}
+
+// The encoder is null if there is no memory for it.
+void MakeEncoder(Brotli* brotli) {
+	jmp_buf way_out;
+	brotli->way_out = &way_out;
+	if (setjmp(way_out) != 0) return;
+	brotli->encoder = BrotliEncoderCreateInstance(AllocForEncoder, FreeForEncoder, brotli);
+}
 
 bool SetParameter(Brotli* brotli, int parameter, uint32_t value) {
 	if (brotli->decoder != nullptr) return parameter == 0 && BrotliDecoderSetParameter(brotli->decoder, 0, value) == 1;
@@ -210,7 +262,7 @@ void BrotliNew(const Info& info) {
 	brotli->isolate = info.GetIsolate();
 	brotli->quality = 11;
 	if (info[0]->IsTrue()) {
-		brotli->encoder = BrotliEncoderCreateInstance(AllocBrotli, FreeBrotli, brotli);
+		MakeEncoder(brotli);
 	} else {
 		brotli->decoder = BrotliDecoderCreateInstance(AllocBrotli, FreeBrotli, brotli);
 	}
@@ -237,7 +289,9 @@ int Encode(Brotli* brotli, Run& run, int operation) {
 	bool is_thorough = brotli->quality >= kThoroughQuality;
 	if (operation == kProcess && is_thorough && brotli->since_flush >= kMetaBlock) operation = kFlush;
 	// What was begun must be brought to its end before anything else goes in.
+	size_t held_back = 0;
 	if (brotli->is_flushing) {
+		held_back = run.available_in;
 		run.available_in = 0;
 		operation = kFlush;
 	}
@@ -252,6 +306,7 @@ int Encode(Brotli* brotli, Run& run, int operation) {
 		brotli->is_flushing = run.available_in > 0 || has_more;
 		brotli->since_flush = 0;
 	}
+	run.available_in += held_back;
 	if (BrotliEncoderIsFinished(encoder) == 1) return kFinished;
 	return has_more ? kMoreOutput : kGoesOn;
 }
@@ -269,7 +324,17 @@ void BrotliRun(const Info& info) {
 	Run run(info, kSlowSlice);
 	int operation = IntegerOf(info[6], kProcess);
 	if (operation < kProcess || operation >= kMetadata) return ThrowError(info, "There is no such operation.");
-	size_t in = run.available_in, out = run.available_out;
+	if (brotli->encoder == nullptr && brotli->decoder == nullptr) return ThrowMemory(info);
+	const size_t in = run.available_in, out = run.available_out;
+	jmp_buf way_out;
+	brotli->way_out = &way_out;
+	if (setjmp(way_out) != 0) {
+		brotli->info = nullptr;
+		Brotli::DropEncoder(brotli);
+		v8::Isolate* isolate = info.GetIsolate();
+		if (!isolate->HasPendingException() && !isolate->IsExecutionTerminating()) ThrowMemory(info);
+		return;
+	}
 	brotli->info = &info;
 	int status = brotli->encoder != nullptr ? Encode(brotli, run, operation) : Decode(brotli, run);
 	brotli->info = nullptr;

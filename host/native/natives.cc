@@ -62,7 +62,6 @@ void Return(const Info& info, Native* native, size_t bytes) {
 Native* NativeOf(v8::Local<v8::Value> value) {
 	if (!value->IsObject()) return nullptr;
 	v8::Local<v8::Object> object = value.As<v8::Object>();
-	// No object of V8's own, nor of isolated-vm, has that many.
 	if (object->InternalFieldCount() != kNativeFields) return nullptr;
 	return static_cast<Native*>(object->GetAlignedPointerFromInternalField(0, v8::kEmbedderDataTypeTagDefault));
 }
@@ -149,8 +148,8 @@ constexpr size_t kHead = 16;
 
 void* CountedAlloc(v8::Isolate* isolate, size_t size) {
 	if (size > kMostReserved) return nullptr;
-	size_t needed = size + kHead;
-	v8::BackingStore* store = Reserve(isolate, needed < 128 ? 128 : needed);
+	// The smallest sizes are never refused: the allocator ends the isolate instead.
+	v8::BackingStore* store = Reserve(isolate, size + kHead < 128 ? 128 : size + kHead);
 	if (store == nullptr) return nullptr;
 	char* memory = static_cast<char*>(store->Data());
 	memcpy(memory, &store, sizeof(store));

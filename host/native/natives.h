@@ -45,7 +45,8 @@ void Drop(Native* native);
 // Returns the object that stands for it to the caller. If there is no room for `bytes` in the memory limit, it throws and frees it.
 void Return(const Info& info, Native* native, size_t bytes);
 
-constexpr int kNativeFields = 3;
+// No other object has as many: neither one of V8, of isolated-vm, nor what functions of the addon have as their data.
+constexpr int kNativeFields = 5;
 Native* NativeOf(v8::Local<v8::Value> value);
 
 // Null if the value does not stand for one of that kind.
@@ -125,5 +126,5 @@ extern const NativeFunction kCipherFunctions[];
 extern const NativeFunction kKeyFunctions[];
 extern const NativeFunction kCompressionFunctions[];
 
-// natives.cc: an object with all native functions. Empty if something was thrown.
+// natives.cc: a new object with all native functions. Empty if something was thrown.
 v8::MaybeLocal<v8::Object> MakeNatives(v8::Isolate* isolate, v8::Local<v8::Context> context);

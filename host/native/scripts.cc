@@ -74,10 +74,23 @@ bool TakesNatives(v8::Isolate* isolate, v8::Local<v8::Context> context, v8::Loca
 	return length->IsInt32() && length.As<v8::Int32>()->Value() == 2;
 }
 
-// Compiles a script in the isolate, runs it, and calls the function that it gives. Empty if something was thrown. A library may take
-// native functions, for which there is room behind the values.
+// In the object that `library` has as its data: the index of the isolate's state, and the native functions, once there are any.
+enum { kState, kNatives, kDataFields };
+
+// The native functions of the context; all its libraries get the same. Empty if something was thrown.
+v8::MaybeLocal<v8::Value> NativesOf(v8::Isolate* isolate, v8::Local<v8::Context> context, v8::Local<v8::Object> data) {
+	v8::Local<v8::Value> kept = data->GetInternalField(kNatives).As<v8::Value>();
+	if (kept->IsObject()) return kept;
+	v8::Local<v8::Object> natives;
+	if (!MakeNatives(isolate, context).ToLocal(&natives)) return {};
+	data->SetInternalField(kNatives, natives);
+	return natives;
+}
+
+// Compiles a script in the isolate, runs it, and calls the function that it gives. Empty if something was thrown. A library has the
+// data of `library`, and may take native functions, for which there is room behind the values.
 v8::MaybeLocal<v8::Value> RunScript(
-	v8::Isolate* isolate, RuntimeScript* script, bool is_library, int count, v8::Local<v8::Value>* values) {
+	v8::Isolate* isolate, RuntimeScript* script, v8::Local<v8::Object> library, int count, v8::Local<v8::Value>* values) {
 	v8::Local<v8::Context> context = isolate->GetCurrentContext();
 	v8::Local<v8::String> text, name;
 	if (!v8::String::NewExternalOneByte(isolate, &script->source).ToLocal(&text)) return {};
@@ -95,10 +108,9 @@ v8::MaybeLocal<v8::Value> RunScript(
 	v8::Local<v8::Value> made, result;
 	if (!compiled->Run(context).ToLocal(&made) || !made->IsFunction()) return {};
 	v8::Local<v8::Function> function = made.As<v8::Function>();
-	v8::Local<v8::Object> natives;
-	if (is_library && TakesNatives(isolate, context, function)) {
-		if (!MakeNatives(isolate, context).ToLocal(&natives)) return {};
-		values[count++] = natives;
+	if (!library.IsEmpty() && TakesNatives(isolate, context, function)) {
+		if (!NativesOf(isolate, context, library).ToLocal(&values[count])) return {};
+		count++;
 	}
 	if (!function->Call(context, v8::Undefined(isolate), count, values).ToLocal(&result)) return {};
 	if (kept == nullptr) {
@@ -129,17 +141,18 @@ void Boot(const v8::FunctionCallbackInfo<v8::Value>& info) {
 	v8::Local<v8::Value> values[kMaxValues];
 	for (int index = 0; index < count; index++) values[index] = info[index + 1];
 	v8::Local<v8::Value> result;
-	if (RunScript(info.GetIsolate(), script, false, count, values).ToLocal(&result)) info.GetReturnValue().Set(result);
+	if (RunScript(info.GetIsolate(), script, {}, count, values).ToLocal(&result)) info.GetReturnValue().Set(result);
 }
 
 // library(index, require), in the guest, for the runtime: runs the script of the index behind the core, counted from 1, and calls the
 // function that it gives with `require`, and with native functions if it takes a second argument.
 void Library(const v8::FunctionCallbackInfo<v8::Value>& info) {
-	RuntimeScript* script = ScriptOf(info[0], StateOf(info.Data())->core);
+	v8::Local<v8::Object> data = info.Data().As<v8::Object>();
+	RuntimeScript* script = ScriptOf(info[0], StateOf(data->GetInternalField(kState).As<v8::Value>())->core);
 	if (script == nullptr) return;
 	v8::Local<v8::Value> values[2] = {info[1]};
 	v8::Local<v8::Value> result;
-	if (RunScript(info.GetIsolate(), script, true, 1, values).ToLocal(&result)) info.GetReturnValue().Set(result);
+	if (RunScript(info.GetIsolate(), script, data, 1, values).ToLocal(&result)) info.GetReturnValue().Set(result);
 }
 
 }  // namespace
@@ -147,7 +160,11 @@ void Library(const v8::FunctionCallbackInfo<v8::Value>& info) {
 void AddScriptsOfGuest(
 	v8::Isolate* isolate, v8::Local<v8::Context> context, v8::Local<v8::Object> guest, v8::Local<v8::Value> index) {
 	Set(isolate, context, guest, "boot", MakeFunction(context, Boot, index));
-	Set(isolate, context, guest, "library", MakeFunction(context, Library, index));
+	v8::Local<v8::ObjectTemplate> shape = v8::ObjectTemplate::New(isolate);
+	shape->SetInternalFieldCount(kDataFields);
+	v8::Local<v8::Object> data = shape->NewInstance(context).ToLocalChecked();
+	data->SetInternalField(kState, index);
+	Set(isolate, context, guest, "library", MakeFunction(context, Library, data));
 }
 
 void AddScriptsOfHost(v8::Isolate* isolate, v8::Local<v8::Context> context, v8::Local<v8::Object> host) {

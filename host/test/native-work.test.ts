@@ -1,6 +1,7 @@
-/** What native functions do for a function ends at its limits, is on its bill, and leaves the host as it was. */
+/** What native functions do for a function ends at its CPU limit, is on its bill, and leaves the host as it was. */
 import t from 'tap'
-import { inProcessHost, type InProcessHost } from './support/in-process-host.ts'
+import { inProcessHost } from './support/in-process-host.ts'
+import { isSound, PRELUDE } from './support/native-work.ts'
 
 const REVISION = 'works'
 
@@ -23,18 +24,6 @@ const ENDLESS: Record<string, string> = {
     for (;;) await crypto.subtle.sign({ name: 'ECDSA', hash: 'SHA-512' }, privateKey, new Uint8Array(1))`,
 }
 
-/** What the built-in modules in a function's bundle use. */
-const PRELUDE = `const PLAIN = { isEncoding: () => true, from: (data, at, size) => typeof data === 'string' ? new TextEncoder().encode(data) : new Uint8Array(data, at, size) };`
-
-/** Calls beside it, which must be served as if nothing was. */
-async function isSound(host: InProcessHost): Promise<boolean> {
-  host.load(
-    'neighbour',
-    `return new Response([...new Uint8Array(await crypto.subtle.digest('SHA-1', new Uint8Array(3)))].length)`,
-  )
-  return (await host.answerOf(host.invoke('neighbour'))) === '20'
-}
-
 for (const [name, code] of Object.entries(ENDLESS)) {
   t.test(`${name} end at the CPU limit`, async (t) => {
     const host = await inProcessHost()
@@ -48,6 +37,17 @@ for (const [name, code] of Object.entries(ENDLESS)) {
     t.notOk(host.sent.some(({ message }) => message.type === 'poisoned'))
   })
 }
+
+t.test('an encoder of brotli ends wherever the limit finds it', async (t) => {
+  const host = await inProcessHost()
+  for (let cpuMs = 40; cpuMs <= 520; cpuMs += 40) {
+    const revision = `${REVISION}-${cpuMs}`
+    host.load(revision, ENDLESS['brotli']!, { cpuMs, memoryMb: 256 })
+    const { message } = await host.endOf(host.invoke(revision))
+    t.match(message, { type: 'failed', outcome: 'cpu-exceeded' })
+  }
+  t.ok(await isSound(host))
+})
 
 t.test('what they use is on the bill of the entry', async (t) => {
   const host = await inProcessHost()
@@ -64,37 +64,3 @@ t.test('what they use is on the bill of the entry', async (t) => {
   const [fewUs, manyUs] = [await host.cpuUsOf(few), await host.cpuUsOf(many)]
   t.ok(manyUs > 20 * fewUs && manyUs > 20_000, `${fewUs} and ${manyUs} us`)
 })
-
-/** What would take far more memory than there is. */
-const HOARDS: Record<string, string> = {
-  'keys': `const kept = []
-    for (;;) kept.push(await crypto.subtle.generateKey({ name: 'ECDSA', namedCurve: 'P-256' }, true, ['sign']))`,
-  'digests': `const { createHash } = carpoolSupport_.module('crypto', { Buffer: PLAIN })
-    const kept = []
-    for (;;) kept.push(createHash('sha512'))`,
-  'compressors': `const { createGzip } = carpoolSupport_.module('zlib', { Buffer: PLAIN, stream: () => ({ Transform: function () {} }) })
-    const kept = []
-    for (;;) kept.push(createGzip())`,
-  'bombs': `const piece = new Uint8Array(await new Response(new Response(new Uint8Array(1e6)).body.pipeThrough(new CompressionStream('gzip'))).arrayBuffer())
-    const kept = []
-    for (;;) kept.push(await new Response(new Response(piece).body.pipeThrough(new DecompressionStream('gzip'))).arrayBuffer())`,
-  'texts': `const key = await crypto.subtle.importKey('raw', new Uint8Array(16), 'AES-CTR', false, ['encrypt'])
-    const kept = [], bytes = new Uint8Array(1e6)
-    for (;;) kept.push(await crypto.subtle.encrypt({ name: 'AES-CTR', counter: new Uint8Array(16), length: 64 }, key, bytes))`,
-}
-
-for (const [name, code] of Object.entries(HOARDS)) {
-  t.test(`${name} count against the memory limit`, async (t) => {
-    const host = await inProcessHost()
-    host.load(REVISION, `${PRELUDE} try { ${code} } catch (error) { return new Response(error.name + ': ' + error.message) }`, {
-      memoryMb: 32,
-      cpuMs: 30_000,
-    })
-    const before = process.memoryUsage.rss()
-    const { message, body } = await host.endOf(host.invoke(REVISION))
-    if (message.type === 'failed') t.match(message, { outcome: 'memory-exceeded' })
-    else t.match(body, /^RangeError: |not fit/)
-    t.ok(process.memoryUsage.rss() - before < 150 * 2 ** 20, 'and not far beyond it')
-    t.ok(await isSound(host))
-  })
-}

@@ -304,16 +304,25 @@ const RESERVED = new Set(['default', 'module_'])
 
 /** What `import` can take from a module: what the one of the Node.js that bundles has. */
 function namesOf(name: string): readonly string[] {
-  // To load it warns of its end.
-  if (name === 'punycode') return ['decode', 'encode', 'toASCII', 'toUnicode', 'ucs2', 'version']
-  const module: object | undefined = process.getBuiltinModule(`node:${name}`)
+  const module = ofNode(name)
   return module === undefined ? [] : Object.keys(module)
+}
+
+/** A module of the Node.js that bundles. What it warns of when it is loaded is not for who deploys. */
+function ofNode(name: string): Record<string, unknown> | undefined {
+  const warns = Object.getOwnPropertyDescriptor(process, 'emitWarning')!
+  process.emitWarning = () => {}
+  try {
+    return process.getBuiltinModule(`node:${name}`) as Record<string, unknown> | undefined
+  } finally {
+    Object.defineProperty(process, 'emitWarning', warns)
+  }
 }
 
 /** A module of which nothing works: functions and classes throw when they are called, values are what they are. */
 function refusalOf(name: string): string {
   const { why, values = {} } = REFUSED[name] ?? { why: 'it is not made for code without a machine of its own' }
-  const module = (process.getBuiltinModule(`node:${name}`) ?? {}) as unknown as Record<string, unknown>
+  const module = ofNode(name) ?? {}
   const functions = Object.keys(module).filter((key) => typeof readOf(module, key) === 'function')
   const plain = Object.fromEntries(
     Object.entries(module).filter(([key]) => ['string', 'number', 'boolean'].includes(typeof readOf(module, key))),

@@ -79,6 +79,150 @@ t.test('ciphers', () =>
   ),
 )
 
+t.test('what has no tag, or one of another length, is never taken for authentic', () =>
+  same(
+    evaluate,
+    `const [key, iv, data] = [Buffer.alloc(Number(input.name.match(/128/) ? 16 : 32), 1), Buffer.alloc(12, 2), Buffer.from(input.data, 'hex')]
+     const attempt = (run) => { try { return run() } catch (error) { return [error.code, error.message] } }
+     const options = input.length === 0 ? undefined : { authTagLength: input.length }
+     const seal = () => { const cipher = crypto.createCipheriv(input.name, key, iv, options); const text = cipher.update(data, undefined, 'hex') + cipher.final('hex'); return [text, cipher.getAuthTag().toString('hex')] }
+     const open = (tag) => { const decipher = crypto.createDecipheriv(input.name, key, iv, options); if (tag !== undefined) decipher.setAuthTag(tag); return decipher.update(sealed[0], 'hex', 'hex') + decipher.final('hex') }
+     const sealed = attempt(seal)
+     const tag = Buffer.from(sealed[1], 'hex')
+     return [sealed, (input.name.includes('poly') && options === undefined) || attempt(() => open()), attempt(() => open(tag)), ...[1, 4, 8, 12, 15].map((length) => attempt(() => open(tag.subarray(0, length)))),
+       attempt(() => open(Buffer.alloc(17))), attempt(() => open(Buffer.alloc(input.length || 16))), attempt(() => { const decipher = crypto.createDecipheriv(input.name, key, iv, options); decipher.update(sealed[0], 'hex'); decipher.setAuthTag(tag); return decipher.final('hex') }),
+       attempt(() => { const decipher = crypto.createDecipheriv(input.name, key, iv, options); decipher.setAuthTag(tag); decipher.setAuthTag(tag) })]`,
+    fc.record({
+      name: fc.constantFrom('chacha20-poly1305', 'aes-256-gcm', 'aes-128-gcm', 'aes-256-ocb'),
+      length: fc.constantFrom(0, 1, 4, 8, 12, 15, 16, 17),
+      data: hexBytes(0, 100),
+    }),
+    120,
+  ),
+)
+
+t.test('ChaCha20-Poly1305 without a tag is not authentic, though Node takes it for that', async (t) => {
+  const code = `const [key, iv] = [Buffer.alloc(32), Buffer.alloc(12)]
+    const results = []
+    for (const options of [undefined, {}, { authTagLength: 16 }, { authTagLength: 4 }]) {
+      const decipher = crypto.createDecipheriv('chacha20-poly1305', key, iv, options)
+      decipher.setAAD(Buffer.alloc(3))
+      decipher.update('forged')
+      try { results.push(decipher.final().length) } catch (error) { results.push(error.message) }
+    }
+    return results`
+  t.same(await evaluate(code), Array<string>(4).fill('Unsupported state or unable to authenticate data'))
+})
+
+t.test('text of ciphers is that of Node, however it is cut', () =>
+  same(
+    evaluate,
+    `const [key, iv] = [Buffer.alloc(16, 1), Buffer.alloc(16, 2)]
+     const cipher = crypto.createCipheriv('aes-128-ctr', key, iv)
+     const sealed = Buffer.concat([cipher.update(Buffer.from(input.text, 'utf8')), cipher.update(Buffer.from(input.text, 'utf16le')), cipher.final()])
+     const decipher = crypto.createDecipheriv('aes-128-ctr', key, iv)
+     const pieces = []
+     for (let at = 0; at < sealed.length; at += input.step) pieces.push(decipher.update(sealed.subarray(at, at + input.step), undefined, input.encodings[at % 2]))
+     pieces.push(decipher.final(input.encodings[1]))
+     let change = 'none'
+     try { const other = crypto.createDecipheriv('aes-128-ctr', key, iv); other.update(sealed, undefined, 'utf8'); other.update(sealed, undefined, 'hex') } catch (error) { change = error.code }
+     return [pieces, change]`,
+    fc.record({
+      text: fc.string({ unit: fc.constantFrom('\ufeff', 'a', 'é', '漢', '\u{1f600}'), maxLength: 30 }),
+      step: fc.integer({ min: 1, max: 7 }),
+      encodings: fc.constantFrom(['utf8', 'utf-8'], ['UTF8', 'utf8'], ['ucs2', 'utf16le'], ['utf16le', 'UCS-2'], ['base64', 'BASE64'], ['base64url', 'base64url'], ['latin1', 'binary'], ['hex', 'HEX'], ['ascii', 'ascii']), // biome-ignore format: pairs
+    }),
+    100,
+  ),
+)
+
+const FORMS = [
+  `crypto.generateKeyPairSync('rsa', { modulusLength: 1024 }).privateKey.export({ type: 'pkcs1', format: 'FORMAT' })`,
+  `crypto.generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey.export({ type: 'sec1', format: 'FORMAT' })`,
+  `crypto.generateKeyPairSync('ed25519').privateKey.export({ type: 'pkcs8', format: 'FORMAT' })`,
+  `crypto.generateKeyPairSync('ed25519').privateKey.export({ type: 'pkcs8', format: 'FORMAT', cipher: 'aes-128-cbc', passphrase: 'top' })`,
+  `crypto.generateKeyPairSync('rsa-pss', { modulusLength: 1024, hashAlgorithm: 'sha256' }).publicKey.export({ type: 'spki', format: 'FORMAT' })`,
+]
+/** As OpenSSL writes it, which the test has no other way to make: a key of old style, and a certificate. */
+const OTHERS = [
+  `-----BEGIN RSA PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\nDEK-Info: AES-128-CBC,00112233445566778899AABBCCDDEEFF\n\n${'QUJD'.repeat(16)}\n-----END RSA PRIVATE KEY-----\n`,
+  `-----BEGIN RSA PRIVATE KEY-----\nDEK-Info: AES-128-CBC,nothing\n\n${'QUJD'.repeat(16)}\n-----END RSA PRIVATE KEY-----\n`,
+]
+/** No more of one than where its key is. */
+const CERTIFICATE = '30143012a003020102020101' + '3000'.repeat(5)
+
+/** The DER without one element and what follows it, for each. */
+function derWithout(der: Buffer): Buffer[] {
+  const content = der[1]! < 0x80 ? der.subarray(2) : der.subarray(2 + (der[1]! & 0x7f))
+  const elements: Buffer[] = []
+  for (let at = 0; at < content.length; ) {
+    const first = content[at + 1]!
+    const size = first < 0x80 ? 2 + first : 2 + (first & 0x7f) + content.readUIntBE(at + 2, first & 0x7f)
+    elements.push(content.subarray(at, at + size))
+    at += size
+  }
+  const written = (parts: readonly Buffer[]): Buffer => {
+    const whole = Buffer.concat(parts)
+    const head = whole.length < 0x80 ? [whole.length] : [0x82, whole.length >> 8, whole.length & 0xff]
+    return Buffer.concat([Buffer.from([der[0]!, ...head]), whole])
+  }
+  return elements.flatMap((element, index) => [
+    written(elements.slice(0, index)),
+    ...((element[0]! & 0x20) === 0 ? [] : derWithout(element)).map((less) => written(elements.toSpliced(index, 1, less))),
+  ])
+}
+
+t.test('what is broken of a key is refused by an error with a code', async (t) => {
+  const forms: string[] = []
+  for (const form of FORMS) {
+    forms.push((await inNode(`return ${form.replace('FORMAT', 'pem')}`)) as string)
+  }
+  forms.push(...OTHERS)
+  const der = forms.slice(0, FORMS.length).map((pem) => pem.replaceAll(/-----.*?-----|\s/g, ''))
+  // A whole form that lacks a part, wherever that is.
+  const lacking = (label: string, bytes: Buffer): string[] =>
+    derWithout(bytes).map((part) => `-----BEGIN ${label}-----\n${part.toString('base64')}\n-----END ${label}-----\n`)
+  for (const [index, label] of [
+    'RSA PRIVATE KEY',
+    'EC PRIVATE KEY',
+    'PRIVATE KEY',
+    'ENCRYPTED PRIVATE KEY',
+    'PUBLIC KEY',
+  ].entries()) {
+    forms.push(...lacking(label, Buffer.from(der[index]!, 'base64')))
+  }
+  forms.push(...lacking('CERTIFICATE', Buffer.from(CERTIFICATE, 'hex')))
+  const types = ['pkcs1', 'sec1', 'pkcs8', 'pkcs8', 'spki']
+  const code = `const codes = []
+    const attempt = (input) => { for (const make of [crypto.createPrivateKey, crypto.createPublicKey]) { try { const key = make(input); codes.push(typeof key.asymmetricKeyDetails) } catch (error) { codes.push(/^(Type|Range)?Error$/.test(error.name) ? error.code : String(error.stack)) } } }
+    for (const change of input.changes) {
+      const bytes = Buffer.from(input.text, input.type === undefined ? 'latin1' : 'base64')
+      if (change.bit >= 0) bytes[Math.floor(change.at * bytes.length)] ^= 1 << change.bit
+      const part = change.bit < 0 ? bytes.subarray(0, Math.floor(change.at * bytes.length)) : bytes
+      attempt(input.type === undefined ? { key: part.toString('latin1'), passphrase: 'top' } : { key: part, format: 'der', type: input.type, passphrase: 'top' })
+      if (input.type === undefined && change.bit < 0) attempt({ key: part.toString('latin1') + '\\n' + input.text.split('\\n').at(-2) + '\\n', passphrase: 'top' })
+    }
+    return codes`
+  await fc.assert(
+    fc.asyncProperty(
+      fc.nat({ max: forms.length + der.length - 1 }),
+      fc.array(fc.record({ at: fc.double({ min: 0, max: 0.999, noNaN: true }), bit: fc.integer({ min: -1, max: 7 }) }), {
+        maxLength: 20,
+      }),
+      async (index, some) => {
+        // As it is, too.
+        const changes = [{ at: 1, bit: -1 }, ...some]
+        const isText = index < forms.length
+        const text = isText ? forms[index]! : der[index - forms.length]!
+        const type = isText ? undefined : types[index - forms.length]
+        const codes = (await evaluate(code, { text, type, changes })) as unknown[]
+        t.same(codes.filter((one) => one !== 'object' && !/^ERR_\w+$/.test(String(one))), []) // biome-ignore format: one line
+      },
+    ),
+    { numRuns: 400, endOnFailure: true },
+  )
+})
+
 const KINDS = [
   `crypto.generateKeyPairSync('rsa', { modulusLength: 1024 })`,
   `crypto.generateKeyPairSync('rsa-pss', { modulusLength: 1024 })`,
@@ -203,6 +347,10 @@ const REFUSED = [
   `crypto.sign('nope', Buffer.alloc(1), crypto.generateKeyPairSync('ed25519').privateKey)`,
   `crypto.sign('sha256', Buffer.alloc(1), crypto.generateKeyPairSync('ed25519').publicKey)`,
   `crypto.createSign('sha256').sign()`,
+  `crypto.generateKeyPairSync('ed25519').privateKey.export({ type: 'pkcs8', format: 'pem', cipher: 'aes-256-cbc' })`,
+  `crypto.generateKeyPairSync('ed25519').privateKey.export({ type: 'pkcs8', format: 'pem', cipher: 1, passphrase: 'a' })`,
+  `crypto.generateKeyPairSync('ed25519').privateKey.export({ type: 'pkcs8', format: 'pem', passphrase: 'a' })`,
+  `crypto.createCipheriv('aes-128-ctr', Buffer.alloc(16), Buffer.alloc(16)).update('a', 'utf8', 'nope')`,
 ]
 
 t.test('what is refused is refused by the same code', async (t) => {

@@ -1,6 +1,8 @@
 /** Digests, ciphers and compressors as streams of the bundle's own `node:stream`. */
+import { Buffer } from 'node:buffer'
 import crypto from 'node:crypto'
 import t from 'tap'
+import zlib from 'node:zlib'
 import { bundleFunction } from '../src/index.ts'
 import { Guest } from '../../runtime/test/support/guest.ts'
 
@@ -81,4 +83,64 @@ t.test('streams', { skip: hasStreams ? false : 'the bundler has no node:stream' 
       return [results.every(Boolean), before > 10, failure]`),
     [true, true, ['incorrect header check', 'Z_DATA_ERROR', -3]],
   )
+})
+
+t.test('an endless text goes through a small memory', async (t) => {
+  const small = new Guest(32).load(`(${code.trim().replace(/;$/, '')})(carpoolSupport_)`)
+  t.teardown(() => small.isolate.dispose())
+  const bomb = (compress: (bytes: Buffer) => Buffer): string => compress(Buffer.alloc(96 * 2 ** 20)).toString('base64')
+  for (const [name, text] of [
+    ['createGunzip', bomb(zlib.gzipSync)],
+    [
+      'createBrotliDecompress',
+      bomb((bytes) => zlib.brotliCompressSync(bytes, { params: { [zlib.constants.BROTLI_PARAM_QUALITY]: 1 } })),
+    ],
+  ] as const) {
+    const { body } = small.call({
+      bodyKind: 'text',
+      body: `let size = 0, most = 0
+        for await (const piece of stream.Readable.from([Buffer.from('${text}', 'base64')]).pipe(zlib.${name}())) { size += piece.length; most = Math.max(most, piece.length) }
+        return [size, most]`,
+    })
+    t.same(JSON.parse(body), { value: [96 * 2 ** 20, 16_384] }, name)
+  }
+})
+
+/** What a stream holds while nobody reads it, which is all read afterwards. */
+const HELD = `
+  const bytes = zlib.gzipSync(Buffer.alloc(1_000_000, 'text'))
+  const gunzip = zlib.createGunzip({ chunkSize: 1000, highWaterMark: 10_000 })
+  gunzip.end(bytes)
+  const held = gunzip.readableLength
+  let size = 0, most = 0
+  for await (const piece of gunzip) { size += piece.length; most = Math.max(most, piece.length) }
+  const calls = []
+  const gzip = zlib.createGzip()
+  gzip.resume()
+  gzip.end('text')
+  gzip.flush(() => calls.push('ends'))
+  await new Promise((resolve) => gzip.on('end', resolve))
+  await new Promise((resolve) => gzip.flush(resolve))
+  gzip.flush()
+  const { buffer, engine } = zlib.gzipSync('text', { info: true })
+  const attempt = (run) => { try { run(); return 'none' } catch (error) { return [error.code, error.message] } }
+  return [held <= 11_000, size, most, calls, zlib.gunzipSync(buffer).toString(), engine.bytesWritten, engine instanceof zlib.Gzip, attempt(() => zlib.createGzip({ chunkSize: 1 }))]`
+
+t.test('back-pressure, flush() after the end, and options are as in Node', async (t) => {
+  const AsyncFunction = (async () => {}).constructor as new (...args: string[]) => (...args: unknown[]) => Promise<unknown>
+  t.same(evaluate(HELD), await new AsyncFunction('zlib', 'Buffer', HELD)(zlib, Buffer))
+})
+
+t.test('a digest that was not used yet is a stream to whoever looks', async (t) => {
+  const looked = `
+    const sum = (hash) => new Promise((resolve, reject) => stream.pipeline(source(), hash, (error) => error ? reject(error) : resolve(hash.digest ? hash.read().toString('hex') : 'none')))
+    const one = await sum(crypto.createHash('sha1'))
+    const other = crypto.createHash('sha1')
+    await stream.promises.pipeline(source(), other)
+    const cipher = crypto.createCipheriv('aes-128-ctr', Buffer.alloc(16), Buffer.alloc(16))
+    const states = [other.readableEnded, other.writableFinished, other.destroyed, cipher.writable, cipher.readableFlowing, crypto.createHmac('sha1', 'a').writableNeedDrain, crypto.createSign('sha1').writableEnded, crypto.createSign('sha1').readable === undefined]
+    cipher.destroy()
+    return [one, other.read().toString('hex'), states, cipher.destroyed, crypto.Hash.prototype.writable === false, Object.keys(crypto.Hash.prototype).length, crypto.createHash('sha1').writable]`
+  const digest = crypto.createHash('sha1').update(DATA).digest('hex')
+  t.same(evaluate(COLLECT + looked), [digest, digest, [false, true, false, true, null, false, false, true], true, true, 0, true])
 })

@@ -59,6 +59,28 @@ t.test('a large text goes through brotli at its best, and comes back', () =>
   ),
 )
 
+t.test('what brotli cannot make shorter comes back whole, at every quality', () =>
+  exchanged(
+    evaluate,
+    [
+      `const words = new Uint32Array(input.size / 4)
+       for (let at = 0, state = input.seed; at < words.length; at++) words[at] = state = (Math.imul(state, 1664525) + 1013904223) >>> 0
+       const data = Buffer.from(words.buffer).map((byte) => byte & input.mask)
+       const made = zlib.brotliCompressSync(data, { params: { [zlib.constants.BROTLI_PARAM_QUALITY]: input.quality } })
+       return { made: made.toString('base64'), sum: zlib.crc32(data) }`,
+      `const data = zlib.brotliDecompressSync(Buffer.from(input.made.made, 'base64'))
+       return data.length === input.size && zlib.crc32(data) === input.made.sum`,
+    ],
+    fc.record({
+      quality: fc.oneof(fc.integer({ min: 0, max: 11 }), fc.integer({ min: 9, max: 11 })),
+      size: fc.integer({ min: 0, max: 2 ** 18 }).map((words) => words * 4),
+      seed: fc.nat(),
+      mask: fc.constantFrom(0xff, 0xff, 0x1f),
+    }),
+    12,
+  ),
+)
+
 t.test('deflate gives the very bytes of Node', () =>
   same(
     evaluate,

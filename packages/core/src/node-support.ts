@@ -12,6 +12,8 @@ export interface NodeSupport {
   carryOverTimers(): void
   /** `[1, state, result]` of a promise, `[2, target, handler]` of a proxy, `[3, entries, are pairs]` of an iterator. */
   inside(value: unknown): readonly [kind: number, unknown, unknown] | undefined
+  /** The Blob that a URL was made of; undefined if there is none. */
+  resolveObjectURL(url: string): unknown
   /** A module that is a library of the runtime. `environment`: what it needs of the bundle's other modules. */
   module(name: 'crypto' | 'zlib', environment: object): unknown
   /** Sets who makes handlers of servers of `node:http`. */

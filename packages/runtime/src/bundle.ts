@@ -102,15 +102,24 @@ async function libraryScript({ name, text }: Chunk, numberOf: (path: string) => 
   const numbered = code.replaceAll(/\brequire\("\.\/([\w-]+\.js)"\)/g, (_, path: string) => `require(${numberOf(path)})`)
   if (/\brequire\("/.test(numbered)) throw new Error(`The library ${name} requires what is no part of the runtime.`)
   const own = `const{${INTRINSICS.join(',')}}=require(${INTRINSICS_NUMBER})`
-  // What esbuild puts in front of exports is made for programs that ask for more than their names.
-  const lean = numbered.replace(/^var __defProp=.*?module\.exports=__toCommonJS\((\w+)\);/s, (found, name: string) => {
-    const list = /__export\(\w+,\{(.*?)\}\);/s.exec(found)
-    if (list === null) throw new Error('esbuild writes the exports of a module in another way than this expects')
-    const getters = list[1]!.split(',').map((one) => one.replace(/^([\w$]+):\(\)=>(.+)$/, 'get $1(){return $2}'))
-    return `const ${name}={__proto__:null,${getters.join(',')}};module.exports=${name};`
-  })
+  const lean = withLeanExports(name, numbered)
   const body = `const module={exports:{}};let exports=module.exports;${lean}\nreturn module.exports`
   // The addon gives native functions to a script that takes them.
   const parameters = new RegExp(`\\b${NATIVES_NAME}\\b`).test(lean) ? `require,${NATIVES_NAME}` : 'require'
   return `(function(${parameters}){'use strict';${own};return(function(){${body}})()})`
+}
+
+const PRELUDE = /^var __defProp=.*?__export\(\w+,\{(.*?)\}\);.*?module\.exports=__toCommonJS\((\w+)\);/s
+const GETTER = /^([\w$]+):\(\)=>(.+)$/
+
+/** What esbuild puts in front of exports is made for programs that ask for more than their names. */
+function withLeanExports(script: string, code: string): string {
+  const prelude = PRELUDE.exec(code)
+  if (prelude === null) throw new Error(`The exports of the library ${script} are not written as esbuild does it.`)
+  const [found, list, name] = prelude as unknown as [string, string, string]
+  const getters = list.split(',').map((one) => {
+    if (!GETTER.test(one)) throw new Error(`An export of the library ${script} is not written as esbuild does it: ${one}`)
+    return one.replace(GETTER, 'get $1(){return $2}')
+  })
+  return `const ${name}={__proto__:null,${getters.join(',')}};module.exports=${name};${code.slice(found.length)}`
 }

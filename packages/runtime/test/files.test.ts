@@ -63,6 +63,10 @@ t.test('a form is read as clients write them', (t) => {
   t.same(readForm(`${part(named, '--x')}--x--`), [['a', '--x']], 'the boundary without a line break before it')
   t.same(readForm(`${part(named, '1')}--x--`, 'multipart/form-data; boundary="x"; charset=utf-8'), [['a', '1']])
   t.same(readForm(`${part(`${named}\r\nContent-Transfer-Encoding: base64`, 'aGk=')}--x--`), [['a', 'hi']])
+  t.match(
+    readForm(`${part(`${named}\r\nContent-Transfer-Encoding: base64`, 'a*k=')}--x--`),
+    /TypeError: The form cannot be read: a part is no base64 \(at byte \d+\)/,
+  )
   t.same(readForm('a=1&b=%C3%A4', 'application/x-www-form-urlencoded'), [
     ['a', '1'],
     ['b', 'ä'],

@@ -138,6 +138,18 @@ t.test('hostile numbers', async (t) => {
   )
 })
 
+t.test('all libraries of a context get the same, and those of another context get others', (t) => {
+  const isolate = new ivm.Isolate({ memoryLimit: 32 })
+  t.teardown(() => isolate.dispose())
+  const [one, other] = [isolate.createContextSync(), isolate.createContextSync()]
+  giveNatives(one)
+  giveNatives(other)
+  t.equal(one.evalSync('library(1) === natives && library(1).random === natives.random'), true)
+  other.global.setSync('others', one.evalSync('natives', { reference: true }).derefInto())
+  t.equal(other.evalSync('library(1) === natives && natives !== others'), true)
+  t.end()
+})
+
 t.test('an error of one isolate is not seen by the next on its thread', async (t) => {
   const messages = [1, 2].map((round) => {
     const isolate = new ivm.Isolate({ memoryLimit: 32 })

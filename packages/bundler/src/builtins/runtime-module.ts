@@ -5,6 +5,10 @@ declare const require: (name: string) => unknown
 
 const environment = {
   Buffer,
+  decoder(encoding: string): unknown {
+    const { StringDecoder } = require('node:string_decoder') as { StringDecoder: new (encoding: string) => unknown }
+    return new StringDecoder(encoding)
+  },
   stream() {
     try {
       return require('node:stream')

@@ -14,6 +14,7 @@ const alone: NodeSupport = {
   },
   carryOverTimers() {},
   inside: () => undefined,
+  resolveObjectURL: () => undefined,
   module(name) {
     throw new Error(`node:${name} is a part of the runtime, without which this bundle runs.`)
   },

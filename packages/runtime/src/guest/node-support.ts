@@ -1,5 +1,5 @@
 import type { NodeSupport, ServerAdapter } from '@carpool/core'
-import { library } from './libraries.ts'
+import { library, loadedLibrary } from './libraries.ts'
 import { innerState } from './port.ts'
 import { logUncaught } from './web-api/errors.ts'
 
@@ -34,6 +34,7 @@ export const nodeSupport: NodeSupport = {
     const { inside } = innerState
     return inside === undefined ? undefined : inside(value)
   },
+  resolveObjectURL: (url) => loadedLibrary('files')?.resolveObjectURL(url),
   module(name, environment) {
     const { makeNodeModule } = library(name === 'crypto' ? 'crypto' : 'compression')
     return makeNodeModule(environment as Parameters<typeof makeNodeModule>[0])

@@ -71,7 +71,7 @@ export const encoding = globals('TextDecoder', 'TextEncoder')
 export const blob = Object.defineProperties(
   {
     isBlob: (value: unknown) => typeof world['Blob'] === 'function' && value instanceof (world['Blob'] as typeof Blob),
-    resolveObjectURL: nothing,
+    resolveObjectURL: (url: unknown) => support.resolveObjectURL(String(url)),
   },
   Object.getOwnPropertyDescriptors(globals('Blob')),
 )

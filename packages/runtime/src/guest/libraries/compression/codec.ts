@@ -26,28 +26,28 @@ export class CodecError extends Error {
   }
 }
 
-/** Takes each piece of the result, which is its own. */
-export type Sink = (piece: Bytes) => void
-
 export interface Codec {
   /** All of a decompressed text was there. */
   readonly hasEnded: boolean
   /** Whether something was left behind the end of the text that is no text. */
   readonly hasTrailer: boolean
   /**
-   * Takes input and gives what comes of it. The last input ends the text.
+   * Takes input and gives what comes of it, piece by piece, each made when it is asked for. The last input ends the text. Only when
+   * all has been asked for may the next input come.
+   * @param most bytes of a piece, which never has more than 64 KiB
    * @throws CodecError; RangeError if the result does not fit into the memory limit
    */
-  run(input: Uint8Array, flush: number, sink: Sink): void
+  run(input: Uint8Array, flush: number, most?: number): Generator<Bytes, void>
   reset(): void
 }
 
 const OUTPUT_BYTES = 64 * 1024
-/** Where a run writes, before it is known how much that is. Nothing else runs meanwhile. */
+/** Where a call writes, before it is known how much that is. What it wrote is taken away before anything else runs. */
 let output: Uint8Array<ArrayBuffer> | undefined
 
-function room(): Uint8Array<ArrayBuffer> {
-  return (output ??= new Uint8Array(OUTPUT_BYTES))
+function room(most: number): Uint8Array<ArrayBuffer> {
+  output ??= new Uint8Array(OUTPUT_BYTES)
+  return most < OUTPUT_BYTES ? output.subarray(0, most) : output
 }
 
 export interface FlateOptions {
@@ -85,18 +85,16 @@ export class Flate implements Codec {
     if (status !== 0) throw new CodecError('Failed to set dictionary', CODES[status] ?? 'Z_STREAM_ERROR', status)
   }
 
-  run(input: Uint8Array, flush: number, sink: Sink): void {
-    if (this.#options.deflates) this.#deflate(input, flush, sink)
-    else this.#inflate(input, flush, sink)
+  run(input: Uint8Array, flush: number, most = OUTPUT_BYTES): Generator<Bytes, void> {
+    return this.#options.deflates ? this.#deflate(input, flush, room(most)) : this.#inflate(input, flush, room(most))
   }
 
-  #deflate(input: Uint8Array, flush: number, sink: Sink): void {
-    const to = room()
+  *#deflate(input: Uint8Array, flush: number, to: Bytes): Generator<Bytes, void> {
     for (let at = 0; ; ) {
       const run = unpackRun(natives.flateRun(this.#handle, input, at, input.length, to, 0, flush))
       const status = run.status - STATUS_OFFSET
       at += run.taken
-      if (run.given > 0) sink(to.slice(0, run.given))
+      if (run.given > 0) yield to.slice(0, run.given)
       if (status === STATUS.streamEnd) return
       if (status < 0 && status !== STATUS.bufferError) throw this.#error(status)
       const isFull = run.given === to.length
@@ -104,15 +102,14 @@ export class Flate implements Codec {
     }
   }
 
-  #inflate(input: Uint8Array, flush: number, sink: Sink): void {
-    const to = room()
+  *#inflate(input: Uint8Array, flush: number, to: Bytes): Generator<Bytes, void> {
     if (this.#first < 0) this.#first = input[0] ?? -1
     for (let at = 0; ; ) {
       if (this.hasEnded && !this.#goesOn(input, at)) return
       const run = unpackRun(natives.flateRun(this.#handle, input, at, input.length, to, 0, FLUSHES.sync))
       const status = run.status - STATUS_OFFSET
       at += run.taken
-      if (run.given > 0) sink(to.slice(0, run.given))
+      if (run.given > 0) yield to.slice(0, run.given)
       if (status === STATUS.streamEnd) this.hasEnded = true
       else if (status === STATUS.needsDictionary) this.#answerDictionary()
       else if (status < 0 && status !== STATUS.bufferError) throw this.#error(status)
@@ -184,8 +181,8 @@ export class Brotli implements Codec {
     return made
   }
 
-  run(input: Uint8Array, operation: number, sink: Sink): void {
-    const to = room()
+  *run(input: Uint8Array, operation: number, most = OUTPUT_BYTES): Generator<Bytes, void> {
+    const to = room(most)
     for (let at = 0; ; ) {
       if (this.hasEnded) {
         this.hasTrailer ||= at < input.length
@@ -193,7 +190,7 @@ export class Brotli implements Codec {
       }
       const run = unpackRun(natives.brotliRun(this.#handle, input, at, input.length, to, 0, operation))
       at += run.taken
-      if (run.given > 0) sink(to.slice(0, run.given))
+      if (run.given > 0) yield to.slice(0, run.given)
       if (run.status === RESULT.failed) throw this.#error()
       if (run.status === RESULT.finished) this.hasEnded = true
       else if (at === input.length && run.status === RESULT.goesOn && !(this.#encodes && operation === OPERATIONS.finish)) break

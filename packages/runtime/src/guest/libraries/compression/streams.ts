@@ -35,7 +35,7 @@ function run(codec: Codec, input: Uint8Array, isLast: boolean, controller: Contr
   // Both libraries know 0 as to go on; the end has another number in each.
   const flush = isLast ? (codec instanceof Brotli ? OPERATIONS.finish : FLUSHES.finish) : FLUSHES.none
   try {
-    codec.run(input, flush, (piece) => controller.enqueue(piece))
+    for (const piece of codec.run(input, flush)) controller.enqueue(piece)
   } catch (error) {
     if (error instanceof CodecError) throw new TypeError(error.message, { cause: error })
     throw error

@@ -43,6 +43,13 @@ export function readSequence(bytes: Bytes): Element[] {
   return readAll(content)
 }
 
+/** One of several, which hostile bytes may lack. @throws DerError */
+export function field(elements: readonly Element[], index: number): Element {
+  const element = elements[index]
+  if (element === undefined) throw new DerError('The DER lacks a field.')
+  return element
+}
+
 export function write(tag: number, ...parts: readonly Uint8Array[]): Bytes {
   const content = concat(...parts)
   const { length } = content

@@ -89,7 +89,9 @@ function parseMultipart(text: string, boundary: string): FormEntry[] {
     at = headEnd + (text.startsWith('\r\n', headEnd) && headEnd === at ? 2 : 4)
     const end = text.indexOf(`\r\n${delimiter}`, at)
     if (end === -1) throw broken(at, 'the last part has no end')
-    entries.push(entryOf(head, text.slice(at, end)))
+    const bytes = head.isBase64 ? fromBase64(text.slice(at, end)) : bytesFromLatin1(text.slice(at, end))
+    if (bytes === undefined) throw broken(at, 'a part is no base64')
+    entries.push(entryOf(head, bytes))
     at = end + 2
   }
 }
@@ -142,8 +144,15 @@ function decodedName(value: string): string {
   return text.replaceAll(/%0a/gi, '\n').replaceAll(/%0d/gi, '\r').replaceAll('%22', '"')
 }
 
-function entryOf({ name, filename, type, isBase64 }: Head, content: string): FormEntry {
-  const bytes = isBase64 ? Uint8Array.fromBase64(content) : bytesFromLatin1(content)
+function fromBase64(text: string): Uint8Array<ArrayBuffer> | undefined {
+  try {
+    return Uint8Array.fromBase64(text)
+  } catch {
+    return undefined
+  }
+}
+
+function entryOf({ name, filename, type }: Head, bytes: Uint8Array<ArrayBuffer>): FormEntry {
   if (filename === undefined) return [name, stripBom(decodeUtf8(bytes))]
   const isPrintable = type !== undefined && /^[\x20-\x7e]*$/.test(type)
   return [name, fileOf(blobOf(bytes, type === undefined ? 'text/plain' : isPrintable ? type : ''), filename)]

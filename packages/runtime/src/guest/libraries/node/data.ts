@@ -36,31 +36,6 @@ export function encoded(bytes: Bytes | ArrayBuffer, encoding: unknown): NodeBuff
   return encoding === undefined || encoding === null || encoding === 'buffer' ? buffer : buffer.toString(toText(encoding))
 }
 
-declare const TextDecoder: new (label: string) => { decode(bytes: Uint8Array, options: { stream: boolean }): string }
-
-/** Turns what a cipher gives piece by piece into text, of which a character may lie in two pieces. */
-export class PieceDecoder {
-  readonly encoding: string
-  readonly #utf8: InstanceType<typeof TextDecoder> | undefined
-  #rest: Bytes = new Uint8Array(0)
-
-  constructor(encoding: string) {
-    this.encoding = encoding
-    if (encoding === 'utf8' || encoding === 'utf-8') this.#utf8 = new TextDecoder('utf-8')
-  }
-
-  decode(bytes: Bytes, isLast: boolean): string {
-    if (this.#utf8 !== undefined) return this.#utf8.decode(bytes, { stream: !isLast })
-    if (!/^base64(?:url)?$/.test(this.encoding)) return toBuffer(bytes).toString(this.encoding)
-    const whole = new Uint8Array(this.#rest.length + bytes.length)
-    whole.set(this.#rest)
-    whole.set(bytes, this.#rest.length)
-    const end = isLast ? whole.length : whole.length - (whole.length % 3)
-    this.#rest = whole.slice(end)
-    return toBuffer(whole.subarray(0, end)).toString(this.encoding)
-  }
-}
-
 export type Callback<T extends unknown[] = [unknown?]> = (error: Error | null, ...results: T) => void
 
 declare const queueMicrotask: (task: () => void) => void

@@ -16,9 +16,19 @@ export interface StreamModule {
   readonly Writable: StreamClass & { readonly prototype: object }
 }
 
-/** What `node:crypto` needs of the other modules in the function's bundle. */
+/** Turns what comes piece by piece into text, of which a character may lie in two pieces. */
+export interface StringDecoder {
+  /** By the one name that Node.js has for it. */
+  readonly encoding: string
+  write(bytes: Uint8Array): string
+  end(bytes: Uint8Array): string
+}
+
+/** What `node:crypto` and `node:zlib` need of the other modules in the function's bundle. */
 export interface Environment {
   readonly Buffer: BufferClass
+  /** @throws TypeError if there is no such encoding */
+  decoder(encoding: string): StringDecoder
   /** Loads `node:stream`, which most functions that use `node:crypto` never need. */
   stream(): StreamModule
 }

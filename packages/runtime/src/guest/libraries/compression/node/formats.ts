@@ -1,5 +1,6 @@
-import type { Bytes } from '../../node/bytes.ts'
+import { type Bytes, concat } from '../../node/bytes.ts'
 import { invalidType, nodeError } from '../../node/errors.ts'
+import { constants } from './constants.ts'
 import { Brotli, type Codec, Flate, type FlateOptions, FLUSHES, OPERATIONS } from '../codec.ts'
 import { toBytes } from '../../node/data.ts'
 
@@ -45,6 +46,14 @@ function within(
     throw nodeError('ERR_OUT_OF_RANGE', message, RangeError)
   }
   return value
+}
+
+/** Most bytes of what a stream gives at once. @throws TypeError, RangeError */
+export function pieceBytes({ chunkSize = constants.Z_DEFAULT_CHUNK }: ZlibOptions): number {
+  if (typeof chunkSize !== 'number') throw invalidType('options.chunkSize', 'of type number', chunkSize)
+  if (chunkSize >= constants.Z_MIN_CHUNK) return chunkSize
+  const message = `The value of "options.chunkSize" is out of range. It must be >= ${constants.Z_MIN_CHUNK}. Received ${chunkSize}`
+  throw nodeError('ERR_OUT_OF_RANGE', message, RangeError)
 }
 
 interface FlateKind {
@@ -126,19 +135,12 @@ export function convert(format: Format, input: Bytes, options: ZlibOptions): Byt
   const most = options.maxOutputLength ?? Infinity
   const pieces: Bytes[] = []
   let size = 0
-  codec.run(input, options.finishFlush ?? format.finishes, (piece) => {
+  for (const piece of codec.run(input, options.finishFlush ?? format.finishes)) {
     size += piece.length
     if (size > most) {
       throw nodeError('ERR_BUFFER_TOO_LARGE', `Cannot create a Buffer larger than ${most} bytes`, RangeError)
     }
     pieces.push(piece)
-  })
-  if (pieces.length === 1) return pieces[0]!
-  const whole = new Uint8Array(size)
-  let at = 0
-  for (const piece of pieces) {
-    whole.set(piece, at)
-    at += piece.length
   }
-  return whole
+  return pieces.length === 1 ? pieces[0]! : concat(...pieces)
 }

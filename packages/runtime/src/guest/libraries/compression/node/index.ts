@@ -4,13 +4,18 @@ import { streamAtUse } from '../../node/lazy-stream.ts'
 import { Flate } from '../codec.ts'
 import { CRC_SLICE, natives } from '../natives.ts'
 import { codes, constants } from './constants.ts'
-import { convert, type Format, FORMATS, type ZlibOptions } from './formats.ts'
+import { convert, type Format, FORMATS, pieceBytes, type ZlibOptions } from './formats.ts'
+
+declare const queueMicrotask: (task: () => void) => void
 
 type Done = (error?: Error | null) => void
 
 /** What a stream has that these classes use. */
 interface Stream {
-  push(chunk: unknown): void
+  readonly writableEnded: boolean
+  readonly writableFinished: boolean
+  push(chunk: unknown): boolean
+  _read: (this: unknown, size: number) => void
   once(event: string, listener: () => void): void
   destroy(): void
   write(chunk: unknown, callback: () => void): void
@@ -25,26 +30,43 @@ function streamClass(format: Format) {
     [name]: class {
       readonly #codec
       readonly #options: ZlibOptions
+      readonly #pieceBytes: number
       bytesWritten = 0
       #flush: number
 
       constructor(options: ZlibOptions = {}) {
         this.#options = options
         this.#codec = format.codec(options)
+        this.#pieceBytes = pieceBytes(options)
         this.#flush = options.flush ?? format.goesOn
         begin(this)
       }
 
       /** @internal */
       run(input: Uint8Array, flush: number, done: Done): void {
-        const stream = this as unknown as Stream
         this.bytesWritten += input.length
+        this.#give(this.#codec.run(input, flush, this.#pieceBytes), done)
+      }
+
+      /** Goes on for as long as the stream takes more, and then when it is read. Returns whether that was all. */
+      #give(pieces: Iterator<Uint8Array<ArrayBuffer>, void>, done: Done): boolean {
+        const stream = this as unknown as Stream
+        let failure: Error | undefined
         try {
-          this.#codec.run(input, flush, (piece) => stream.push(toBuffer(piece)))
+          for (let next = pieces.next(); next.done !== true; next = pieces.next()) {
+            if (stream.push(toBuffer(next.value))) continue
+            const { _read } = stream
+            stream._read = (size) => {
+              stream._read = _read
+              if (this.#give(pieces, done)) stream._read(size)
+            }
+            return false
+          }
         } catch (error) {
-          return done(error as Error)
+          failure = error as Error
         }
-        done()
+        done(failure)
+        return true
       }
 
       /** @internal */
@@ -65,8 +87,14 @@ function streamClass(format: Format) {
       flush(kind?: unknown, callback?: () => void): void {
         const [wanted, told] =
           typeof kind === 'function' ? [undefined, kind as () => void] : [kind as number | undefined, callback]
-        const mark = Object.assign(toBuffer(new Uint8Array(0)), { [FLUSHING]: wanted ?? format.flushes })
-        ;(this as unknown as Stream).write(mark, told ?? (() => {}))
+        const stream = this as unknown as Stream
+        if (!stream.writableEnded) {
+          const mark = Object.assign(toBuffer(new Uint8Array(0)), { [FLUSHING]: wanted ?? format.flushes })
+          stream.write(mark, told ?? (() => {}))
+        } else if (told !== undefined) {
+          if (stream.writableFinished) queueMicrotask(told)
+          else stream.once('end', told)
+        }
       }
 
       params(level: number, strategy: number, callback: () => void): void {
@@ -94,8 +122,12 @@ function streamClass(format: Format) {
 function methodsOf(format: Format): Record<string, unknown> {
   const Class = streamClass(format)
   const { method, name } = format
-  const sync = (buffer: unknown, options: ZlibOptions = {}): NodeBuffer =>
-    toBuffer(convert(format, toBytes(buffer, 'buffer'), options))
+  const sync = (given: unknown, options: ZlibOptions = {}): NodeBuffer | object => {
+    const input = toBytes(given, 'buffer')
+    const buffer = toBuffer(convert(format, input, options))
+    if (options.info !== true) return buffer
+    return { buffer, engine: Object.assign(new Class(options), { bytesWritten: input.length }) }
+  }
   return {
     [name]: Class,
     [`create${name}`]: (options?: ZlibOptions) => new Class(options),

@@ -2,8 +2,8 @@ import { type Bytes, NO_BYTES } from '../../node/bytes.ts'
 import { authenticate, updateCipher } from '../ciphers.ts'
 import { type Handle, natives } from '../natives.ts'
 import { toText } from '../../node/text.ts'
-import { PieceDecoder, toBuffer, toBytes } from '../../node/data.ts'
-import type { NodeBuffer } from '../../node/environment.ts'
+import { toBuffer, toBytes } from '../../node/data.ts'
+import { environment, type NodeBuffer, type StringDecoder } from '../../node/environment.ts'
 import { invalidType, native, nodeError } from '../../node/errors.ts'
 import { secretOf } from './key-object.ts'
 import { streamAtUse } from '../../node/lazy-stream.ts'
@@ -40,6 +40,9 @@ export function getCipherInfo(nameOrNid: unknown, options?: { keyLength?: number
   }
 }
 
+/** What a tag has, where nothing else is said. */
+const TAG_BYTES = 16
+
 function isValidTag(mode: number, length: number): boolean {
   if (mode === GCM) return length === 4 || length === 8 || (length >= 12 && length <= 16)
   return length >= 1 && length <= 16
@@ -61,7 +64,7 @@ class Pieces {
   protected readonly tagLength: number | undefined
   protected hasBegun = false
   protected hasEnded = false
-  #decoder: PieceDecoder | undefined
+  #decoder: StringDecoder | undefined
 
   constructor(encrypts: boolean, name: unknown, key: unknown, iv: unknown, options: CipherOptions = {}) {
     if (typeof name !== 'string') throw invalidType('cipher', 'of type string', name)
@@ -71,7 +74,8 @@ class Pieces {
     if (info === undefined) throw nodeError('ERR_CRYPTO_UNKNOWN_CIPHER', 'Unknown cipher')
     this.mode = info[0]
     this.isAuthenticated = info[5]
-    this.tagLength = this.isAuthenticated ? options.authTagLength : undefined
+    const usualTag = this.mode === OCB ? undefined : TAG_BYTES
+    this.tagLength = this.isAuthenticated ? (options.authTagLength ?? usualTag) : undefined
     if (this.mode === OCB && this.tagLength === undefined) {
       throw nodeError('ERR_CRYPTO_INVALID_AUTH_TAG', `authTagLength required for ${name}`, TypeError)
     }
@@ -98,9 +102,13 @@ class Pieces {
 
   #encoded(bytes: Bytes, encoding: unknown, isLast: boolean): NodeBuffer | string {
     if (encoding === undefined || encoding === null || encoding === 'buffer') return toBuffer(bytes)
-    this.#decoder ??= new PieceDecoder(toText(encoding))
-    if (this.#decoder.encoding !== encoding) throw nodeError('ERR_INTERNAL_ASSERTION', 'Cannot change encoding')
-    return this.#decoder.decode(bytes, isLast)
+    const named = environment.decoder(toText(encoding))
+    const decoder = (this.#decoder ??= named)
+    if (decoder.encoding !== named.encoding) {
+      const message = `The argument 'outputEncoding' cannot be changed from '${decoder.encoding}'. Received '${toText(encoding)}'`
+      throw nodeError('ERR_INVALID_ARG_VALUE', message, TypeError)
+    }
+    return isLast ? decoder.end(toBuffer(bytes)) : decoder.write(toBuffer(bytes))
   }
 
   setAutoPadding(pads: unknown = true): this {

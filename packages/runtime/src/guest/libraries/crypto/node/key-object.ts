@@ -1,6 +1,6 @@
 import { AsymmetricKey, type Jwk, keyFromJwk, pkcs8OfRsa, pkcs8OfSec1, sec1Of, spkiOfRsa } from '../asymmetric-key.ts'
-import { type Bytes, bytesOf, equals, toBase64Url } from '../../node/bytes.ts'
-import { DerError, readAll, readElement, readSequence, TAGS } from '../der.ts'
+import { type Bytes, bytesOf, toBase64Url } from '../../node/bytes.ts'
+import { DerError, field, readAll, readElement, readSequence, TAGS } from '../der.ts'
 import { natives } from '../natives.ts'
 import { decodeUtf8 } from '../../../web-api/encoding.ts'
 import { CryptoKey, factsOfKey, isCryptoKey } from '../subtle/crypto-key.ts'
@@ -20,7 +20,7 @@ export let isKeyObject: (value: unknown) => value is KeyObject
 export interface ExportOptions {
   readonly format?: string
   readonly type?: string
-  readonly cipher?: string
+  readonly cipher?: unknown
   readonly passphrase?: unknown
 }
 
@@ -54,7 +54,8 @@ export class KeyObject {
   equals(other: unknown): boolean {
     if (!isKeyObject(other)) throw invalidType('otherKeyObject', 'an instance of KeyObject', other)
     if (other.type !== this.type) return false
-    return equals(contentOf(this.#material), contentOf(other.#material))
+    const [own, others] = [contentOf(this.#material), contentOf(other.#material)]
+    return own.length === others.length && natives.equal(own, others)
   }
 
   toCryptoKey(algorithm: unknown, extractable: boolean, keyUsages: readonly string[]): Promise<CryptoKey> {
@@ -113,13 +114,13 @@ class AsymmetricKeyObject extends KeyObject {
 function restrictions(parameters: Bytes): object {
   const fields = readElement(parameters).tag === TAGS.sequence ? readSequence(parameters) : []
   if (fields.length === 0) return {}
-  const field = (tag: number): Bytes | undefined => fields.find((one) => one.tag === tag)?.content
+  const parameter = (tag: number): Bytes | undefined => fields.find((one) => one.tag === tag)?.content
   const digestOf = (content: Bytes | undefined): string =>
-    content === undefined ? 'sha1' : (DIGEST_OIDS[readSequence(content)[0]!.content.toHex()] ?? 'unknown')
-  const mask = field(0xa1)
-  const salt = field(0xa2)
+    content === undefined ? 'sha1' : (DIGEST_OIDS[field(readSequence(content), 0).content.toHex()] ?? 'unknown')
+  const mask = parameter(0xa1)
+  const salt = parameter(0xa2)
   return {
-    hashAlgorithm: digestOf(field(0xa0)),
+    hashAlgorithm: digestOf(parameter(0xa0)),
     mgf1HashAlgorithm: digestOf(mask === undefined ? undefined : readSequence(mask)[1]?.whole),
     saltLength: salt === undefined ? 20 : readElement(salt).content.reduce((number, byte) => number * 256 + byte, 0),
   }
@@ -141,11 +142,13 @@ class PublicKeyObject extends AsymmetricKeyObject {
 class PrivateKeyObject extends AsymmetricKeyObject {
   export(options: ExportOptions = {}): NodeBuffer | string | object {
     const key = materialOf(this) as AsymmetricKey
-    const { format, type, cipher, passphrase } = options
+    const { format, type, passphrase } = options
+    const cipher = options.cipher ?? undefined
     if (format === 'jwk') {
       if (cipher !== undefined || passphrase !== undefined) throw incompatible('jwk', 'does not support encryption')
       return checkJwkKind(key).jwk()
     }
+    if (cipher === undefined && passphrase !== undefined) throw invalidValue('options.cipher', cipher)
     if (cipher !== undefined && type !== 'pkcs8') throw incompatible(String(type), 'does not support encryption here; use pkcs8')
     if (type === 'pkcs1') {
       if (key.kind !== 'rsa') throw incompatible('pkcs1', 'can only be used for RSA keys')

@@ -1,10 +1,10 @@
-import { type Bytes, concat } from '../../node/bytes.ts'
+import { type Bytes, bytesOf, concat } from '../../node/bytes.ts'
 import { runCipher } from '../ciphers.ts'
-import { DerError, octets, oid, readAll, readElement, readSequence, sequence, TAGS, write } from '../der.ts'
+import { DerError, field, octets, oid, readAll, readElement, readSequence, sequence, TAGS, write } from '../der.ts'
 import { digest, pbkdf2 } from '../derivation.ts'
 import { natives } from '../natives.ts'
 import { encodeUtf8 } from '../../../web-api/encoding.ts'
-import { invalidType, nodeError } from '../../node/errors.ts'
+import { invalidType, invalidValue, nodeError } from '../../node/errors.ts'
 
 export interface Pem {
   readonly label: string
@@ -64,12 +64,20 @@ export function openPem({ content, headers }: Pem, passphrase: Bytes | undefined
   const [name = '', ivText = ''] = info.split(',')
   const cipher = natives.cipherInfo(name)
   if (cipher === undefined) throw nodeError('ERR_OSSL_UNSUPPORTED', 'Unknown cipher')
-  const iv = Uint8Array.fromHex(ivText)
+  const iv = ivOf(ivText)
   let key: Bytes = new Uint8Array(0)
   for (let last: Bytes = new Uint8Array(0); key.length < cipher[1]; key = concat(key, last)) {
     last = digest('MD5', last, passphrase, iv.subarray(0, 8))
   }
   return decrypted(name, key.subarray(0, cipher[1]), iv, content)
+}
+
+function ivOf(hex: string): Bytes {
+  try {
+    return Uint8Array.fromHex(hex)
+  } catch {
+    throw new DerError('The IV is no hexadecimal number.')
+  }
 }
 
 /** RFC 8018, appendix A.4 and B. */
@@ -93,28 +101,39 @@ function numberOf(bytes: Bytes): number {
   return bytes.reduce((number, byte) => number * 256 + byte, 0)
 }
 
+const MAX_ITERATIONS = 2 ** 31 - 1
+
 /** Opens an EncryptedPrivateKeyInfo (RFC 5958). @throws DerError, Error */
 export function openPkcs8(der: Bytes, passphrase: Bytes | undefined): Bytes {
-  const [algorithm, data] = readSequence(der)
-  const [scheme, parameters] = readAll(algorithm!.content)
-  if (scheme?.content.toHex() !== PBES2) throw new DerError('The key is encrypted in a way that is not known.')
+  const whole = readSequence(der)
+  const [algorithm, data] = [field(whole, 0), field(whole, 1)]
+  const scheme = readAll(algorithm.content)
+  if (field(scheme, 0).content.toHex() !== PBES2) throw unknownEncryption()
   if (passphrase === undefined) throw missingPassphrase()
-  const [derivation, encryption] = readAll(parameters!.content).map(({ content }) => readAll(content))
-  const [salt, iterations, ...rest] = readAll(derivation![1]!.content)
+  const parameters = readAll(field(scheme, 1).content)
+  const [derivation, encryption] = [readAll(field(parameters, 0).content), readAll(field(parameters, 1).content)]
+  const [salt, rounds, ...rest] = readAll(field(derivation, 1).content)
   const prf = rest.find(({ tag }) => tag === TAGS.sequence)
   const hash = PRFS[prf === undefined ? '2a864886f70d0207' : readElement(prf.content).content.toHex()]
-  const name = CIPHERS[encryption![0]!.content.toHex()]
-  if (derivation![0]!.content.toHex() !== PBKDF2 || hash === undefined || name === undefined) {
-    throw new DerError('The key is encrypted in a way that is not known.')
-  }
-  const key = pbkdf2(hash, passphrase, salt!.content, numberOf(iterations!.content), natives.cipherInfo(name)![1])
-  return decrypted(name, key, encryption![1]!.content, data!.content)
+  const name = CIPHERS[field(encryption, 0).content.toHex()]
+  const iterations = rounds === undefined ? 0 : numberOf(rounds.content)
+  const isKnown = field(derivation, 0).content.toHex() === PBKDF2 && hash !== undefined && name !== undefined
+  if (!isKnown || salt === undefined || iterations < 1 || iterations > MAX_ITERATIONS) throw unknownEncryption()
+  const key = pbkdf2(hash, passphrase, salt.content, iterations, natives.cipherInfo(name)![1])
+  return decrypted(name, key, field(encryption, 1).content, data.content)
+}
+
+function unknownEncryption(): DerError {
+  return new DerError('The key is encrypted in a way that is not known.')
 }
 
 const ITERATIONS = 2048
 
 /** Makes an EncryptedPrivateKeyInfo. */
-export function sealPkcs8(der: Bytes, cipher: string, passphrase: unknown): Bytes {
+export function sealPkcs8(der: Bytes, cipher: unknown, passphrase: unknown): Bytes {
+  if (typeof cipher !== 'string') throw invalidValue('options.cipher', cipher)
+  const secret = typeof passphrase === 'string' ? encodeUtf8(passphrase) : bytesOf(passphrase)
+  if (secret === undefined) throw invalidValue('options.passphrase', passphrase)
   const known = Object.entries(CIPHERS).find(([, name]) => name === cipher.toLowerCase())
   if (known === undefined) throw nodeError('ERR_CRYPTO_UNKNOWN_CIPHER', 'Unknown cipher')
   const [cipherOid, name] = known
@@ -122,7 +141,7 @@ export function sealPkcs8(der: Bytes, cipher: string, passphrase: unknown): Byte
   const random = new Uint8Array(16 + ivBytes)
   natives.random(random, 0)
   const [salt, iv] = [random.slice(0, 16), random.slice(16)]
-  const key = pbkdf2('SHA256', passphraseBytes(passphrase)!, salt, ITERATIONS, keyBytes)
+  const key = pbkdf2('SHA256', secret, salt, ITERATIONS, keyBytes)
   const prf = sequence(oid('2a864886f70d0209'), write(TAGS.nothing))
   const rounds = write(TAGS.integer, Uint8Array.of(ITERATIONS >> 8, ITERATIONS & 0xff))
   const derivation = sequence(oid(PBKDF2), sequence(octets(salt), rounds, prf))
@@ -133,18 +152,14 @@ export function sealPkcs8(der: Bytes, cipher: string, passphrase: unknown): Byte
 export function passphraseBytes(passphrase: unknown): Bytes | undefined {
   if (passphrase === undefined || passphrase === null) return undefined
   if (typeof passphrase === 'string') return encodeUtf8(passphrase)
-  if (ArrayBuffer.isView(passphrase)) {
-    return new Uint8Array(passphrase.buffer as ArrayBuffer, passphrase.byteOffset, passphrase.byteLength)
-  }
+  const bytes = bytesOf(passphrase)
+  if (bytes !== undefined) return bytes
   throw invalidType('key.passphrase', 'of type string or an instance of ArrayBuffer, Buffer, TypedArray, or DataView', passphrase)
 }
 
 /** The SPKI that an X.509 certificate is about. @throws DerError */
 export function spkiOfCertificate(der: Bytes): Bytes {
-  const [certificate] = readSequence(der)
-  const fields = readAll(certificate!.content)
+  const fields = readAll(field(readSequence(der), 0).content)
   // The version stands in front, where it is said.
-  const spki = fields[fields[0]?.tag === TAGS.first ? 6 : 5]
-  if (spki === undefined) throw new DerError('The certificate has no key.')
-  return spki.whole
+  return field(fields, fields[0]?.tag === TAGS.first ? 6 : 5).whole
 }
