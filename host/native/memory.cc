@@ -42,13 +42,19 @@ constexpr uint64_t kGrowth = 16 << 20;
 struct Size {
 	uint64_t used;
 	uint64_t taken;
+	// What V8 knows of, and what libraries hold, of which it does not.
 	uint64_t external;
 };
 
-Size SizeOf(v8::Isolate* isolate) {
+constexpr uint64_t kLibraryBytes = (static_cast<uint64_t>(1) << 40) - 1;
+// What is smaller is seen later, in bytes.
+constexpr size_t kSeenAtOnce = 64 * 1024;
+
+Size SizeOf(const IsolateState* state, v8::Isolate* isolate) {
 	v8::HeapStatistics heap;
 	isolate->GetHeapStatistics(&heap);
-	return {heap.used_heap_size(), heap.total_heap_size(), heap.external_memory()};
+	uint64_t library_bytes = state->library_bytes.load(std::memory_order_relaxed) & kLibraryBytes;
+	return {heap.used_heap_size(), heap.total_heap_size(), heap.external_memory() + library_bytes};
 }
 
 void Remember(IsolateState* state, uint64_t bytes) {
@@ -107,7 +113,7 @@ bool MayTake(IsolateState* state, size_t length) {
 		return true;
 	}
 	v8::Isolate* isolate = state->isolate;
-	Size size = SizeOf(isolate);
+	Size size = SizeOf(state, isolate);
 	uint64_t taken = size.taken + state->malloced_bytes + length;
 	uint64_t excess = ExcessOf(state, taken);
 	if (!Draw(state, excess)) return false;
@@ -221,7 +227,7 @@ void CollectionBegins(v8::Isolate* isolate, v8::GCType, v8::GCCallbackFlags, voi
 	state->is_collecting = true;
 	// Of all that was taken since the last look, this is the most.
 	if (!state->has_grown) return;
-	Size size = SizeOf(isolate);
+	Size size = SizeOf(state, isolate);
 	Remember(state, size.used + size.external);
 }
 
@@ -282,14 +288,38 @@ void TrackMemory(IsolateState* state, v8::Isolate* isolate) {
 	state->has_grown = state->is_interrupted = state->is_over = state->is_collecting = false;
 	state->peak_bytes.store(0);
 	state->held_bytes.store(0);
+	state->library_bytes.store((state->library_bytes.load() | kLibraryBytes) + 1);
 	isolate->AddGCPrologueCallback(CollectionBegins, state);
 	isolate->AddGCEpilogueCallback(CollectionEnds, state);
 	isolate->SetData(kDataSlot, state);
 }
 
+uint64_t LibraryTakes(v8::Isolate* isolate, size_t bytes) {
+	IsolateState* state = static_cast<IsolateState*>(isolate->GetData(kDataSlot));
+	if (state == nullptr) return UINT64_MAX;
+	uint64_t before = state->library_bytes.fetch_add(bytes);
+	state->has_grown = true;
+	state->growth_bytes += bytes;
+	if (bytes >= kSeenAtOnce) {
+		// It may be freed before anybody looks.
+		Size size = SizeOf(state, isolate);
+		Remember(state, size.used + size.external);
+		Grew(state, size.used + size.external);
+	}
+	return (before & ~kLibraryBytes) | state->index;
+}
+
+void LibraryFrees(uint64_t owner, size_t bytes) {
+	if (owner == UINT64_MAX) return;
+	std::atomic<uint64_t>& held = states[owner & kLibraryBytes].load()->library_bytes;
+	uint64_t now = held.load();
+	while ((now & ~kLibraryBytes) == (owner & ~kLibraryBytes) && !held.compare_exchange_weak(now, now - bytes)) {
+	}
+}
+
 bool KeepToLimit(IsolateState* state, v8::Isolate* isolate) {
 	state->has_grown = false;
-	Size size = SizeOf(isolate);
+	Size size = SizeOf(state, isolate);
 	Remember(state, size.used + size.external);
 	bool is_within = size.used <= state->limit_bytes;
 	if (!is_within) {
@@ -297,7 +327,7 @@ bool KeepToLimit(IsolateState* state, v8::Isolate* isolate) {
 		isolate->MemoryPressureNotification(v8::MemoryPressureLevel::kNone);
 		isolate->MemoryPressureNotification(v8::MemoryPressureLevel::kCritical);
 		isolate->MemoryPressureNotification(v8::MemoryPressureLevel::kNone);
-		size = SizeOf(isolate);
+		size = SizeOf(state, isolate);
 		state->held_bytes.store(size.used + size.external, std::memory_order_relaxed);
 		is_within = size.used <= state->limit_bytes;
 		state->is_over = !is_within;
