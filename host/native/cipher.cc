@@ -10,6 +10,8 @@ constexpr size_t kContextBytes = 2048;
 // A wrapped key goes in at once, in six rounds (RFC 3394).
 constexpr size_t kMostWrapped = 256 * 1024;
 constexpr size_t kMostTag = 16;
+// A mode with feedback of less than a block works through all of its cipher for each bit, or each byte.
+constexpr size_t kFeedbackSlice = 8 * 1024;
 
 struct Cipher : Native {
 	EVP_CIPHER_CTX* context;
@@ -19,9 +21,19 @@ struct Cipher : Native {
 	// It knows what tag the text is to have.
 	bool has_tag;
 	size_t tag_length;
+	// The most that a call takes.
+	size_t slice;
 
 	static void Destroy(Native* native) { EVP_CIPHER_CTX_free(static_cast<Cipher*>(native)->context); }
 };
+
+size_t SliceOf(const EVP_CIPHER* cipher) {
+	const char* name = EVP_CIPHER_get0_name(cipher);
+	size_t length = strlen(name);
+	const char* end = name + (length < 4 ? 0 : length - 4);
+	bool is_fine = strcmp(end, "CFB1") == 0 || strcmp(end, "CFB8") == 0;
+	return EVP_CIPHER_get_mode(cipher) == EVP_CIPH_CFB_MODE && is_fine ? kFeedbackSlice : kFastSlice;
+}
 
 bool IsAead(const EVP_CIPHER* cipher) { return (EVP_CIPHER_get_flags(cipher) & EVP_CIPH_FLAG_AEAD_CIPHER) != 0; }
 
@@ -96,6 +108,7 @@ void CipherNew(const Info& info) {
 		int32_t tag_length = IntegerOf(info[4], kMostTag);
 		made->is_encrypting = info[1]->IsTrue();
 		made->is_aead = IsAead(cipher);
+		made->slice = SliceOf(cipher);
 		made->is_wrap = EVP_CIPHER_get_mode(cipher) == EVP_CIPH_WRAP_MODE;
 		made->tag_length = tag_length < 1 || tag_length > static_cast<int32_t>(kMostTag) ? kMostTag : tag_length;
 		wrong = Init(made, cipher, Bytes(info[2]), Bytes(info[3]));
@@ -149,6 +162,12 @@ void CipherAad(const Info& info) {
 	info.GetReturnValue().Set(static_cast<double>(at + count));
 }
 
+// cipherSlice(cipher): the most that a call of cipherUpdate takes, in bytes.
+void CipherSlice(const Info& info) {
+	Cipher* cipher = CipherOf(info);
+	if (cipher != nullptr) info.GetReturnValue().Set(static_cast<double>(cipher->slice));
+}
+
 // cipherUpdate(cipher, bytes, at, size, output, outputAt): takes up to so many bytes, of the slice that it is given, and returns how
 // many it wrote. The output has room for a block more.
 void CipherUpdate(const Info& info) {
@@ -160,7 +179,7 @@ void CipherUpdate(const Info& info) {
 	size_t count = PositionOf(info[3], bytes.size() - at);
 	size_t output_at = PositionOf(info[5], output.size);
 	int written = 0;
-	if (count > kFastSlice || (cipher->is_wrap && count > kMostWrapped)) return ThrowError(info, "That is too much at once.");
+	if (count > cipher->slice || (cipher->is_wrap && count > kMostWrapped)) return ThrowError(info, "That is too much at once.");
 	if (output.size - output_at < count + EVP_MAX_BLOCK_LENGTH) return ThrowError(info, "There is no room for the output.");
 	if (count > 0) {
 		uint8_t* to = output.data + output_at;
@@ -212,6 +231,7 @@ const NativeFunction kCipherFunctions[] = {
 	{"cipherPadding", Clearing<CipherPadding>},
 	{"cipherSetTag", Clearing<CipherSetTag>},
 	{"cipherAad", Clearing<CipherAad>},
+	{"cipherSlice", CipherSlice},
 	{"cipherUpdate", Clearing<CipherUpdate>},
 	{"cipherFinal", Clearing<CipherFinal>},
 	{"cipherTag", Clearing<CipherTag>},

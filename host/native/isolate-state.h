@@ -97,6 +97,9 @@ struct IsolateState {
 	// Most that it held, and what it holds, as last seen, with what hangs on it outside of the heap. Read by the host.
 	std::atomic<uint64_t> peak_bytes{0};
 	std::atomic<uint64_t> held_bytes{0};
+	// What libraries hold for it, in bytes, and above the lower 40 bits how often the state was taken: what is freed late is of an
+	// isolate before.
+	std::atomic<uint64_t> library_bytes{0};
 	// The script that it was booted with, behind which are its libraries.
 	uint32_t core;
 
@@ -171,6 +174,9 @@ bool WatchMemory();
 // An entry begins, or something else that is measured.
 void BeginTaking(IsolateState* state);
 void UntrackMemory(v8::Isolate* isolate);
+// A library takes memory, on the isolate's thread; it is taken already. Returns what `LibraryFrees` needs, on any thread.
+uint64_t LibraryTakes(v8::Isolate* isolate, size_t bytes);
+void LibraryFrees(uint64_t owner, size_t bytes);
 // What this thread takes counts as that of the isolate in which it is.
 void ThreadRunsIsolates();
 void TrackMemory(IsolateState* state, v8::Isolate* isolate);

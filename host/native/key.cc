@@ -12,6 +12,9 @@
 namespace {
 
 constexpr int kMostRsaBits = 8192;
+// Of private keys that somebody brings: where the numbers for each factor are wrong, OpenSSL notices, and computes all again without
+// them, which takes many times as long.
+constexpr int kMostGivenBits = 4096;
 // An RSA key of 8192 bits has less than 5 KB.
 constexpr size_t kMostKeyBytes = 16 * 1024;
 // Ed25519 and Ed448 read what they sign twice, and at once.
@@ -34,9 +37,10 @@ bool FitsInto(const EVP_PKEY* key, const char* name, int bits) {
 	return fits;
 }
 
-// A number that is longer than the modulus is a lie, which would take long to compute with.
+// A number that is longer than those of keys that are meant is a lie, which would take long to compute with. Factors are of like
+// length, and what is there for each is no longer than it.
 bool IsSoundRsa(const EVP_PKEY* key) {
-	static const char* const kNames[] = {OSSL_PKEY_PARAM_RSA_D, OSSL_PKEY_PARAM_RSA_FACTOR1, OSSL_PKEY_PARAM_RSA_FACTOR2,
+	static const char* const kNames[] = {OSSL_PKEY_PARAM_RSA_FACTOR1, OSSL_PKEY_PARAM_RSA_FACTOR2,
 		OSSL_PKEY_PARAM_RSA_FACTOR3, OSSL_PKEY_PARAM_RSA_FACTOR4, OSSL_PKEY_PARAM_RSA_FACTOR5, OSSL_PKEY_PARAM_RSA_EXPONENT1,
 		OSSL_PKEY_PARAM_RSA_EXPONENT2, OSSL_PKEY_PARAM_RSA_EXPONENT3, OSSL_PKEY_PARAM_RSA_EXPONENT4, OSSL_PKEY_PARAM_RSA_EXPONENT5,
 		OSSL_PKEY_PARAM_RSA_COEFFICIENT1, OSSL_PKEY_PARAM_RSA_COEFFICIENT2, OSSL_PKEY_PARAM_RSA_COEFFICIENT3,
@@ -46,9 +50,9 @@ bool IsSoundRsa(const EVP_PKEY* key) {
 	// As OpenSSL has it where it only verifies.
 	if (!FitsInto(key, OSSL_PKEY_PARAM_RSA_E, bits > 3072 ? 64 : bits)) return false;
 	for (const char* name : kNames) {
-		if (!FitsInto(key, name, bits)) return false;
+		if (!FitsInto(key, name, bits / 2 + 1)) return false;
 	}
-	return true;
+	return FitsInto(key, OSSL_PKEY_PARAM_RSA_D, bits);
 }
 
 bool IsKnownCurve(const EVP_PKEY* key) {
@@ -129,9 +133,11 @@ void KeyRead(const Info& info) {
 	if (der.size() == 0 || der.size() > kMostKeyBytes) return;
 	EVP_PKEY* key = info[1]->IsTrue() ? ReadPrivate(der) : ReadPublic(der);
 	if (key == nullptr) return;
-	if (!IsSound(key)) return EVP_PKEY_free(key);
+	int kind = EVP_PKEY_get_base_id(key);
+	bool is_long = info[1]->IsTrue() && (kind == EVP_PKEY_RSA || kind == EVP_PKEY_RSA_PSS) && EVP_PKEY_get_bits(key) > kMostGivenBits;
+	if (is_long || !IsSound(key)) return EVP_PKEY_free(key);
 	// Whatever form its point came in.
-	if (EVP_PKEY_get_base_id(key) == EVP_PKEY_EC) {
+	if (kind == EVP_PKEY_EC) {
 		EVP_PKEY_set_utf8_string_param(key, OSSL_PKEY_PARAM_EC_POINT_CONVERSION_FORMAT, "uncompressed");
 	}
 	ReturnKey(info, key);

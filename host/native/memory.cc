@@ -55,6 +55,7 @@ constexpr uint64_t kOutside = 48 << 20;
 struct Size {
 	uint64_t used;
 	uint64_t taken;
+	// What V8 knows of, and what libraries hold, of which it does not.
 	uint64_t external;
 
 	uint64_t Held() const { return used + external; }
@@ -63,10 +64,15 @@ struct Size {
 	uint64_t HeldWith(uint64_t malloced) const { return used + (external > malloced ? external : malloced); }
 };
 
-Size SizeOf(v8::Isolate* isolate) {
+constexpr uint64_t kLibraryBytes = (static_cast<uint64_t>(1) << 40) - 1;
+// What is smaller is seen later, in bytes.
+constexpr size_t kSeenAtOnce = 64 * 1024;
+
+Size SizeOf(const IsolateState* state, v8::Isolate* isolate) {
 	v8::HeapStatistics heap;
 	isolate->GetHeapStatistics(&heap);
-	return {heap.used_heap_size(), heap.total_heap_size(), heap.external_memory()};
+	uint64_t library_bytes = state->library_bytes.load(std::memory_order_relaxed) & kLibraryBytes;
+	return {heap.used_heap_size(), heap.total_heap_size(), heap.external_memory() + library_bytes};
 }
 
 void Remember(IsolateState* state, uint64_t bytes) {
@@ -103,7 +109,7 @@ void Grow(IsolateState* state, uint64_t length) {
 	state->growth_bytes += length;
 	if (state->growth_bytes < kGrowth) return;
 	state->has_grown = true;
-	Tell(state, SizeOf(state->isolate).HeldWith(state->malloced_bytes) + length);
+	Tell(state, SizeOf(state, state->isolate).HeldWith(state->malloced_bytes) + length);
 }
 
 // Code is made writable in smaller pieces, in bytes.
@@ -145,7 +151,7 @@ bool MayTake(IsolateState* state, size_t length) {
 		return true;
 	}
 	v8::Isolate* isolate = state->isolate;
-	Size size = SizeOf(isolate);
+	Size size = SizeOf(state, isolate);
 	uint64_t excess = ExcessOf(state, size.taken + size.external + state->malloced_bytes + length);
 	if (!Draw(state, excess)) return false;
 	if (excess > 0) Remember(state, size.Held() + length);
@@ -280,7 +286,7 @@ void CollectionBegins(v8::Isolate* isolate, v8::GCType, v8::GCCallbackFlags, voi
 	state->is_collecting = true;
 	// Of all that was taken since the last look, this is the most.
 	if (!state->has_grown) return;
-	Remember(state, SizeOf(isolate).Held());
+	Remember(state, SizeOf(state, isolate).Held());
 }
 
 void CollectionEnds(v8::Isolate*, v8::GCType, v8::GCCallbackFlags, void* data) {
@@ -348,14 +354,33 @@ void TrackMemory(IsolateState* state, v8::Isolate* isolate) {
 	state->has_grown = state->is_interrupted = state->is_over = state->is_collecting = false;
 	state->peak_bytes.store(0);
 	state->held_bytes.store(0);
+	state->library_bytes.store((state->library_bytes.load() | kLibraryBytes) + 1);
 	isolate->AddGCPrologueCallback(CollectionBegins, state);
 	isolate->AddGCEpilogueCallback(CollectionEnds, state);
 	isolate->SetData(kDataSlot, state);
 }
 
+uint64_t LibraryTakes(v8::Isolate* isolate, size_t bytes) {
+	IsolateState* state = static_cast<IsolateState*>(isolate->GetData(kDataSlot));
+	if (state == nullptr) return UINT64_MAX;
+	uint64_t before = state->library_bytes.fetch_add(bytes);
+	state->has_grown = true;
+	// It may be freed before anybody looks.
+	if (bytes >= kSeenAtOnce) Remember(state, SizeOf(state, isolate).Held());
+	return (before & ~kLibraryBytes) | state->index;
+}
+
+void LibraryFrees(uint64_t owner, size_t bytes) {
+	if (owner == UINT64_MAX) return;
+	std::atomic<uint64_t>& held = states[owner & kLibraryBytes].load()->library_bytes;
+	uint64_t now = held.load();
+	while ((now & ~kLibraryBytes) == (owner & ~kLibraryBytes) && !held.compare_exchange_weak(now, now - bytes)) {
+	}
+}
+
 bool KeepToLimit(IsolateState* state, v8::Isolate* isolate) {
 	state->has_grown = false;
-	Size size = SizeOf(isolate);
+	Size size = SizeOf(state, isolate);
 	Remember(state, size.HeldWith(state->malloced_bytes));
 	bool is_within = IsWithin(state, size);
 	if (!is_within) {
@@ -363,7 +388,7 @@ bool KeepToLimit(IsolateState* state, v8::Isolate* isolate) {
 		isolate->MemoryPressureNotification(v8::MemoryPressureLevel::kNone);
 		isolate->MemoryPressureNotification(v8::MemoryPressureLevel::kCritical);
 		isolate->MemoryPressureNotification(v8::MemoryPressureLevel::kNone);
-		size = SizeOf(isolate);
+		size = SizeOf(state, isolate);
 		is_within = IsWithin(state, size);
 		if (!is_within && !state->is_over && size.used <= state->limit_bytes) {
 			Signal(state, kOver);

@@ -143,7 +143,7 @@ void ThrowOpenSsl(const Info& info, const char* message) {
 
 void ClearErrors() { ERR_clear_error(); }
 
-// In front of the memory stands what it belongs to.
+// In front of the memory stands what it belongs to: the store, and its isolate.
 constexpr size_t kHead = 16;
 
 void* CountedAlloc(v8::Isolate* isolate, size_t size) {
@@ -152,14 +152,19 @@ void* CountedAlloc(v8::Isolate* isolate, size_t size) {
 	v8::BackingStore* store = Reserve(isolate, size + kHead < 128 ? 128 : size + kHead);
 	if (store == nullptr) return nullptr;
 	char* memory = static_cast<char*>(store->Data());
+	uint64_t owner = LibraryTakes(isolate, store->ByteLength());
 	memcpy(memory, &store, sizeof(store));
+	memcpy(memory + sizeof(store), &owner, sizeof(owner));
 	return memory + kHead;
 }
 
 void CountedFree(void* memory) {
 	if (memory == nullptr) return;
 	v8::BackingStore* store;
+	uint64_t owner;
 	memcpy(&store, static_cast<char*>(memory) - kHead, sizeof(store));
+	memcpy(&owner, static_cast<char*>(memory) - kHead + sizeof(store), sizeof(owner));
+	LibraryFrees(owner, store->ByteLength());
 	delete store;
 }
 

@@ -1,12 +1,13 @@
 import { type Bytes, concat, NO_BYTES } from '../node/bytes.ts'
-import { CIPHER_ROOM, CIPHER_SLICE, type Handle, natives } from './natives.ts'
+import { CIPHER_ROOM, type Handle, natives } from './natives.ts'
 
 /** What a cipher gives for more of its text. */
 export function updateCipher(cipher: Handle, bytes: Uint8Array): Bytes {
   const output = new Uint8Array(bytes.length + CIPHER_ROOM)
+  const slice = natives.cipherSlice(cipher)
   let written = 0
-  for (let at = 0; at < bytes.length; at += CIPHER_SLICE) {
-    const size = Math.min(bytes.length - at, CIPHER_SLICE)
+  for (let at = 0; at < bytes.length; at += slice) {
+    const size = Math.min(bytes.length - at, slice)
     written += natives.cipherUpdate(cipher, bytes, at, size, output, written)
   }
   return output.subarray(0, written)

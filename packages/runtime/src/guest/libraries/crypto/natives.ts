@@ -35,6 +35,8 @@ export interface Natives {
   /** @returns where it stopped */
   cipherAad(cipher: Handle, bytes: Uint8Array, at: number): number
   /** @returns how many bytes it wrote */
+  /** @returns the most that a call of `cipherUpdate` takes, in bytes */
+  cipherSlice(cipher: Handle): number
   cipherUpdate(cipher: Handle, bytes: Uint8Array, at: number, size: number, output: Uint8Array, outputAt: number): number
   cipherFinal(cipher: Handle): ArrayBuffer
   cipherTag(cipher: Handle): ArrayBuffer
@@ -62,8 +64,7 @@ declare const NATIVES: Natives
 
 export const natives = NATIVES
 
-/** The most that a call of `cipherUpdate` takes, in bytes, and the room that it needs beyond that. */
-export const CIPHER_SLICE = 512 * 1024
+/** The room that a call of `cipherUpdate` needs beyond what it takes, in bytes. */
 export const CIPHER_ROOM = 32
 
 /** How `convert` does it. */
