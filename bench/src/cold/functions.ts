@@ -11,6 +11,9 @@ export interface App {
   readonly source: string
 }
 
+/** The name of a package that a function imports, and this file does not. */
+const quoted = (name: string): string => JSON.stringify(name)
+
 /** What is deployed, by what it is made with. */
 export const APPS: Readonly<Record<string, App>> = {
   hello: {
@@ -30,9 +33,9 @@ export default {
     aimMs: 15,
     hasPackages: true,
     source: `
-      import { Hono } from "hono"
-      import { cors } from "hono/cors"
-      import { z } from "zod"
+      import { Hono } from ${quoted('hono')}
+      import { cors } from ${quoted('hono/cors')}
+      import { z } from ${quoted('zod')}
 
       const Query = z.object({ page: z.coerce.number().int().min(1).default(1), order: z.enum(['up', 'down']).optional() })
       const app = new Hono()
@@ -50,8 +53,8 @@ export default {
     aimMs: 60,
     hasPackages: true,
     source: `
-      import cookieParser from "cookie-parser"
-      import express from "express"
+      import cookieParser from ${quoted('cookie-parser')}
+      import express from ${quoted('express')}
 
       const app = express()
       let calls = 0
