@@ -1,20 +1,37 @@
 import { markPlatformClass } from '../web-api/brands.ts'
 
-const UNTOUCHED = new Set(['constructor', 'length', 'name', 'prototype'])
-const ENUMERABLE = { enumerable: true }
+// User code may have changed how arrays are iterated, and what all objects inherit, by the time that a library is loaded.
+const UNTOUCHED: Readonly<Record<string, boolean>> = {
+  __proto__: null as never,
+  constructor: true,
+  length: true,
+  name: true,
+  prototype: true,
+}
+const ENUMERABLE: PropertyDescriptor = { __proto__: null, enumerable: true } as PropertyDescriptor
+
+const named = (value: string): PropertyDescriptor => ({ __proto__: null, value, configurable: true }) as PropertyDescriptor
 
 /** Gives the members of classes the form that WebIDL has them in: enumerable. Has structuredClone refuse their objects. */
 export function asInterfaces(classes: Readonly<Record<string, { readonly prototype: object }>>): void {
-  for (const [name, one] of Object.entries(classes)) {
+  const names = Object.keys(classes)
+  for (let index = 0; index < names.length; index++) {
+    const name = names[index]!
+    const one = classes[name]!
     // The bundler renames what refers to itself.
-    Object.defineProperty(one, 'name', { value: name, configurable: true })
-    for (const target of [one, one.prototype]) {
-      for (const key of Reflect.ownKeys(target)) {
-        if (typeof key === 'string' && !UNTOUCHED.has(key)) Object.defineProperty(target, key, ENUMERABLE)
-      }
-    }
+    Object.defineProperty(one, 'name', named(name))
+    showMembers(one)
+    showMembers(one.prototype)
     markPlatformClass(name, one)
-    Object.defineProperty(one.prototype, Symbol.toStringTag, { value: name, configurable: true })
+    Object.defineProperty(one.prototype, Symbol.toStringTag, named(name))
+  }
+}
+
+function showMembers(target: object): void {
+  const keys = Reflect.ownKeys(target)
+  for (let index = 0; index < keys.length; index++) {
+    const key = keys[index]!
+    if (typeof key === 'string' && UNTOUCHED[key] !== true) Object.defineProperty(target, key, ENUMERABLE)
   }
 }
 
