@@ -1,4 +1,5 @@
-import { lstat, readFile, readdir, stat } from 'node:fs/promises'
+import { lstat, readFile, readdir, realpath, stat } from 'node:fs/promises'
+import { homedir } from 'node:os'
 import { basename, dirname, extname, isAbsolute, join, posix, resolve, sep } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import type { Loader, Plugin } from 'esbuild'
@@ -145,18 +146,42 @@ async function noteAssets(text: string, path: string, folder: string, assets: As
   const read = isPackage ? [] : [...text.matchAll(READ)].flatMap(([, named]) => textsOf(named!))
   const fromFolder = read.filter((named) => !isAbsolute(named)).map((named) => resolve(folder, named))
   if (here.length === 0 && fromFolder.length === 0) return undefined
-  // Nothing else of this machine goes into a function, whatever its code names.
-  const root = (await packageFolder(isPackage ? dirname(path) : folder)) ?? folder
+  const roots = await rootsOf(path, folder, isPackage)
   for (const file of [...here, ...fromFolder]) {
-    if (!file.startsWith(root + sep) && !file.startsWith(folder + sep)) continue
-    const tooMuch = await noteAsset(file, folder, assets, isPackage)
+    if (!(await isWithin(file, roots))) continue
+    const tooMuch = await noteAsset(file, { folder, assets, isPackage, roots })
     if (tooMuch !== undefined) return tooMuch
   }
   return undefined
 }
 
-/** The nearest folder with a package.json. */
+/**
+ * Nothing else of this machine goes into a function, whatever its code names: of a package only what is its own, of the function what
+ * is in its folder or its project. Without links.
+ */
+async function rootsOf(path: string, folder: string, isPackage: boolean): Promise<string[]> {
+  const root = await packageFolder(isPackage ? dirname(path) : folder)
+  const folders = isPackage ? [root] : [root, folder]
+  return Promise.all(folders.filter((one) => one !== undefined).map((one) => realpath(one)))
+}
+
+/** Names of files and folders that have secrets. */
+const SECRET = /^\.(?:env.*|npmrc|git|ssh)$/
+
+/** A folder on the way may be a link that leads out of the function. */
+async function isWithin(file: string, roots: readonly string[]): Promise<boolean> {
+  const real = await realpath(file).catch(() => undefined)
+  if (real === undefined) return false
+  return roots.some((root) => real.startsWith(root + sep) && !hasSecrets(real.slice(root.length)))
+}
+
+function hasSecrets(path: string): boolean {
+  return path.split(sep).some((name) => SECRET.test(name))
+}
+
+/** The nearest folder with a package.json. One that the home folder is in, or that it is, is no project. */
 async function packageFolder(folder: string): Promise<string | undefined> {
+  if (`${homedir()}${sep}`.startsWith(folder.endsWith(sep) ? folder : folder + sep)) return undefined
   const hasManifest = await stat(join(folder, 'package.json')).then(
     () => true,
     () => false,
@@ -174,11 +199,18 @@ function withoutPlace(text: string): string {
   return text.replace(/^\$\{[^}]*\}/, '').replace(/[?#].*$/, '')
 }
 
+interface Noted {
+  readonly folder: string
+  readonly assets: Assets
+  readonly isPackage: boolean
+  readonly roots: readonly string[]
+}
+
 /**
  * Of packages only single files that are no code: they often name whole folders, for other purposes.
  * @returns what is wrong, if a folder has too much
  */
-async function noteAsset(file: string, folder: string, assets: Assets, isPackage: boolean): Promise<string | undefined> {
+async function noteAsset(file: string, { folder, assets, isPackage, roots }: Noted): Promise<string | undefined> {
   // A link may lead out of the function.
   const found = await lstat(file).catch(() => undefined)
   if (found === undefined) return undefined
@@ -192,7 +224,7 @@ async function noteAsset(file: string, folder: string, assets: Assets, isPackage
   let bytes = 0
   for (const entry of await readdir(file, { recursive: true, withFileTypes: true })) {
     const path = join(entry.parentPath, entry.name)
-    if (!entry.isFile() || path.includes('node_modules')) continue
+    if (!entry.isFile() || path.includes('node_modules') || !(await isWithin(path, roots))) continue
     files++
     bytes += (await stat(path)).size
     if (files > MOST_FILES || bytes > MOST_BYTES) {

@@ -262,6 +262,58 @@ t.test('a module asks of its place in texts, parameters and names of its own wit
   ])
 })
 
+t.test('no link leads a file of this machine into a function, and no package has what is not its own', async (t) => {
+  const machine = t.testdir({
+    home: {
+      'package.json': '{}',
+      'key.txt': 'SECRET of the home folder',
+      'other': { 'a.txt': 'SECRET of another folder', 'sub': { 'b.txt': 'SECRET below it' } },
+      'project': {
+        'package.json': '{}',
+        '.env': 'SECRET of the project',
+        '.git': { 'config': 'SECRET of git' },
+        'shared.txt': 'shared by the project',
+        'node_modules': {
+          nosy: {
+            'package.json': '{"main":"index.js"}',
+            'index.js': `const { join } = require('path'), { readFileSync } = require('fs')
+              exports.read = () => [readFileSync(join(__dirname, '../../.env')), readFileSync(join(__dirname, '../../shared.txt')),
+                readFileSync(join(__dirname, 'own.txt')), readFileSync(join(__dirname, '../../function/link/a.txt'))]`,
+            'own.txt': 'its own',
+          },
+        },
+        'function': {
+          'index.mjs': `import { readFileSync, readdirSync } from 'node:fs'; import { join } from 'node:path'; import { read } from 'nosy'
+            export const handler = () => [read(), readFileSync(new URL('./link/a.txt', import.meta.url)), readFileSync(new URL('./file.txt', import.meta.url)),
+              readdirSync(join(import.meta.dirname, 'link')), readdirSync(join(import.meta.dirname, 'link', 'sub')),
+              readdirSync(join(import.meta.dirname, 'data')),
+              readFileSync(new URL('../.env', import.meta.url)), readFileSync(new URL('../.git/config', import.meta.url)),
+              readFileSync(new URL('../../key.txt', import.meta.url)), readFileSync(new URL('../shared.txt', import.meta.url))]`,
+          'link': t.fixture('symlink', '../../other'),
+          'file.txt': t.fixture('symlink', '../../other/a.txt'),
+          'data': {
+            'c.txt': 'data of the function',
+            '.env.local': 'SECRET of the function',
+            'out': t.fixture('symlink', '../../../other'),
+          },
+        },
+      },
+      'lone': {
+        'index.mjs': `import { readFileSync } from 'node:fs'; export const handler = () => readFileSync(new URL('../key.txt', import.meta.url))`,
+      },
+    },
+  })
+  const before = process.env['HOME']
+  t.teardown(() => {
+    process.env['HOME'] = before
+  })
+  process.env['HOME'] = join(machine, 'home')
+  const { code } = await bundleFunction(join(machine, 'home/project/function'))
+  t.same(code.match(/SECRET of [\w ]+/g), null)
+  for (const text of ['shared by the project', 'its own', 'data of the function']) t.ok(code.includes(text), text)
+  t.notOk((await bundleFunction(join(machine, 'home/lone'))).code.includes('SECRET of'))
+})
+
 t.test('a folder that is named has all its files in the function, or is refused', async (t) => {
   const folder = t.testdir({
     'index.mjs': `import { readFileSync } from 'node:fs'; import { join } from 'node:path'
