@@ -121,7 +121,7 @@ export interface GuestBridge {
   /** Says one of {@link SAYS}. */
   readonly say: (op: number, a: number, b: number, c: number, text: string, body: string) => void
   /** Blocks until the host has answered with {@link ENTROPY_BYTES} random bytes, as a `bytes` string. */
-  readonly entropy: () => string
+  readonly entropy: () => string | undefined
   /**
    * Blocks until the host has heard what was said before, so that it never piles up. Returns for how many ms the guest must
    * leave the host alone: not 0 when several guests together keep the host from its other work.

@@ -118,7 +118,7 @@ export const bridge = {
     spendCall(text.length)
     host.say(SAYS.log, currentInvocation, isRejection ? 1 : 0, indexIn(LOG_LEVELS, level), text, '')
   },
-  entropy(): string {
+  entropy(): string | undefined {
     spendCall(0)
     return host.entropy()
   },

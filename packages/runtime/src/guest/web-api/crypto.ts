@@ -28,7 +28,7 @@ const hex = new SafeList<string>()
 
 /** Fetches the first pool of random bytes: at boot, where blocking for it costs nobody. */
 export function startEntropy(): void {
-  fresh = entropy()
+  fresh = entropy() ?? ''
 }
 
 /** Fills with random bytes, each of which is given out once and then erased here. */
@@ -47,10 +47,16 @@ function fillRandom(target: Uint8Array): void {
 function refill(): void {
   const text = fresh === '' ? entropy() : fresh
   fresh = ''
+  if (text === undefined) return exhaustHeap()
   if (text.length !== ENTROPY_BYTES) throw new SafeTypeError('There are no random bytes.')
   pool = bytesFromLatin1(text)
   poolLength = ENTROPY_BYTES
   used = 0
+}
+
+/** The heap had no room for a text of 4 KB. What is left of it goes at once, so that the isolate ends by its memory limit. */
+function exhaustHeap(): never {
+  for (let all: object | null = null; ; ) all = { __proto__: null, all }
 }
 
 function hexOf(byte: number): string {

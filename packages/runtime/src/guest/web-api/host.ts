@@ -21,7 +21,7 @@ export function logText(level: LogLevel, text: string, isRejection = false): voi
   bridge.log(level, text, isRejection)
 }
 
-/** Fresh random bytes, {@link ENTROPY_BYTES} of them, one character for each. Blocks until the host has given them. */
-export function entropy(): string {
+/** Fresh random bytes, {@link ENTROPY_BYTES} of them, one character for each; undefined if the heap has no room for them. Blocks. */
+export function entropy(): string | undefined {
   return bridge.entropy()
 }
