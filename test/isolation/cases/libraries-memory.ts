@@ -83,7 +83,7 @@ const NATIVE: readonly IsolationCase[] = [
     'M19t',
     'compressors of brotli without end',
     `${ZLIB}\nimport crypto from 'node:crypto'\nconst bytes = crypto.randomBytes(6e5)`,
-    `const kept = []; for (;;) { const stream = zlib.createBrotliCompress(); kept.push(stream); await new Promise((done, failed) => { stream.on('error', failed); stream.write(bytes, done) }) }`,
+    `const kept = []; for (;;) { const stream = zlib.createBrotliCompress(); kept.push(stream.resume()); await new Promise((done, failed) => { stream.on('error', failed); stream.write(bytes, done) }) }`,
   ),
   denied(
     'M19h',
