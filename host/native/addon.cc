@@ -35,6 +35,7 @@ void Release(const v8::FunctionCallbackInfo<v8::Value>& info) {
 	// No thread writes to it any more for what it ran last.
 	state->batches.fetch_add(1);
 	state->suspended.store(0);
+	state->is_closed.store(false);
 	state->affinity_thread = 0;
 	ForgetMemory(state);
 	EmptyMailbox(state);

@@ -63,6 +63,8 @@ struct IsolateState {
 	Buffer outbox;
 	size_t read_to;
 	bool is_writing;
+	// The host ends the isolate: no further entry begins.
+	std::atomic<bool> is_closed{false};
 	// The isolate's thread's alone: it runs a batch, at whose end the host reads the outbox.
 	bool is_running;
 	bool drops_rejections;

@@ -144,6 +144,12 @@ Buffer TakeOutbox(IsolateState* state, size_t* from) {
 	return copied;
 }
 
+// close(index): of the batch that runs, no further entry begins.
+void Close(const v8::FunctionCallbackInfo<v8::Value>& info) {
+	IsolateState* state = StateOf(info[0]);
+	if (state != nullptr) state->is_closed.store(true, std::memory_order_relaxed);
+}
+
 constexpr size_t kParts = 6;
 
 // readOutbox(index): what the guest has said since it was read last, in order, as parts of one array: of each, op, three numbers and
@@ -236,6 +242,8 @@ void RunBatch(v8::Isolate* isolate, v8::Local<v8::Function> dispatch, IsolateSta
 	v8::Local<v8::Context> context = isolate->GetCurrentContext();
 	const char* end = batch.bytes + batch.length;
 	for (const char* bytes = batch.bytes; bytes < end;) {
+		// V8 forgets now and then that it was to end the isolate, when the one entry that ran has ended.
+		if (state->is_closed.load(std::memory_order_relaxed)) return;
 		v8::HandleScope scope(isolate);
 		BeginEntry(state);
 		const Record* record = reinterpret_cast<const Record*>(bytes);
@@ -338,5 +346,6 @@ void AddMailboxOfGuest(
 void AddMailboxOfHost(v8::Isolate* isolate, v8::Local<v8::Context> context, v8::Local<v8::Object> host) {
 	Set(isolate, context, host, "push", MakeFunction(context, Push));
 	Set(isolate, context, host, "enter", MakeFunction(context, Enter));
+	Set(isolate, context, host, "close", MakeFunction(context, Close));
 	Set(isolate, context, host, "readOutbox", MakeFunction(context, ReadOutbox));
 }

@@ -42,6 +42,8 @@ interface Addon {
   push(index: number, op: number, number: number, text: string, kind: number, body: string): void
   /** Hands what was pushed to the guest's `run`; no thread may be in the isolate. Resets the CPU times of its entries. */
   enter(index: number): void
+  /** The isolate is about to be ended: of the batch that runs, no further entry begins. */
+  close(index: number): void
   /**
    * @returns the messages of the guest since the last read: of each an operation, three numbers and two texts, one after the
    * other; undefined if there are none

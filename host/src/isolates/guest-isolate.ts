@@ -295,6 +295,7 @@ export class GuestIsolate {
 
   /** Ends the isolate now, also in the middle of an entry. Harmless if it is gone. */
   dispose(): void {
+    if (!this.#isReleased) addon.close(this.#index)
     if (!this.#isolate.isDisposed) this.#isolate.dispose()
     this.#isGone = true
     // Only now: what sleeps in it wakes up to its end.
