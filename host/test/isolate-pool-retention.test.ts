@@ -111,8 +111,10 @@ class Rig {
     assert.deepEqual({ evicted, givenUp }, { evicted: left.length, givenUp: bytesOf(left) })
     assert(givenUp >= bytes || stayed.length === 0, 'less than was asked for')
     const order = [...this.#used]
+    // Those that are retired leave in the order in which they were: nobody uses them any more.
+    const retired = [...this.#retired]
     const rank = (one: FakeIsolate): number =>
-      order.indexOf(one) + (one.hasBackgroundWork ? 10_000 : 0) + (this.#retired.has(one) ? -1_000 : 0)
+      (one.hasBackgroundWork ? 10_000 : 0) + (this.#retired.has(one) ? retired.indexOf(one) - 1_000 : order.indexOf(one))
     const last = left.toSorted((a, b) => rank(a) - rank(b)).at(-1)
     assert(last === undefined || bytesOf(left) - last.heapBytes < bytes, 'more than it takes')
     for (const one of stayed) assert(last === undefined || rank(last) < rank(one), `${last?.revision} before ${one.revision}`)
