@@ -1,25 +1,9 @@
 /** One host: what it takes in, what it refuses, and that nobody pays for what others do. What work needs a second: `test/scaling`. */
-import type { HostInfo, InvocationRecord } from '@carpool/core'
+import type { InvocationRecord } from '@carpool/core'
 import t from 'tap'
 import { callAndLeave, startLoad } from '../support/load.ts'
+import { QUICK, serving, SLEEP, WORK } from '../support/scaling.ts'
 import { startServer, until } from '../support/server.ts'
-
-/** Works for about 10 ms. */
-const WORK = `
-  export default {
-    fetch() {
-      let sum = 0
-      for (let number = 0; number < 5_000_000; number++) sum += Math.sqrt(number)
-      return new Response(String(sum))
-    }
-  }`
-const SLEEP = `export default { async fetch() { await new Promise((resolve) => setTimeout(resolve, 300)); return new Response('woke') } }`
-/** Tells what is due soon, so that a test need not wait for it. */
-const QUICK = ['--panic-window-ms', '250', '--saturation-window-ms', '1000', '--machine-full-percent', '100']
-
-function serving(hosts: readonly HostInfo[]): HostInfo[] {
-  return hosts.filter(({ state }) => state === 'ready' || state === 'saturated')
-}
 
 t.test('calls that wait are all taken in by one host, and give their slots back', async (t) => {
   const server = await startServer(t)

@@ -51,13 +51,14 @@ t.test('of a full CPU the owner of one function gets as much as the owner of twe
   const keepCalling = async (name: string, owner: 'many' | 'one'): Promise<void> => {
     while (answered.many + answered.one < 300) {
       t.equal(await call(server, name), 'answered')
-      answered[owner]++
+      // What is under way at the end was let in by what waits, not by shares.
+      if (answered.many + answered.one < 300) answered[owner]++
     }
   }
   const lanes = MANY.flatMap((name) => [keepCalling(name, 'many'), keepCalling(name, 'many')])
   await Promise.all([...lanes, ...Array.from({ length: 12 }, () => keepCalling('one', 'one'))])
   // By what waits it would be less than a third.
-  t.ok(answered.one >= 0.5 * answered.many, `${answered.one} calls of the one, ${answered.many} of the twenty`)
+  t.ok(answered.one >= 0.6 * answered.many, `${answered.one} calls of the one, ${answered.many} of the twenty`)
 })
 
 t.test('a full queue pushes out calls of the owner who has the most in it', async (t) => {

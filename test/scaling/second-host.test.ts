@@ -6,27 +6,12 @@ import { availableParallelism } from 'node:os'
 import type { HostInfo } from '@carpool/core'
 import t from 'tap'
 import { startLoad } from '../support/load.ts'
+import { QUICK, serving, SLEEP, WORK } from '../support/scaling.ts'
 import { startServer, until, type TestServer } from '../support/server.ts'
 
 t.setTimeout(300_000)
 
-/** Works for about 10 ms. */
-const WORK = `
-  export default {
-    fetch() {
-      let sum = 0
-      for (let number = 0; number < 5_000_000; number++) sum += Math.sqrt(number)
-      return new Response(String(sum))
-    }
-  }`
-const SLEEP = `export default { async fetch() { await new Promise((resolve) => setTimeout(resolve, 300)); return new Response('woke') } }`
-/** Tells what is due soon, so that a test need not wait for it. */
-const QUICK = ['--panic-window-ms', '250', '--saturation-window-ms', '1000', '--machine-full-percent', '100']
 const needsTwoCores = { skip: availableParallelism() < 2 && 'it takes two cores' }
-
-function serving(hosts: readonly HostInfo[]): HostInfo[] {
-  return hosts.filter(({ state }) => state === 'ready' || state === 'saturated')
-}
 
 async function untilServing(server: TestServer, count: number): Promise<HostInfo[]> {
   return until(async () => {

@@ -37,8 +37,8 @@ function post(length: number, body: string): string {
   return `POST /f/ HTTP/1.1\r\nhost: x\r\ncontent-length: ${length}\r\n\r\n${body}`
 }
 
-// The first: nothing that another test has left may keep this process alive.
-t.test('a gateway that closes waits for what a client has left behind', async (t) => {
+/** A call that is under way, and waits until it is canceled. */
+async function callThatWaits(t: Test) {
   const { promise: canceled, resolve } = Promise.withResolvers<void>()
   const { promise: entered, resolve: enter } = Promise.withResolvers<void>()
   const { app, port } = await gatewayWith(t, ({ cancellation }) => {
@@ -49,6 +49,12 @@ t.test('a gateway that closes waits for what a client has left behind', async (t
   const socket = await connectTo(t, port)
   socket.write(GET)
   await entered
+  return { app, socket, canceled }
+}
+
+// The first: nothing that another test has left may keep this process alive.
+t.test('a gateway that closes waits for what a client has left behind', async (t) => {
+  const { app, socket, canceled } = await callThatWaits(t)
   const left = once(socket, 'close')
   socket.destroy()
   await left
@@ -186,16 +192,7 @@ t.test('a client that has nothing more to send gets its answers', async (t) => {
 
 t.test('a client that leaves is missed, and so is one that ends its side before', async (t) => {
   for (const leave of [(socket: Socket) => socket.destroy(), (socket: Socket) => socket.end(() => socket.destroy())]) {
-    const { promise: canceled, resolve } = Promise.withResolvers<void>()
-    const { promise: entered, resolve: enter } = Promise.withResolvers<void>()
-    const { app, port } = await gatewayWith(t, ({ cancellation }) => {
-      cancellation.onCancel(resolve)
-      enter()
-      return new Promise(() => {})
-    })
-    const socket = await connectTo(t, port)
-    socket.write(GET)
-    await entered
+    const { app, socket, canceled } = await callThatWaits(t)
     leave(socket)
     await canceled
     await untilNoneIsOpen(app)
