@@ -89,7 +89,9 @@ t.test('what has no tag, or one of another length, is never taken for authentic'
      const open = (tag) => { const decipher = crypto.createDecipheriv(input.name, key, iv, options); if (tag !== undefined) decipher.setAuthTag(tag); return decipher.update(sealed[0], 'hex', 'hex') + decipher.final('hex') }
      const sealed = attempt(seal)
      const tag = Buffer.from(sealed[1], 'hex')
-     return [sealed, (input.name.includes('poly') && options === undefined) || attempt(() => open()), attempt(() => open(tag)), ...[1, 4, 8, 12, 15].map((length) => attempt(() => open(tag.subarray(0, length)))),
+     // Without a tag Node may compare with zeroes, which one of a byte is at times.
+     const isTakenByNode = (input.name.includes('poly') && options === undefined) || /^(00)+$/.test(sealed[1])
+     return [sealed, isTakenByNode || attempt(() => open()), attempt(() => open(tag)), ...[1, 4, 8, 12, 15].map((length) => attempt(() => open(tag.subarray(0, length)))),
        attempt(() => open(Buffer.alloc(17))), attempt(() => open(Buffer.alloc(input.length || 16))), attempt(() => { const decipher = crypto.createDecipheriv(input.name, key, iv, options); decipher.update(sealed[0], 'hex'); decipher.setAuthTag(tag); return decipher.final('hex') }),
        attempt(() => { const decipher = crypto.createDecipheriv(input.name, key, iv, options); decipher.setAuthTag(tag); decipher.setAuthTag(tag) })]`,
     fc.record({
