@@ -2,6 +2,7 @@
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import { buffer } from 'node:stream/consumers'
+import { setTimeout } from 'node:timers/promises'
 import type { Worker } from 'node:worker_threads'
 import t, { type Test } from 'tap'
 import { startEgressThread } from '../src/egress.ts'
@@ -143,7 +144,7 @@ t.test('a thread that ends fails what it was at, and the next one goes on at onc
   })
   let result = await fetchBy(egress, origin)
   while (!result.ok) {
-    await new Promise((resolve) => setImmediate(resolve))
+    await setTimeout(2)
     result = await fetchBy(egress, origin)
   }
   t.equal(text(result), 'answered')
@@ -214,7 +215,7 @@ t.test('what the thread holds is known', async (t) => {
   const settled = Promise.withResolvers<EgressResult>()
   const stop = egress.fetch(requestOf(`${origin}/held`), settled.resolve)
   await arrived
-  while (egress.reading.open === 0) await new Promise((resolve) => setImmediate(resolve))
+  while (egress.reading.open === 0) await setTimeout(2)
   t.match(egress.reading, { open: 1, waiting: 0, connections: 1 })
   stop()
   await settled.promise

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { appendFileSync, closeSync, openSync, readFileSync, statSync, truncateSync, writeFileSync, writeSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
-import { setImmediate } from 'node:timers/promises'
+import { setTimeout } from 'node:timers/promises'
 import t from 'tap'
 import { MIGRATIONS } from '../src/schema.ts'
 import { fileOf, open, record, save } from './fixtures/records.ts'
@@ -75,7 +75,7 @@ t.test('damage in a large file is found while the server runs', async (t) => {
   t.ok(statSync(fileOf(folder)).size > 4 * 1024 * 1024)
   overwrite(fileOf(folder), Math.floor(statSync(fileOf(folder)).size / 2 / PAGE_BYTES) * PAGE_BYTES, randomBytes(PAGE_BYTES))
   const { ledger, problems } = await open(folder)
-  while (ledger.unavailable === undefined) await setImmediate()
+  while (ledger.unavailable === undefined) await setTimeout(2)
   t.match(ledger.unavailable, REFUSAL.message)
   t.match(problems, [{ message: REFUSAL.message }])
   await ledger.close()
