@@ -24,6 +24,12 @@ export function installPackages(): string {
     cwd: unfinished,
     stdio: ['ignore', 'ignore', 'inherit'],
   })
-  renameSync(unfinished, folder)
+  try {
+    renameSync(unfinished, folder)
+  } catch (error) {
+    // Another process was faster.
+    if (!existsSync(folder)) throw error
+    rmSync(unfinished, { recursive: true })
+  }
   return folder
 }
