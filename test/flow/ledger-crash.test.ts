@@ -1,15 +1,15 @@
 /** What a client saw answered is in the ledger, also when the server is killed in the middle of it. */
 import { Agent, request } from 'node:http'
 import t from 'tap'
+import { IS_WHOLE } from '../support/form.ts'
 import { readLedger } from '../support/ledger.ts'
 import { startServer, temporaryFolder } from '../support/server.ts'
 
-const KILLS = 10
 const CLIENTS = 16
 /** How many answers there are before each kill. */
-const ANSWERS = [1, 300, 20, 150, 3, 500, 80, 40, 250, 700]
+const ANSWERS = IS_WHOLE ? [1, 300, 20, 150, 3, 500, 80, 40, 250, 700] : [1, 300, 20, 500]
 
-t.test(`after ${KILLS} kills under load every answer has its record, and none is there twice`, async (t) => {
+t.test(`after ${ANSWERS.length} kills under load every answer has its record, and none is there twice`, async (t) => {
   const dataDir = temporaryFolder(t)
   const answered: string[] = []
   for (const answers of ANSWERS) {

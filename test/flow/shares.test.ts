@@ -5,6 +5,7 @@ import type { CreatedToken } from '@carpool/core'
 import t, { type Test } from 'tap'
 import { startServer, type TestServer } from '../support/server.ts'
 
+/** That one owner has. */
 const FUNCTIONS = 20
 
 /** Computes and logs as much as the query says. */
@@ -20,18 +21,19 @@ const WORKER = `
     }
   }`
 
-const MANY = Array.from({ length: FUNCTIONS }, (_, index) => `many-${index}`)
+const namesOf = (count: number): readonly string[] => Array.from({ length: count }, (_, index) => `many-${index}`)
+const MANY = namesOf(FUNCTIONS)
 
-/** One host with one permit, so that its scheduler alone decides who runs; twenty functions of one owner, one of another. */
-async function startShared(t: Test, ...args: string[]): Promise<TestServer> {
+/** One host with one permit, so that its scheduler alone decides who runs; these functions of one owner, one of another. */
+async function startShared(t: Test, many: readonly string[], ...args: string[]): Promise<TestServer> {
   const server = await startServer(t, ['--max-hosts', '1', '--entered-isolates', '1', ...args])
   const tokenOf = async (owner: string): Promise<string> =>
     (await server.json<CreatedToken>('token', 'create', '--owner', owner, '--scope', 'deploy')).token
-  const [many, one] = [await tokenOf('many'), await tokenOf('one')]
-  for (const name of MANY) await server.deploy(name, WORKER, '--token', many)
-  await server.deploy('one', WORKER, '--token', one)
+  const [ofMany, ofOne] = [await tokenOf('many'), await tokenOf('one')]
+  for (const name of many) await server.deploy(name, WORKER, '--token', ofMany)
+  await server.deploy('one', WORKER, '--token', ofOne)
   // What their calls cost is known from then on.
-  await Promise.all([...MANY, 'one'].map((name) => call(server, name)))
+  await Promise.all([...many, 'one'].map((name) => call(server, name)))
   return server
 }
 
@@ -44,7 +46,7 @@ async function call(server: TestServer, name: string): Promise<string> {
   return response.ok ? 'answered' : (JSON.parse(text) as { detail: string }).detail
 }
 
-const server = await startShared(t)
+const server = await startShared(t, MANY)
 
 t.test('of a full CPU the owner of one function gets as much as the owner of twenty', async (t) => {
   const answered = { many: 0, one: 0 }
@@ -62,8 +64,9 @@ t.test('of a full CPU the owner of one function gets as much as the owner of twe
 })
 
 t.test('a full queue pushes out calls of the owner who has the most in it', async (t) => {
-  const server = await startShared(t, '--max-queued', '40')
-  const many = Promise.all(MANY.flatMap((name) => Array.from({ length: 8 }, () => call(server, name))))
+  const names = namesOf(5)
+  const server = await startShared(t, names, '--max-queued', '40')
+  const many = Promise.all(names.flatMap((name) => Array.from({ length: 16 }, () => call(server, name))))
   const one = Promise.all(Array.from({ length: 16 }, () => call(server, 'one')))
   t.same(new Set(await one), new Set(['answered']))
   t.ok((await many).some((how) => how.includes('the limit of 40 waiting calls was reached')))

@@ -1,6 +1,7 @@
 /** The same of `npx carpool serve`, where a shell and the launcher may stand between npm and the server. */
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import { IS_WHOLE } from '../support/form.ts'
 import { environmentIn, isInPath, noProc, startBy, Started, usersNodeIsOld, type Role, type Way } from '../support/started.ts'
 
 t.jobs = 2
@@ -29,10 +30,15 @@ function endsAfter(signal: NodeJS.Signals, role: Role, way: Way = IN_PROJECT, sk
   })
 }
 
-for (const signal of ['SIGTERM', 'SIGHUP'] as const) {
-  for (const role of ['npm', 'shell', 'launcher', 'server'] as const) endsAfter(signal, role)
+endsAfter('SIGTERM', 'npm')
+endsAfter('SIGHUP', 'shell')
+endsAfter('SIGTERM', 'launcher')
+endsAfter('SIGINT', 'server')
+if (IS_WHOLE) {
+  for (const role of ['shell', 'server'] as const) endsAfter('SIGTERM', role)
+  for (const role of ['npm', 'launcher', 'server'] as const) endsAfter('SIGHUP', role)
+  endsAfter('SIGINT', 'launcher')
 }
-for (const role of ['launcher', 'server'] as const) endsAfter('SIGINT', role)
 // A shell that gets SIGINT waits for the end of its command, as shells do. Only npm next to the launcher passes it on.
 endsAfter('SIGINT', 'npm', WITH_BASH, noBash)
 endsAfter('SIGKILL', 'launcher')

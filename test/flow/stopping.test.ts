@@ -1,6 +1,7 @@
 /** What was started ends, with everything that it started, whichever of its processes is told to end or is killed. */
 import { readdirSync } from 'node:fs'
 import t, { type Test } from 'tap'
+import { IS_WHOLE } from '../support/form.ts'
 import { commandOf } from '../support/process-tree.ts'
 import { temporaryFolder } from '../support/server.ts'
 import { environmentIn, noProc, startBy, Started, untilThere } from '../support/started.ts'
@@ -15,15 +16,20 @@ function test(title: string, body: (t: Test) => Promise<void>): void {
   t.test(title, { buffered: true, skip: noProc }, body)
 }
 
-for (const [role, signal] of [
+/** In the short form each signal goes to one of them. */
+const SIGNALS = [
   ['npm', 'SIGINT'],
-  ['npm', 'SIGTERM'],
   ['npm', 'SIGHUP'],
   ['npm', 'SIGKILL'],
-  ['server', 'SIGINT'],
   ['server', 'SIGTERM'],
+] as const
+const MORE_SIGNALS = [
+  ['npm', 'SIGTERM'],
+  ['server', 'SIGINT'],
   ['server', 'SIGHUP'],
-] as const) {
+] as const
+
+for (const [role, signal] of IS_WHOLE ? [...SIGNALS, ...MORE_SIGNALS] : SIGNALS) {
   test(`npm start: ${signal} to ${role}`, async (t) => {
     const { started, server } = await startBy(t, NPM_START)
     server.signal(role, signal)
@@ -67,11 +73,14 @@ test('npx carpool dev: npm is killed, and the temporary folder goes as well', as
   t.strictSame(dataFolders(), [])
 })
 
-for (const { whom, pattern, signal, running } of [
+const DEMOS = [
   { whom: 'npm', pattern: /^npm run demo/, signal: 'SIGTERM', running: 'host/src/process.ts' },
   { whom: 'the bench', pattern: /^node .*seed\/demo\.ts/, signal: 'SIGHUP', running: 'baseline/plain-node.js' },
   { whom: 'the bench', pattern: /^node .*seed\/demo\.ts/, signal: 'SIGKILL', running: 'baseline/worker.js' },
-] as const) {
+] as const
+
+// What it runs later comes after half a minute of CPU.
+for (const { whom, pattern, signal, running } of IS_WHOLE ? DEMOS : DEMOS.slice(0, 1)) {
   test(`npm run demo: ${signal} to ${whom} while ${running} runs`, async (t) => {
     const folder = temporaryFolder(t)
     const env = { ...environmentIn(folder), TMPDIR: folder }

@@ -185,7 +185,7 @@ const SANDBOX = [
   }),
 ]
 
-const SOAK_MS = FORM.isFull ? 60_000 : 3_000
+const SOAK_MS = FORM.isFull ? 60_000 : FORM.hasVariants ? 3_000 : 1_500
 /** What of memory comes and goes for reasons of its own, in MiB: heaps are not given back at once. */
 const MEMORY_SLACK_MB = 150
 const COUNT_SLACK = 12

@@ -4,6 +4,7 @@ import { cpSync, mkdirSync, writeFileSync } from 'node:fs'
 import { connect, createServer, type AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import { IS_WHOLE } from '../support/form.ts'
 import { startServer, until } from '../support/server.ts'
 import { installPackages } from '../../bench/src/lib/installed-packages.ts'
 
@@ -116,7 +117,9 @@ createServer(async (req, res) => {
 }).listen(Number(process.env.PORT))
 `
 
-if (process.env['CARPOOL_TEST_PACKAGES'] === 'all') {
+if (IS_WHOLE) {
+  // They are installed first.
+  t.setTimeout(600_000)
   t.test('apps of frameworks answer in a function as they do in Node.js', { timeout: 600_000 }, async (t) => {
     const folder = join(installPackages(), 'apps')
     mkdirSync(folder, { recursive: true })

@@ -4,14 +4,14 @@ import { isDeepStrictEqual } from 'node:util'
 import t from 'tap'
 import { inNode } from '../compat/in-node.ts'
 import { ROOT } from '../support/command.ts'
+import { IS_WHOLE } from '../support/form.ts'
 import { startServer } from '../support/server.ts'
 import { installPackages } from '../../bench/src/lib/installed-packages.ts'
 import { startUpstream } from './upstream.ts'
 import { WAITING } from './waiting.ts'
 
-/** All packages, installed by their lock file (`npm run test:packages`); else those that the repository has anyway. */
-const isFull = process.env['CARPOOL_TEST_PACKAGES'] === 'all'
-const GROUPS = isFull ? ['common', 'data', 'text', 'web'] : ['common']
+/** All packages, installed by their lock file (`npm run test:packages`); in the short form those that the repository has anyway. */
+const GROUPS = IS_WHOLE ? ['common', 'data', 'text', 'web'] : ['common']
 
 /** Runs the cases of a group, in Node.js or in a function, and says what comes of each. */
 const INDEX = (group: string): string => `
@@ -21,8 +21,11 @@ export const run = async (upstream) => asJson(await runCases(uses.cases ?? uses.
 export default async (request) => new Response(await run(new URL(request.url).searchParams.get('upstream')))
 `
 
+// They are installed first.
+t.setTimeout(600_000)
+
 t.test('packages do in a function what they do in Node.js', { timeout: 600_000 }, async (t) => {
-  const home = isFull ? installPackages() : t.testdir()
+  const home = IS_WHOLE ? installPackages() : t.testdir()
   const folder = join(home, 'functions')
   mkdirSync(folder, { recursive: true })
   cpSync(join(import.meta.dirname, 'uses'), folder, { recursive: true })
@@ -47,7 +50,7 @@ t.test('packages do in a function what they do in Node.js', { timeout: 600_000 }
       }
     })
   }
-  if (isFull && process.env['CARPOOL_WRITE_COMPATIBILITY'] === '1') writeTable(home, results)
+  if (IS_WHOLE && process.env['CARPOOL_WRITE_COMPATIBILITY'] === '1') writeTable(home, results)
 })
 
 /** Writes the table of docs/compatibility.md. */

@@ -1,6 +1,7 @@
 /** `node:zlib` and the Compression standard in a function, beside Node.js. */
 import fc from 'fast-check'
 import t from 'tap'
+import { runs } from '../../../test/support/form.ts'
 import { exchanged, hexBytes, inGuest, inNode, same } from './support/beside-node.ts'
 
 const { evaluate, guest } = inGuest()
@@ -40,7 +41,7 @@ t.test('what one compresses the other reads, at once and later', () =>
       bits: fc.integer({ min: 9, max: 15 }),
       strategy: fc.integer({ min: 0, max: 4 }),
     }),
-    40,
+    runs(40),
   ),
 )
 
@@ -77,7 +78,7 @@ t.test('what brotli cannot make shorter comes back whole, at every quality', () 
       seed: fc.nat(),
       mask: fc.constantFrom(0xff, 0xff, 0x1f),
     }),
-    12,
+    runs(12),
   ),
 )
 
@@ -105,7 +106,7 @@ t.test('what is broken is refused by the same error', () =>
       cut: fc.double({ min: 0, max: 0.99, noNaN: true }),
       bit: fc.integer({ min: 0, max: 7 }),
     }),
-    150,
+    runs(150),
   ),
 )
 
@@ -152,7 +153,7 @@ t.test('level and strategy change while a stream runs, and are checked', async (
       }),
       async (input) => t.match(await evaluate(changed, input), [true]),
     ),
-    { numRuns: 40 },
+    { numRuns: runs(40) },
   )
   const sizeAfter = async (turn: readonly number[]): Promise<number> => {
     const given = { make: 'createGzip', level: 9, turns: [turn], data: '07'.repeat(10_000) }

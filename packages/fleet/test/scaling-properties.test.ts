@@ -1,6 +1,7 @@
 /** What holds whatever the load does. */
 import fc from 'fast-check'
 import t from 'tap'
+import { runs } from '../../../test/support/form.ts'
 import type { HostView } from '../src/scaling/scaling-policy.ts'
 import { POLICY } from './support/scaling-views.ts'
 import { follow, TICK_MS, type Demand, type Step } from './support/simple-fleet.ts'
@@ -29,6 +30,7 @@ function always(holds: (step: Step, earlier: readonly Step[], policy: typeof POL
       const steps = follow(policy, demands)
       return steps.every((step, index) => step.decision.action === 'none' || holds(step, steps.slice(0, index), policy))
     }),
+    { numRuns: runs(100) },
   )
 }
 

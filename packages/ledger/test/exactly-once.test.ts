@@ -5,6 +5,7 @@ import type { Worker } from 'node:worker_threads'
 import fc from 'fast-check'
 import t from 'tap'
 import { USAGE_GROUPS, type BackgroundUsage, type UsageGroup, type UsageRow } from '@carpool/core'
+import { runs } from '../../../test/support/form.ts'
 import { openForWriting } from '../src/database.ts'
 import { Importer } from '../src/importer.ts'
 import { readUsage } from '../src/queries.ts'
@@ -63,11 +64,11 @@ function copyIfThere(from: string, to: string): void {
 }
 
 t.test('each record is there once and the totals are their sums, whatever happens between', async (t) => {
-  let runs = 0
+  let count = 0
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 3, maxLength: 12 }), async (steps) => {
-      const folder = t.testdir({ [`run-${runs}`]: {} }) + `/run-${runs}`
-      runs += 1
+      const folder = t.testdir({ [`run-${count}`]: {} }) + `/run-${count}`
+      count += 1
       const records: Written[] = []
       const usages: BackgroundUsage[] = []
       let writes: Promise<void>[] = []
@@ -107,6 +108,6 @@ t.test('each record is there once and the totals are their sums, whatever happen
       t.strictSame(journalIn(folder), [])
       await lookAtCopy(folder, (copy) => totalsMatch((by) => readUsage(copy, { by }), records, usages))
     }),
-    { numRuns: 40 },
+    { numRuns: runs(40) },
   )
 })

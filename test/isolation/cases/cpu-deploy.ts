@@ -12,7 +12,7 @@ import { recordsOf } from '../harness/records.ts'
 const LIMITS = { cpuMs: 200, wallMs: 5_000, memoryMb: 64 }
 const MAX_THREADS = 40
 /** Functions that run away together. */
-const AT_ONCE = FORM.isFull ? 20 : 8
+const AT_ONCE = FORM.isFull ? 20 : FORM.hasVariants ? 8 : 4
 
 /** Runs out of stack, which is an error like any other. What it left in the heap may have the isolate retired. */
 function deep(id: string, title: string, handler: string, more: Partial<IsolationCase> = {}): IsolationCase {

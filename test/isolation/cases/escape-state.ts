@@ -1,4 +1,5 @@
 /** Group C1 of the list of attacks: what one call leaves for another, what time tells, and source that would be more than a function. */
+import { runs } from '../../support/form.ts'
 import { deployScript } from '../harness/control.ts'
 import { call } from '../harness/call.ts'
 import type { CaseContext, IsolationCase } from '../harness/isolation-case.ts'
@@ -209,7 +210,7 @@ const FUZZED: IsolationCase = {
   again: 'skipped',
   leavesWork: true,
   attack: async ({ t, call: own }) => {
-    const seeds = Array.from({ length: 5 }, (_, index) => index + 1)
+    const seeds = Array.from({ length: runs(5) }, (_, index) => index + 1)
     const answers = []
     for (const seed of seeds) answers.push(await own(`/?seed=${seed}`, {}))
     t.comment(answers.map(({ status, code }) => `${status} ${code}`).join())

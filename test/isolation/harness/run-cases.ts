@@ -9,7 +9,7 @@ import { deployScript, readLog, type Deployed } from './control.ts'
 import { FORM } from './form.ts'
 import type { CaseContext, IsolationCase } from './isolation-case.ts'
 import { NEIGHBOUR, type Probe } from './neighbour.ts'
-import { ONLY_FULL } from './only-full.ts'
+import { variantsOf } from './variants.ts'
 import { recordsOf, untilRecorded } from './records.ts'
 import { checkRig, startRig, type Rig, type RigOptions } from './rig.ts'
 import { execMs, rowOf } from './row.ts'
@@ -37,8 +37,9 @@ export async function runCases(t: Test, cases: readonly IsolationCase[], options
 
 /** The same on a server that is there; {@link checkRig} is left to the caller. */
 export async function runCasesOn(t: Test, rig: Rig, cases: readonly IsolationCase[]): Promise<void> {
+  const leftOut = FORM.hasVariants ? new Set() : variantsOf(cases)
   for (const one of cases) {
-    if ((!FORM.isFull && ONLY_FULL.has(one.id)) || (WANTED && !WANTED.has(one.id))) continue
+    if (WANTED ? !WANTED.has(one.id) : leftOut.has(one.id)) continue
     const title = `${one.id} ${one.title}: ${one.verdict}`
     if (one.skip === undefined) await t.test(title, (t) => runCase(t, rig, one))
     else {
