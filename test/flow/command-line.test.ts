@@ -14,8 +14,9 @@ const ECHO = `
     }
   }`
 
+const server = await startServer(t)
+
 t.test('a function through all the commands', async (t) => {
-  const server = await startServer(t)
   const carpool = (...verb: string[]) =>
     untilEnd(startCarpool([...verb, '--url', server.adminUrl], { CARPOOL_STATE_DIR: server.stateDir }))
   const deployed = await server.deploy('echo', ECHO)
@@ -50,18 +51,15 @@ t.test('a function through all the commands', async (t) => {
 })
 
 t.test('a server that cannot have its port says which, and leaves nothing behind', async (t) => {
-  const first = await startServer(t)
-  const { port } = new URL(first.url)
+  const { port } = new URL(server.url)
   await t.rejects(startServer(t, ['--port', port]), { message: new RegExp(`127\\.0\\.0\\.1:${port} \\(--port\\)`) })
 })
 
 t.test('a second server on the same data is refused', async (t) => {
-  const first = await startServer(t)
-  await t.rejects(startServer(t, [], first.dataDir), { message: /ended with code 1/ })
+  await t.rejects(startServer(t, [], server.dataDir), { message: /ended with code 1/ })
 })
 
 t.test('the control plane takes no stranger', async (t) => {
-  const server = await startServer(t)
   const url = `${server.adminUrl}/v1/functions`
   for (const headers of [{}, { authorization: 'Bearer wrong' }]) t.equal((await fetch(url, { headers })).status, 401)
   t.equal((await fetch(`${server.adminUrl}/healthz`)).status, 200)

@@ -3,8 +3,13 @@ import t from 'tap'
 import { LIBRARY_CPU_CASES } from './cases/libraries-cpu.ts'
 import { LIBRARY_ESCAPE_CASES } from './cases/libraries-escape.ts'
 import { LIBRARY_MEMORY_CASES } from './cases/libraries-memory.ts'
-import { runCases } from './harness/run-cases.ts'
+import { checkRig, startRig } from './harness/rig.ts'
+import { runCasesOn } from './harness/run-cases.ts'
 
-t.test('libraries: CPU', (t) => runCases(t, LIBRARY_CPU_CASES))
-t.test('libraries: memory', (t) => runCases(t, LIBRARY_MEMORY_CASES))
-t.test('libraries: escapes', (t) => runCases(t, LIBRARY_ESCAPE_CASES))
+t.test('libraries', async (t) => {
+  const rig = await startRig(t)
+  await t.test('CPU', (t) => runCasesOn(t, rig, LIBRARY_CPU_CASES))
+  await t.test('memory', (t) => runCasesOn(t, rig, LIBRARY_MEMORY_CASES))
+  await t.test('escapes', (t) => runCasesOn(t, rig, LIBRARY_ESCAPE_CASES))
+  await checkRig(t, rig)
+})
