@@ -6,6 +6,9 @@ import { LIBRARY_MEMORY_CASES } from './cases/libraries-memory.ts'
 import { checkRig, startRig } from './harness/rig.ts'
 import { runCasesOn } from './harness/run-cases.ts'
 
+// Many deploys, on a machine that may have much else to do.
+t.setTimeout(300_000)
+
 t.test('libraries', async (t) => {
   const rig = await startRig(t)
   await t.test('CPU', (t) => runCasesOn(t, rig, LIBRARY_CPU_CASES))

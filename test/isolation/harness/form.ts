@@ -16,7 +16,7 @@ export interface Form {
   readonly attackMs: number
 }
 
-const SHORT: Form = { isFull: false, hasVariants: IS_WHOLE, probesPerSecond: 10, aloneMs: 0, refreshMs: 0, attackMs: 0 }
+const SHORT: Form = { isFull: false, hasVariants: IS_WHOLE, probesPerSecond: 5, aloneMs: 0, refreshMs: 0, attackMs: 0 }
 const FULL: Form = { isFull: true, hasVariants: true, probesPerSecond: 50, aloneMs: 10_000, refreshMs: 1_000, attackMs: 4_000 }
 
 /**
