@@ -1,6 +1,6 @@
 /**
  * Builds the addon for this version of Node.js and this platform, or the one that is named, with the C++ compiler of the
- * system, or that of `CXX`: `npm run build:clock`, or `CXX=aarch64-linux-gnu-g++ npm run build:clock -- linux-arm64`. What was
+ * system, or that of `CXX`: `npm run build:addon`, or `CXX=aarch64-linux-gnu-g++ npm run build:addon -- linux-arm64`. What was
  * built is committed, so that nobody needs a compiler to run Carpool.
  */
 import { execFileSync } from 'node:child_process'

@@ -76,7 +76,7 @@ const file = join(import.meta.dirname, '../native/prebuilt', `${platform}-${proc
 if (!existsSync(file)) {
   throw new Error(
     `The addon of isolates is not built for ${platform} and Node.js ${process.version}: ` +
-      'npm run build:clock builds it, with a C++ compiler.',
+      'npm run build:addon builds it, with a C++ compiler.',
   )
 }
 

@@ -203,6 +203,6 @@ t.test('every addon that is committed was built from the sources beside it', asy
   t.not(addons.length, 0)
   t.same(files.toSorted(), addons.flatMap((file) => [file, `${file}.source`]).toSorted())
   for (const addon of addons) {
-    t.equal(readFileSync(join(prebuilt, `${addon}.source`), 'utf8').trim(), source, `${addon}: npm run build:clock`)
+    t.equal(readFileSync(join(prebuilt, `${addon}.source`), 'utf8').trim(), source, `${addon}: npm run build:addon`)
   }
 })

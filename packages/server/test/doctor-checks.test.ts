@@ -17,7 +17,7 @@ t.test('Node.js must be new enough', async (t) => {
 t.test('without an addon for the platform no server starts, and it is said in a line what to do', async (t) => {
   t.match(checkAddon('linux', 'x64', process.versions.modules), { state: 'ok' })
   const line =
-    /^The addon of host processes is not built for sunos-sparc and Node\.js with ABI 1: `npm run build:clock` builds it, with a C\+\+ compiler.*$/
+    /^The addon of host processes is not built for sunos-sparc and Node\.js with ABI 1: `npm run build:addon` builds it, with a C\+\+ compiler.*$/
   t.match(checkAddon('sunos', 'sparc', '1'), { state: 'failed', detail: line })
   requireAddon()
   const elsewhere = { ...process, platform: 'sunos', arch: 'sparc', versions: { ...process.versions, modules: '1' } }

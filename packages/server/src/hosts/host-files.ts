@@ -37,17 +37,17 @@ function sourceFiles(): HostFiles {
 }
 
 /** Our own addon, for each platform that it is built for. */
-const PREBUILT_CLOCKS = join(HOST_FILES.isolateFolder, '../native/prebuilt')
+const PREBUILT_ADDONS = join(HOST_FILES.isolateFolder, '../native/prebuilt')
 
 /** All that a host process reads: its program comes to it through a pipe. */
 export function hostFolders(): readonly string[] {
-  return [PREBUILT_CLOCKS, ...packageFolders(dirname(HOST_FILES.isolatedVm)).folders]
+  return [PREBUILT_ADDONS, ...packageFolders(dirname(HOST_FILES.isolatedVm)).folders]
 }
 
 /** The same as paths for Node's permission model, with those at which nothing is that is asked for on the way. */
 export function hostReadPaths(): readonly string[] {
   const { folders, lookups } = packageFolders(dirname(HOST_FILES.isolatedVm))
-  return [PREBUILT_CLOCKS, ...folders, ...lookups].map((folder) => join(folder, '*'))
+  return [PREBUILT_ADDONS, ...folders, ...lookups].map((folder) => join(folder, '*'))
 }
 
 /** What a host process runs. */
@@ -116,10 +116,10 @@ export function packageFolders(folder: string): { readonly folders: readonly str
 
 /** What is missing for host processes to run here, in a sentence; undefined if nothing is. */
 export function addonProblem(platform: string, arch: string, abi: string): string | undefined {
-  if (existsSync(join(PREBUILT_CLOCKS, `${platform}-${arch}-${abi}.node`))) return undefined
+  if (existsSync(join(PREBUILT_ADDONS, `${platform}-${arch}-${abi}.node`))) return undefined
   return (
     `The addon of host processes is not built for ${platform}-${arch} and Node.js with ABI ${abi}: ` +
-    '`npm run build:clock` builds it, with a C++ compiler, on Linux.'
+    '`npm run build:addon` builds it, with a C++ compiler, on Linux.'
   )
 }
 
