@@ -37,7 +37,7 @@ export async function runCases(t: Test, cases: readonly IsolationCase[], options
 
 /** The same on a server that is there; {@link checkRig} is left to the caller. */
 export async function runCasesOn(t: Test, rig: Rig, cases: readonly IsolationCase[]): Promise<void> {
-  const leftOut = FORM.hasVariants ? new Set() : variantsOf(cases)
+  const leftOut = FORM.hasVariants ? new Set<string>() : variantsOf(cases)
   for (const one of cases) {
     if (WANTED ? !WANTED.has(one.id) : leftOut.has(one.id)) continue
     const title = `${one.id} ${one.title}: ${one.verdict}`
