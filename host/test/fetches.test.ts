@@ -1,7 +1,7 @@
+import { BodyTurns } from '@carpool/wire'
 import fc from 'fast-check'
 import t from 'tap'
 import { Account } from '../src/accounting/account.ts'
-import { BodyTurns } from '../src/calls/body-turns.ts'
 import { Fetches, FetchPace, FetchTable } from '../src/calls/fetches.ts'
 import type { Guest } from '../src/isolates/guest.ts'
 
@@ -158,7 +158,7 @@ t.test('what one invocation may not have open never leaves the host', async (t) 
   } as unknown as Guest
   const fetches = new Fetches({
     send: () => {},
-    bodies: new BodyTurns(() => 0),
+    bodies: new BodyTurns({ backlogBytes: () => 0, sendPart: () => {} }),
     backlogBytes: () => 0,
     maxBodyBytes: 1_000_000,
   })

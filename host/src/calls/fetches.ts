@@ -1,11 +1,10 @@
 import { MAX_FETCHES_PER_INVOCATION, monotonicClock, type Clock } from '@carpool/core'
 import type { BodyKind } from '@carpool/runtime/bridge'
-import type { FetchSettled } from '@carpool/wire'
+import { LARGE_BYTES, type BodyTurns, type FetchSettled, type UnsentBody } from '@carpool/wire'
 import type { Account } from '../accounting/account.ts'
 import type { Guest } from '../isolates/guest.ts'
 import { decodeBody, encodeBody } from '../isolates/guest-bridge.ts'
 import type { Send } from '../send.ts'
-import { LARGE_BYTES, type BodyTurns, type Drop } from './body-turns.ts'
 
 /** What a fetch of an ended invocation gives, as a FetchResult. */
 const INVOCATION_ENDED = JSON.stringify({ ok: false, message: 'The invocation has ended.' })
@@ -31,8 +30,8 @@ export class Fetches {
   readonly #maxBodyBytes: number
   readonly #open = new FetchTable()
   readonly #pace = new FetchPace<Guest>()
-  /** What takes fetches out again whose bodies wait to be sent, by number. */
-  readonly #unsent = new Map<number, Drop>()
+  /** The bodies that have not left as a whole, by the numbers of their fetches. */
+  readonly #unsent = new Map<number, UnsentBody>()
 
   constructor({ send, bodies, backlogBytes, maxBodyBytes }: FetchesParts) {
     this.#send = send
@@ -73,11 +72,11 @@ export class Fetches {
     const message = { type: 'fetch', fetch, revision: guest.revision, ...(id !== undefined && { id }) } as const
     this.#pace.begin(guest, fetch, () => {
       if (bytes.length < LARGE_BYTES) return this.#send(message, head, bytes)
-      const drop = this.#bodies.enter(guest.holder, bytes.length, () => {
+      const unsent = this.#bodies.enter(guest.holder, bytes, (sent) => {
         this.#unsent.delete(fetch)
-        this.#send(message, head, bytes)
+        this.#send(message, head, sent)
       })
-      if (drop !== undefined) this.#unsent.set(fetch, drop)
+      if (unsent !== undefined) this.#unsent.set(fetch, unsent)
     })
   }
 
@@ -112,10 +111,10 @@ export class Fetches {
 
   #stop(fetch: number): void {
     if (this.#pace.drop(fetch)) return
-    const drop = this.#unsent.get(fetch)
-    if (drop === undefined) return this.#send({ type: 'fetch-stop', fetch })
+    const unsent = this.#unsent.get(fetch)
+    if (unsent === undefined) return this.#send({ type: 'fetch-stop', fetch })
     this.#unsent.delete(fetch)
-    drop()
+    unsent.drop()
   }
 
   settle(

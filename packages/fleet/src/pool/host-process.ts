@@ -8,7 +8,7 @@ import { Standstill } from '../health/standstill.ts'
 import { HostSuspects, suspectsOf, type HostHarm } from '../health/suspects.ts'
 import { HostSlots } from '../placement/host-slots.ts'
 import type { HostLimitPolicy } from '../scaling/host-limit.ts'
-import { HostConnection } from './host-connection.ts'
+import { HostConnection, type FetchedBytes } from './host-connection.ts'
 import { demoteProcess, demoteStuck, isCrash, processUsage, spawnHost, type HostProgram, type SpawnedHost } from './os-process.ts'
 
 /** What a host process is kept to. */
@@ -305,8 +305,8 @@ export class HostProcess {
     if (!this.connection.isLost) this.#watchdog.look(nowMs)
   }
 
-  settleFetch(fetch: number, result: string, body: Uint8Array, bytes: { bytesOut: number; bytesIn: number }): void {
-    this.connection.settleFetch(fetch, result, body, bytes)
+  settleFetch(holder: Holder, fetch: number, result: string, body: Uint8Array, bytes: FetchedBytes): void {
+    this.connection.settleFetch(holder, fetch, result, body, bytes)
   }
 
   /** Takes no more calls from here on; ends when its socket is closed. */
