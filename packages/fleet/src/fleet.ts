@@ -57,7 +57,8 @@ export interface FleetOptions {
 }
 
 /** Called on the server's loop. */
-export interface FleetListener extends Omit<HostProcessListener, 'answered' | 'unbegun' | 'hasRoom' | 'poisoned' | 'gone'> {
+export interface FleetListener
+  extends Omit<HostProcessListener, 'answered' | 'unbegun' | 'hasRoom' | 'poisoned' | 'lost' | 'gone'> {
   gone(host: HostProcess, how: string): void
   /** A host has ended unasked, or could not be started; a new one is started in so many ms. */
   hostLost(how: string, respawnInMs: number, host?: HostProcess): void
@@ -300,6 +301,8 @@ export class Fleet {
         this.#attribute(host, harm.suspects, harm.isCertain)
         this.#placement.dispatch()
       },
+      // Its calls wait for the standby.
+      lost: () => this.#pool.fill(),
       gone: (host, how, suspects, isCertain) => {
         listener.gone(host, how)
         if (!this.#quarantine.gone(host)) this.#pool.gone(host, how)
@@ -323,6 +326,7 @@ export class Fleet {
       usedCpu: ignore,
       hasRoom: ignore,
       poisoned: ignore,
+      lost: ignore,
     })
   }
 

@@ -25,10 +25,11 @@ class Socket {
 
   /** @param mark what all bytes of the body are */
   enter(name: string, { owner, functionName }: Holder, bytes: number, mark = 0): UnsentBody | undefined {
-    return this.turns.enter({ owner, functionName }, Buffer.alloc(bytes, mark), (body) => {
+    const whole = Buffer.alloc(bytes, mark)
+    return this.turns.enter({ owner, functionName }, whole, (body) => {
       const arrived = typeof body === 'number' ? this.arriving.take(body) : body
       if (typeof body !== 'number') this.#backlogBytes += body.length
-      if (arrived.length !== bytes || arrived.some((byte) => byte !== mark)) throw new Error(`${name} is not what it was`)
+      if (!whole.equals(arrived)) throw new Error(`${name} is not what it was`)
       this.sent.push(name)
     })
   }

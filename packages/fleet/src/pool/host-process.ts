@@ -43,6 +43,8 @@ export interface HostProcessListener {
   poisoned(host: HostProcess, harm: HostHarm): void
   /** A slot was given back, or there are more of them. */
   hasRoom(host: HostProcess, freedBy?: Holder): void
+  /** It takes no calls any more, and {@link gone} comes when the system has ended it, which takes a while. Called once. */
+  lost(host: HostProcess): void
   /**
    * The process is gone. Called once, after every call in it was answered, but for those whose answer waits to know how the
    * process ended.
@@ -371,6 +373,7 @@ export class HostProcess {
     const isCrashed = Promise.withResolvers<boolean>()
     const mayHaveHarmed = new Set([...inLongEntries, ...takers])
     this.connection.lose((functionName) => (mayHaveHarmed.has(functionName) ? isCrashed.promise : undefined))
+    this.#listener.lost(this)
     const onExit = (): void => {
       clearTimeout(this.#killTimer)
       this.#ended.resolve()
