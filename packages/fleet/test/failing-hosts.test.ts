@@ -20,6 +20,8 @@ function fleetOf(script: string, { hostStartTimeoutMs = 60_000, launcher }: Flee
   const ends: string[] = []
   const ignore = (): void => {}
   const untilLost = Promise.withResolvers<void>()
+  const untilTwoStarted = Promise.withResolvers<void>()
+  let started = 0
   const listener: FleetListener = {
     logged: ignore,
     fetchStarted: ignore,
@@ -30,7 +32,9 @@ function fleetOf(script: string, { hostStartTimeoutMs = 60_000, launcher }: Flee
     gone: () => ends.push('gone'),
     hostPoisoned: ignore,
     strikeAdded: ignore,
-    hostStarted: ignore,
+    hostStarted: () => {
+      if (++started === 2) untilTwoStarted.resolve()
+    },
     scaled: ignore,
     hostLost: (how, respawnInMs) => {
       lost.push({ how, respawnInMs })
@@ -97,7 +101,7 @@ function fleetOf(script: string, { hostStartTimeoutMs = 60_000, launcher }: Flee
       refused: (call, error) => call.end(error),
     },
   })
-  return { fleet, lost, ends, fourLost: untilLost.promise }
+  return { fleet, lost, ends, fourLost: untilLost.promise, twoStarted: untilTwoStarted.promise }
 }
 
 t.test('hosts that die at once are tried ever more rarely, one at a time, and it is told', async (t) => {
@@ -193,9 +197,9 @@ const ANSWERS = `
   })`
 
 t.test('the standby takes the place of a host that is lost before the system has ended that', async (t) => {
-  const { fleet, ends } = fleetOf(ANSWERS, { launcher: LINGERING })
+  const { fleet, ends, twoStarted } = fleetOf(ANSWERS, { launcher: LINGERING })
   await fleet.start()
-  while (!fleet.hosts.some(({ state, pid }) => state === 'standby' && pid > 0)) await new Promise(setImmediate)
+  await twoStarted
   for (const name of ['ends', 'answers']) {
     const call = routedCall(name)
     fleet.place(call)
