@@ -317,7 +317,8 @@ export class Fleet {
     const { program, listener } = this.#options
     const ignore = (): void => {}
     // What the module scope logs here comes again at the first call, and a deploy is not the function's own work.
-    return new HostProcess(++this.#lastId, { ...program, setup: { ...program.setup, prewarm: 0 } }, this.#hostPolicy, {
+    const trial = { ...program, setup: { ...program.setup, prewarm: 0 } }
+    const host = new HostProcess(++this.#lastId, trial, this.#hostPolicy, {
       ...listener,
       answered: ignore,
       unbegun: ignore,
@@ -328,6 +329,8 @@ export class Fleet {
       poisoned: ignore,
       lost: ignore,
     })
+    host.demote()
+    return host
   }
 
   get #hostPolicy(): HostPolicy {

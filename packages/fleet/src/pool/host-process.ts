@@ -57,6 +57,10 @@ export interface HostProcessListener {
 /** What a host process is there for. */
 export type HostRole = 'standby' | 'serving' | 'quarantine' | 'draining' | 'poisoned'
 
+/** How often a process that starts is looked at that is to have less of the machine, in ms. */
+const STARTING_MS = 10
+/** What it has of a busy core: a third of what others have. */
+const TRIAL_NICENESS = 5
 /** How long it gets to end by itself, in ms. */
 const STOP_MS = 1_000
 /** A host that drains waits so long for what a last answer may have left behind, in ms: reports of that come a little later. */
@@ -260,6 +264,16 @@ export class HostProcess {
     this.#promotedAtMs = performance.now()
     if (role === 'quarantine') demoteProcess(this.#process.pid())
     if (this.takesCalls) this.#listener.hasRoom(this)
+  }
+
+  /** Nobody is served there: from now on it has less of a busy machine than those who are, for good. */
+  demote(): void {
+    const demote = (): void => demoteProcess(this.#process.pid(), TRIAL_NICENESS)
+    demote()
+    // Until it is ready the programs of a sandbox become it, in a session of its own.
+    const timer = setInterval(demote, STARTING_MS)
+    const stop = (): void => clearInterval(timer)
+    this.ready.then(stop, stop)
   }
 
   /** From now on it takes none, until it is promoted again; what it has is finished. */

@@ -57,8 +57,7 @@ export class EgressRelay {
     const stop = egress.fetch(
       {
         head,
-        // It is a view into a chunk of the connection; the egress takes memory of its own away.
-        body: new Uint8Array(body),
+        body: ownMemoryOf(body),
         functionName: whose.functionName,
         owner: whose.owner,
         timeoutMs: whose.limits.wallMs,
@@ -91,6 +90,12 @@ export class EgressRelay {
     open.clear()
     for (const stop of stops) stop()
   }
+}
+
+/** The egress takes the memory away, so it must be the body's alone: one that came in one piece is a view into a chunk. */
+function ownMemoryOf(body: Uint8Array): Uint8Array<ArrayBuffer> {
+  const { buffer } = body
+  return buffer instanceof ArrayBuffer && buffer.byteLength === body.length ? new Uint8Array(buffer) : new Uint8Array(body)
 }
 
 const NO_BYTES: FetchedBytes = { bytesOut: 0, bytesIn: 0 }
