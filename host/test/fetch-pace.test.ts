@@ -6,12 +6,12 @@ t.test('a burst begins at once, the rest at a pace, in order, and each function 
   const pace = new FetchPace(() => nowMs)
   const begun: number[] = []
   for (let number = 0; number < 1_000; number++) pace.begin('flooder', number, () => begun.push(number))
-  t.equal(begun.length, 500)
+  t.equal(begun.length, 150)
   pace.begin('other', 5_000, () => begun.push(5_000))
   t.equal(begun.at(-1), 5_000)
   nowMs = 10
   pace.beginDue()
-  t.equal(begun.length, 506)
+  t.equal(begun.length, 156)
   nowMs = 2_000
   pace.beginDue()
   t.equal(begun.length, 1_001)
@@ -26,8 +26,9 @@ t.test('whoever is answered goes on as fast as that', async (t) => {
   const pace = new FetchPace(() => 0)
   let begun = 0
   for (let number = 0; number < 2_000; number++) pace.begin('f', number, () => begun++)
-  for (let ended = 0; ended < 1_000; ended++) pace.ended('f')
-  t.equal(begun, 1_500)
+  t.equal(begun, 150)
+  for (let ended = 0; ended < 150; ended++) pace.ended('f')
+  t.equal(begun, 450)
   pace.ended('nobody')
   while (pace.waiting > 0) pace.ended('f')
   t.equal(begun, 2_000)
@@ -41,6 +42,8 @@ t.test('answers are no more than a burst ahead', async (t) => {
   for (let ended = 0; ended < 10_000; ended++) pace.ended('f')
   for (let number = 1; number < 2_000; number++) pace.begin('f', number, () => begun++)
   t.equal(begun, 501)
+  pace.ended('f')
+  t.equal(begun, 503)
   for (let number = 1; number < 2_000; number++) pace.drop(number)
   pace.beginDue()
 })
@@ -55,7 +58,7 @@ t.test('a function whose isolate is ended has no new burst in the next one', asy
     nowMs += 100
     pace.beginDue()
   }
-  t.equal(begun, 500 + 9 * 50)
+  t.equal(begun, 150 + 9 * 50)
 })
 
 t.test('what is stopped while it waits never begins', async (t) => {
@@ -64,11 +67,11 @@ t.test('what is stopped while it waits never begins', async (t) => {
   let begun = 0
   for (let number = 0; number < 20_000; number++) {
     pace.begin('f', number, () => begun++)
-    if (pace.drop(number) !== number >= 500) t.fail(`fetch ${number}`)
+    if (pace.drop(number) !== number >= 150) t.fail(`fetch ${number}`)
   }
   nowMs = 10_000
   pace.beginDue()
-  t.equal(begun, 500)
+  t.equal(begun, 150)
   t.equal(pace.waiting, 0)
   t.notOk(pace.drop(7), 'it has begun')
 })
@@ -76,15 +79,15 @@ t.test('what is stopped while it waits never begins', async (t) => {
 t.test('who is forgotten is the one who came first, of those who do not wait', async (t) => {
   const pace = new FetchPace(() => 0)
   let begun = 0
-  for (let number = 0; number < 501; number++) pace.begin('waits', number, () => begun++)
-  for (let number = 0; number < 500; number++) pace.begin('rests', 1_000 + number, () => begun++)
+  for (let number = 0; number < 151; number++) pace.begin('waits', number, () => begun++)
+  for (let number = 0; number < 150; number++) pace.begin('rests', 1_000 + number, () => begun++)
   for (let index = 0; index < 1_000; index++) pace.begin(`f${index}`, 10_000 + index, () => begun++)
-  t.equal(begun, 500 + 500 + 1_000)
-  pace.begin('waits', 501, () => begun++)
-  t.equal(begun, 2_000)
+  t.equal(begun, 150 + 150 + 1_000)
+  pace.begin('waits', 151, () => begun++)
+  t.equal(begun, 1_300)
   pace.begin('rests', 2_000, () => begun++)
-  t.equal(begun, 2_001)
-  pace.drop(500)
-  pace.drop(501)
+  t.equal(begun, 1_301)
+  pace.drop(150)
+  pace.drop(151)
   pace.beginDue()
 })

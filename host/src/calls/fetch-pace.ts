@@ -1,9 +1,13 @@
 import { monotonicClock, type Clock } from '@carpool/core'
 
 /** Fetches that one function may begin at once, */
-const BURST = 500
-/** and in each ms from then on, besides one for each that has ended. */
+const BURST = 150
+/** and in each ms from then on. */
 const PER_MS = 0.5
+/** For each that has ended it may begin so many more, */
+const PER_END = 2
+/** up to so many at once. */
+const MAX_BURST = 500
 /** How often those that wait are checked, in ms. */
 const CHECK_MS = 5
 /** Functions that are remembered, besides those whose fetches wait: who is forgotten may begin a burst. */
@@ -17,8 +21,8 @@ interface Bucket {
 }
 
 /**
- * Has the fetches of each function begin no faster than a server that others use as well can take them. Each that ends lets
- * another begin, so whoever is answered goes on as fast as that, and a flood that nobody answers, or that goes on in one isolate
+ * Has the fetches of each function begin no faster than a server that others use as well can take them. Each that ends lets two
+ * others begin, so whoever is answered is soon as fast as that, and a flood that nobody answers, or that goes on in one isolate
  * after the other, is slow. What is stopped while it waits never begins, so a loop of fetches that are stopped at once costs its
  * own isolate only.
  */
@@ -58,7 +62,7 @@ export class FetchPace {
   ended(revision: string): void {
     const bucket = this.#buckets.get(revision)
     if (bucket === undefined) return
-    bucket.tokens = Math.min(BURST, bucket.tokens + 1)
+    bucket.tokens = Math.min(MAX_BURST, bucket.tokens + PER_END)
     if (bucket.waiting.size > 0) this.#beginOf(bucket)
   }
 
@@ -106,7 +110,7 @@ export class FetchPace {
 
   #fill(bucket: Bucket): void {
     const nowMs = this.#clock()
-    bucket.tokens = Math.min(BURST, bucket.tokens + (nowMs - bucket.filledAtMs) * PER_MS)
+    bucket.tokens = Math.max(bucket.tokens, Math.min(BURST, bucket.tokens + (nowMs - bucket.filledAtMs) * PER_MS))
     bucket.filledAtMs = nowMs
   }
 }
