@@ -39,7 +39,7 @@ export class FunctionLogger {
   failed(revision: Revision, invocationId: string, { outcome, detail, stack }: FailedResult): void {
     if (outcome === 'canceled') return
     // The stack comes from where user code ran, so it may be anything.
-    const text = typeof stack === 'string' ? stack : detail
+    const text = String(typeof stack === 'string' ? stack : detail)
     const unmapped = line(revision, 'carpool', 'error', `${outcome}: ${text}`, invocationId)
     const mapped = mayHavePositions(text)
       ? this.#mapper.map(revision, text).then((stack) => `${outcome}: ${stack}`)
