@@ -6,14 +6,13 @@ t.test('a burst begins at once, the rest at a pace, in order, and each function 
   const pace = new FetchPace(() => nowMs)
   const begun: number[] = []
   for (let number = 0; number < 1_000; number++) pace.begin('flooder', number, () => begun.push(number))
-  t.equal(begun.length, 150)
+  t.equal(begun.length, 200)
   pace.begin('other', 5_000, () => begun.push(5_000))
   t.equal(begun.at(-1), 5_000)
   nowMs = 10
   pace.beginDue()
-  t.equal(begun.length, 156)
-  nowMs = 2_000
-  pace.beginDue()
+  t.equal(begun.length, 206)
+  for (; nowMs < 2_000; nowMs += 100) pace.beginDue()
   t.equal(begun.length, 1_001)
   t.same(
     begun.filter((number) => number < 1_000),
@@ -26,9 +25,9 @@ t.test('whoever is answered goes on as fast as that', async (t) => {
   const pace = new FetchPace(() => 0)
   let begun = 0
   for (let number = 0; number < 2_000; number++) pace.begin('f', number, () => begun++)
-  t.equal(begun, 150)
-  for (let ended = 0; ended < 150; ended++) pace.ended('f')
-  t.equal(begun, 450)
+  t.equal(begun, 200)
+  for (let ended = 0; ended < 200; ended++) pace.ended('f')
+  t.equal(begun, 600)
   pace.ended('nobody')
   while (pace.waiting > 0) pace.ended('f')
   t.equal(begun, 2_000)
@@ -58,7 +57,7 @@ t.test('a function whose isolate is ended has no new burst in the next one', asy
     nowMs += 100
     pace.beginDue()
   }
-  t.equal(begun, 150 + 9 * 50)
+  t.equal(begun, 200 + 9 * 50)
 })
 
 t.test('what is stopped while it waits never begins', async (t) => {
@@ -67,11 +66,11 @@ t.test('what is stopped while it waits never begins', async (t) => {
   let begun = 0
   for (let number = 0; number < 20_000; number++) {
     pace.begin('f', number, () => begun++)
-    if (pace.drop(number) !== number >= 150) t.fail(`fetch ${number}`)
+    if (pace.drop(number) !== number >= 200) t.fail(`fetch ${number}`)
   }
   nowMs = 10_000
   pace.beginDue()
-  t.equal(begun, 150)
+  t.equal(begun, 200)
   t.equal(pace.waiting, 0)
   t.notOk(pace.drop(7), 'it has begun')
 })
@@ -79,15 +78,15 @@ t.test('what is stopped while it waits never begins', async (t) => {
 t.test('who is forgotten is the one who came first, of those who do not wait', async (t) => {
   const pace = new FetchPace(() => 0)
   let begun = 0
-  for (let number = 0; number < 151; number++) pace.begin('waits', number, () => begun++)
-  for (let number = 0; number < 150; number++) pace.begin('rests', 1_000 + number, () => begun++)
+  for (let number = 0; number < 201; number++) pace.begin('waits', number, () => begun++)
+  for (let number = 0; number < 200; number++) pace.begin('rests', 1_000 + number, () => begun++)
   for (let index = 0; index < 1_000; index++) pace.begin(`f${index}`, 10_000 + index, () => begun++)
-  t.equal(begun, 150 + 150 + 1_000)
-  pace.begin('waits', 151, () => begun++)
-  t.equal(begun, 1_300)
+  t.equal(begun, 200 + 200 + 1_000)
+  pace.begin('waits', 201, () => begun++)
+  t.equal(begun, 1_400)
   pace.begin('rests', 2_000, () => begun++)
-  t.equal(begun, 1_301)
-  pace.drop(150)
-  pace.drop(151)
+  t.equal(begun, 1_401)
+  pace.drop(200)
+  pace.drop(201)
   pace.beginDue()
 })

@@ -1,7 +1,7 @@
 import { monotonicClock, type Clock } from '@carpool/core'
 
 /** Fetches that one function may begin at once, */
-const BURST = 150
+const BURST = 200
 /** and in each ms from then on. */
 const PER_MS = 0.5
 /** For each that has ended it may begin so many more, */

@@ -131,7 +131,10 @@ t.test('what is finished leaves at once', async (t) => {
 
 t.test('every body that is not dropped leaves once and as it was, those of one function in order', async () => {
   const step = fc.oneof(
-    { weight: 3, arbitrary: fc.record({ functionName: fc.constantFrom('a', 'b', 'c'), owner: fc.constantFrom('x', 'y'), bytes: fc.nat(MB) }) },
+    {
+      weight: 3,
+      arbitrary: fc.record({ functionName: fc.constantFrom('a', 'b', 'c'), owner: fc.constantFrom('x', 'y'), bytes: fc.nat(MB) }),
+    },
     fc.constant('drain' as const),
     fc.constantFrom('drop' as const, 'finish' as const),
   )

@@ -71,7 +71,20 @@ t.test('lists and lengths that fit no frame are refused', async (t) => {
     return messages
   }
   t.equal(read([{}, 1, 1, {}, 2, 2]), 2)
-  for (const list of [{}, 'list', null, [{}], [{}, 1], [{}, 4, 0], [{}, 0, 4], [{}, -1, 0], [{}, 0, 1.5], [{}, '1', 0], [{}, 0, -1], [{}, 0, -1.5]]) {
+  for (const list of [
+    {},
+    'list',
+    null,
+    [{}],
+    [{}, 1],
+    [{}, 4, 0],
+    [{}, 0, 4],
+    [{}, -1, 0],
+    [{}, 0, 1.5],
+    [{}, '1', 0],
+    [{}, 0, -1],
+    [{}, 0, -1.5],
+  ]) {
     t.throws(() => read(list), /frame|message/, JSON.stringify(list))
   }
 })
@@ -119,11 +132,13 @@ t.test('a body that is given up is forgotten, and its number may not be named', 
 })
 
 t.test('parts that fit no body are refused', async (t) => {
-  const reading = (...parts: ReadonlyArray<readonly [number: number, totalBytes: number, bytes: number]>) => () => {
-    const writer = new FrameWriter()
-    for (const [number, totalBytes, bytes] of parts) writer.appendPart(number, totalBytes, Buffer.alloc(bytes))
-    new FrameReader(300_000).read(writer.take(), () => {})
-  }
+  const reading =
+    (...parts: ReadonlyArray<readonly [number: number, totalBytes: number, bytes: number]>) =>
+    () => {
+      const writer = new FrameWriter()
+      for (const [number, totalBytes, bytes] of parts) writer.appendPart(number, totalBytes, Buffer.alloc(bytes))
+      new FrameReader(300_000).read(writer.take(), () => {})
+    }
   t.doesNotThrow(reading([1, 100_000, 50_000], [2, 200_000, 0], [1, 100_000, 50_000]))
   t.throws(reading([1, 300_001, 0]), /too large/)
   t.throws(reading([1, 100_000, 0], [2, 200_001, 0]), /too large/)

@@ -1,5 +1,5 @@
 // oxlint-disable typescript/unbound-method -- taking methods off their objects is the point
-import { jsonParse, jsonStringify, setHidden } from './primordials.ts'
+import { json, jsonParse, jsonStringify, setHidden } from './primordials.ts'
 import { lookLike } from './substitutes.ts'
 
 /**
@@ -16,6 +16,6 @@ export function installJson(): void {
       return jsonStringify(value, replacer, space)
     },
   }
-  setHidden(JSON, 'parse', lookLike(substitutes.parse, jsonParse))
-  setHidden(JSON, 'stringify', lookLike(substitutes.stringify, jsonStringify))
+  setHidden(json, 'parse', lookLike(substitutes.parse, jsonParse))
+  setHidden(json, 'stringify', lookLike(substitutes.stringify, jsonStringify))
 }
