@@ -1,9 +1,8 @@
 import { hostMemory, LIMIT_RANGES } from '@carpool/core'
-import { NO_BODY, type Setup, type ToHost } from '@carpool/wire'
+import { NO_BODY, type BodyTurns, type Setup, type ToHost } from '@carpool/wire'
 import { addon } from './addon.ts'
 import { LoadReporter, LOAD_REPORT_MS } from './accounting/load-reporter.ts'
 import { UsageReport } from './accounting/usage-report.ts'
-import { BodyTurns } from './calls/body-turns.ts'
 import { Fetches } from './calls/fetches.ts'
 import { Invocations } from './calls/invocations.ts'
 import { Presence } from './calls/presence.ts'
@@ -24,6 +23,8 @@ export interface HostOptions {
   /** The guest runtime's script. */
   readonly runtime: string
   readonly send: Send
+  /** Sends large bodies by turns. */
+  readonly bodies: BodyTurns
   /** What was sent and has not left the process yet, in bytes. */
   readonly backlogBytes: () => number
   /** Something for the operator's log. */
@@ -49,7 +50,6 @@ export class Host {
   readonly #disposing = new DisposingIsolates()
   /** Pinned revisions that did not load again. */
   readonly #hasFailed = new Set<string>()
-  readonly #bodies: BodyTurns
   readonly #fetches: Fetches
   readonly #invocations: Invocations
   readonly #usage: UsageReport
@@ -57,7 +57,7 @@ export class Host {
   readonly #logs: LogThrottles
   readonly #presence: Presence
 
-  constructor({ setup, runtime, send, backlogBytes, onProblem, onCatastrophe }: HostOptions) {
+  constructor({ setup, runtime, send, bodies, backlogBytes, onProblem, onCatastrophe }: HostOptions) {
     const { maxBodyBytes } = setup
     this.#send = send
     this.#presence = new Presence(send)
@@ -70,11 +70,10 @@ export class Host {
       maxIsolates: setup.maxIsolates,
       lingerMs: LINGER_MS,
     })
-    this.#bodies = new BodyTurns(backlogBytes)
-    this.#fetches = new Fetches({ send, bodies: this.#bodies, backlogBytes, maxBodyBytes })
+    this.#fetches = new Fetches({ send, bodies, backlogBytes, maxBodyBytes })
     this.#invocations = new Invocations({
       send,
-      bodies: this.#bodies,
+      bodies,
       codes: this.#codes,
       pool: this.#pool,
       fetches: this.#fetches,
@@ -139,11 +138,6 @@ export class Host {
   async prepare(): Promise<void> {
     this.#prewarmer.open(LIMIT_RANGES.memoryMb.default)
     await this.#prewarmer.fill()
-  }
-
-  /** All that was sent has left the process. */
-  drained(): void {
-    this.#bodies.drained()
   }
 
   receive(message: Exclude<ToHost, Setup>, text: string, body: Uint8Array): void {

@@ -12,7 +12,6 @@ const connection = new Connection<ToHost, ToServer>(new Socket({ fd: SERVER_SOCK
     if (message.type === 'setup') setUp(message, text)
     else host?.receive(message, text, body)
   },
-  onDrain: () => host?.drained(),
   onClose: (reason) => (reason === undefined ? end() : giveUp(reason)),
 })
 
@@ -24,6 +23,7 @@ function setUp(setup: Setup, runtime: string): void {
     setup,
     runtime,
     send: (message, text, body) => connection.send(message, text, body),
+    bodies: connection.bodies,
     backlogBytes: () => connection.backlogBytes,
     onProblem: (text) => console.error(text),
     onCatastrophe: (reason) => giveUp(new Error(`V8 gave up on an isolate: ${reason}`)),

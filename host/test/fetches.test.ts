@@ -1,8 +1,8 @@
+import { BodyTurns } from '@carpool/wire'
 import fc from 'fast-check'
 import t from 'tap'
 import { Account } from '../src/accounting/account.ts'
-import { BodyTurns } from '../src/calls/body-turns.ts'
-import { Fetches, FetchPace, FetchTable } from '../src/calls/fetches.ts'
+import { Fetches, FetchTable } from '../src/calls/fetches.ts'
 import type { Guest } from '../src/isolates/guest.ts'
 
 const guest = () => ({ disposed: false, openFetches: 0 })
@@ -109,44 +109,6 @@ t.test('fetches are counted for each invocation of each guest', async (t) => {
   t.same([table.countOf(one, 10), table.countOf(one, 11)], [1, 0])
 })
 
-t.test('a burst begins at once, the rest at a pace, in order, and each guest by itself', async (t) => {
-  let nowMs = 0
-  const pace = new FetchPace<object>(() => nowMs)
-  const [flooder, other] = [{}, {}]
-  const begun: number[] = []
-  for (let number = 0; number < 1_000; number++) pace.begin(flooder, number, () => begun.push(number))
-  t.equal(begun.length, 500)
-  pace.begin(other, 5_000, () => begun.push(5_000))
-  t.equal(begun.at(-1), 5_000)
-  nowMs = 10
-  pace.beginDue()
-  t.equal(begun.length, 551)
-  nowMs = 1_000
-  pace.beginDue()
-  t.equal(begun.length, 1_001)
-  t.same(
-    begun.filter((number) => number < 1_000),
-    Array.from({ length: 1_000 }, (_, number) => number),
-  )
-  t.equal(pace.waiting, 0)
-})
-
-t.test('what is stopped while it waits never begins', async (t) => {
-  let nowMs = 0
-  const pace = new FetchPace<object>(() => nowMs)
-  const guest = {}
-  let begun = 0
-  for (let number = 0; number < 20_000; number++) {
-    pace.begin(guest, number, () => begun++)
-    if (pace.drop(number) !== number >= 500) t.fail(`fetch ${number}`)
-  }
-  nowMs = 10_000
-  pace.beginDue()
-  t.equal(begun, 500)
-  t.equal(pace.waiting, 0)
-  t.notOk(pace.drop(7), 'it has begun')
-})
-
 t.test('what one invocation may not have open never leaves the host', async (t) => {
   const refused: string[] = []
   const fake = {
@@ -158,7 +120,7 @@ t.test('what one invocation may not have open never leaves the host', async (t) 
   } as unknown as Guest
   const fetches = new Fetches({
     send: () => {},
-    bodies: new BodyTurns(() => 0),
+    bodies: new BodyTurns({ backlogBytes: () => 0, sendPart: () => {} }),
     backlogBytes: () => 0,
     maxBodyBytes: 1_000_000,
   })

@@ -1,11 +1,11 @@
-import { MAX_FETCHES_PER_INVOCATION, monotonicClock, type Clock } from '@carpool/core'
+import { MAX_FETCHES_PER_INVOCATION } from '@carpool/core'
 import type { BodyKind } from '@carpool/runtime/bridge'
-import type { FetchSettled } from '@carpool/wire'
+import { LARGE_BYTES, type BodyTurns, type FetchSettled, type UnsentBody } from '@carpool/wire'
 import type { Account } from '../accounting/account.ts'
 import type { Guest } from '../isolates/guest.ts'
 import { decodeBody, encodeBody } from '../isolates/guest-bridge.ts'
 import type { Send } from '../send.ts'
-import { LARGE_BYTES, type BodyTurns, type Drop } from './body-turns.ts'
+import { FetchPace } from './fetch-pace.ts'
 
 /** What a fetch of an ended invocation gives, as a FetchResult. */
 const INVOCATION_ENDED = JSON.stringify({ ok: false, message: 'The invocation has ended.' })
@@ -30,9 +30,9 @@ export class Fetches {
   readonly #backlogBytes: () => number
   readonly #maxBodyBytes: number
   readonly #open = new FetchTable()
-  readonly #pace = new FetchPace<Guest>()
-  /** What takes fetches out again whose bodies wait to be sent, by number. */
-  readonly #unsent = new Map<number, Drop>()
+  readonly #pace = new FetchPace()
+  /** The bodies that have not left as a whole, by the numbers of their fetches. */
+  readonly #unsent = new Map<number, UnsentBody>()
 
   constructor({ send, bodies, backlogBytes, maxBodyBytes }: FetchesParts) {
     this.#send = send
@@ -71,13 +71,13 @@ export class Fetches {
     const beganAtMs = performance.now()
     const fetch = this.#open.add({ guest, guestFetch, invocation, account, beganAtMs, bytes: bytes.length })
     const message = { type: 'fetch', fetch, revision: guest.revision, ...(id !== undefined && { id }) } as const
-    this.#pace.begin(guest, fetch, () => {
+    this.#pace.begin(guest.revision, fetch, () => {
       if (bytes.length < LARGE_BYTES) return this.#send(message, head, bytes)
-      const drop = this.#bodies.enter(guest.holder, bytes.length, () => {
+      const unsent = this.#bodies.enter(guest.holder, bytes, (sent) => {
         this.#unsent.delete(fetch)
-        this.#send(message, head, bytes)
+        this.#send(message, head, sent)
       })
-      if (drop !== undefined) this.#unsent.set(fetch, drop)
+      if (unsent !== undefined) this.#unsent.set(fetch, unsent)
     })
   }
 
@@ -112,10 +112,10 @@ export class Fetches {
 
   #stop(fetch: number): void {
     if (this.#pace.drop(fetch)) return
-    const drop = this.#unsent.get(fetch)
-    if (drop === undefined) return this.#send({ type: 'fetch-stop', fetch })
+    const unsent = this.#unsent.get(fetch)
+    if (unsent === undefined) return this.#send({ type: 'fetch-stop', fetch })
     this.#unsent.delete(fetch)
-    drop()
+    unsent.drop()
   }
 
   settle(
@@ -126,6 +126,7 @@ export class Fetches {
   ): void {
     const fetch = this.#open.take(number)
     if (fetch === undefined) return
+    this.#pace.ended(fetch.guest.revision)
     fetch.account.sent(bytesOut)
     fetch.account.received(bytesIn)
     fetch.guest.settleFetch(fetch.account, fetch.guestFetch, result, ...encodeBody(body))
@@ -246,95 +247,5 @@ export class FetchTable<G extends FetchingGuest = Guest> {
     const others = fetches.byInvocation.get(invocation)
     others?.delete(fetch)
     if (others?.size === 0) fetches.byInvocation.delete(invocation)
-  }
-}
-
-/** Fetches that one guest may begin at once, */
-const BURST = 500
-/** and in each ms from then on. */
-const PER_MS = 5
-/** How often those that wait are checked, in ms. */
-const CHECK_MS = 5
-
-interface Bucket {
-  tokens: number
-  filledAtMs: number
-  /** What begins each fetch that waits, by its number, in order. */
-  readonly waiting: Map<number, () => void>
-}
-
-/**
- * Has the fetches of each guest begin no faster than a server that others use as well can take them. What is stopped while it
- * waits never begins, so a loop of fetches that are stopped at once costs its own isolate only.
- */
-export class FetchPace<G extends object> {
-  readonly #clock: Clock
-  readonly #buckets = new WeakMap<G, Bucket>()
-  /** The guests whose fetches wait. */
-  readonly #delayed = new Set<G>()
-  readonly #guestOf = new Map<number, G>()
-  #timer: NodeJS.Timeout | undefined
-
-  constructor(clock: Clock = monotonicClock) {
-    this.#clock = clock
-  }
-
-  /** Fetches that wait. */
-  get waiting(): number {
-    return this.#guestOf.size
-  }
-
-  /** Begins a fetch of a guest, now or when there is a token for it. */
-  begin(guest: G, number: number, send: () => void): void {
-    const bucket = this.#bucketOf(guest)
-    this.#fill(bucket)
-    if (bucket.waiting.size === 0 && bucket.tokens >= 1) {
-      bucket.tokens--
-      return send()
-    }
-    bucket.waiting.set(number, send)
-    this.#guestOf.set(number, guest)
-    this.#delayed.add(guest)
-    this.#timer ??= setInterval(() => this.beginDue(), CHECK_MS)
-  }
-
-  /** @returns whether the fetch had not begun yet: now it never does */
-  drop(number: number): boolean {
-    const guest = this.#guestOf.get(number)
-    if (guest === undefined) return false
-    this.#guestOf.delete(number)
-    return this.#buckets.get(guest)?.waiting.delete(number) ?? false
-  }
-
-  /** Begins those for which there are tokens by now. */
-  beginDue(): void {
-    for (const guest of this.#delayed) {
-      const bucket = this.#bucketOf(guest)
-      this.#fill(bucket)
-      for (const [number, send] of bucket.waiting) {
-        if (bucket.tokens < 1) break
-        bucket.tokens--
-        bucket.waiting.delete(number)
-        this.#guestOf.delete(number)
-        send()
-      }
-      if (bucket.waiting.size === 0) this.#delayed.delete(guest)
-    }
-    if (this.#delayed.size > 0) return
-    clearInterval(this.#timer)
-    this.#timer = undefined
-  }
-
-  #bucketOf(guest: G): Bucket {
-    let bucket = this.#buckets.get(guest)
-    if (bucket === undefined)
-      this.#buckets.set(guest, (bucket = { tokens: BURST, filledAtMs: this.#clock(), waiting: new Map() }))
-    return bucket
-  }
-
-  #fill(bucket: Bucket): void {
-    const nowMs = this.#clock()
-    bucket.tokens = Math.min(BURST, bucket.tokens + (nowMs - bucket.filledAtMs) * PER_MS)
-    bucket.filledAtMs = nowMs
   }
 }

@@ -1,6 +1,6 @@
 import { KILL_POLICY, MAX_RESPONSE_HEAD, NO_USAGE, NumberedTable, type FailedOutcome, type LogLevel } from '@carpool/core'
 import { NO_INVOCATION, type BodyKind, type GuestFailure } from '@carpool/runtime/bridge'
-import { packUsage, type Invoke } from '@carpool/wire'
+import { LARGE_BYTES, packUsage, type BodyTurns, type Invoke } from '@carpool/wire'
 import type { Account } from '../accounting/account.ts'
 import { asLoadFailure, type CodeStore } from '../isolates/code-store.ts'
 import type { EnteredCalls, Guest } from '../isolates/guest.ts'
@@ -9,7 +9,6 @@ import type { IsolateLease, IsolatePool } from '../isolates/isolate-pool.ts'
 import { WallLimits } from '../limits/wall-limits.ts'
 import type { Batch } from '../scheduler/batch.ts'
 import type { Send } from '../send.ts'
-import { LARGE_BYTES, type BodyTurns } from './body-turns.ts'
 import type { Fetches } from './fetches.ts'
 import { ActiveInvocation, type Call } from './invocation.ts'
 
@@ -274,7 +273,7 @@ export class Invocations implements EnteredCalls {
       const message = { type: 'answer', invocation: number, start, usage } as const
       const holder = lease?.isolate.holder
       if (holder === undefined || body.length < LARGE_BYTES) return this.#parts.send(message, head, body)
-      this.#parts.bodies.enter(holder, body.length, () => this.#parts.send(message, head, body))
+      this.#parts.bodies.enter(holder, body, (sent) => this.#parts.send(message, head, sent))
     } else if (failure !== undefined) {
       const { outcome, detail, stack } = failure
       const failed = { type: 'failed', invocation: number, start, usage, outcome, detail } as const

@@ -1,7 +1,7 @@
 import { once, EventEmitter } from 'node:events'
 import { resolveLimits, type FunctionLimits } from '@carpool/core'
 import { bundleRuntime } from '@carpool/runtime'
-import { NO_BODY, unpackUsage, type ToServer } from '@carpool/wire'
+import { BodyParts, BodyTurns, NO_BODY, unpackUsage, type ToServer } from '@carpool/wire'
 import t from 'tap'
 import { Host } from '../../src/host.ts'
 
@@ -18,6 +18,7 @@ export interface Sent {
 export class InProcessHost {
   readonly sent: Sent[] = []
   readonly host: Host
+  readonly #parts = new BodyParts(Number.POSITIVE_INFINITY)
   /** Many may wait at once. */
   readonly #events = new EventEmitter().setMaxListeners(0)
   #last = 0
@@ -38,9 +39,14 @@ export class InProcessHost {
       },
       runtime,
       send: (message, text = '', body = NO_BODY) => {
-        this.sent.push({ message, text, body: Buffer.from(body).toString(), atMs: performance.now() })
+        const bytes = typeof body === 'number' ? this.#parts.take(body) : Buffer.from(body)
+        this.sent.push({ message, text, body: bytes.toString(), atMs: performance.now() })
         this.#events.emit('sent')
       },
+      bodies: new BodyTurns({
+        backlogBytes: () => 0,
+        sendPart: (number, totalBytes, part) => this.#parts.add(number, totalBytes, part),
+      }),
       backlogBytes: () => 0,
       onProblem: (problem) => t.comment(problem),
       onCatastrophe: (reason) => t.fail(reason),

@@ -57,7 +57,8 @@ export interface FleetOptions {
 }
 
 /** Called on the server's loop. */
-export interface FleetListener extends Omit<HostProcessListener, 'answered' | 'unbegun' | 'hasRoom' | 'poisoned' | 'gone'> {
+export interface FleetListener
+  extends Omit<HostProcessListener, 'answered' | 'unbegun' | 'hasRoom' | 'poisoned' | 'lost' | 'gone'> {
   gone(host: HostProcess, how: string): void
   /** A host has ended unasked, or could not be started; a new one is started in so many ms. */
   hostLost(how: string, respawnInMs: number, host?: HostProcess): void
@@ -300,6 +301,8 @@ export class Fleet {
         this.#attribute(host, harm.suspects, harm.isCertain)
         this.#placement.dispatch()
       },
+      // Its calls wait for the standby.
+      lost: () => this.#pool.fill(),
       gone: (host, how, suspects, isCertain) => {
         listener.gone(host, how)
         if (!this.#quarantine.gone(host)) this.#pool.gone(host, how)
@@ -314,7 +317,8 @@ export class Fleet {
     const { program, listener } = this.#options
     const ignore = (): void => {}
     // What the module scope logs here comes again at the first call, and a deploy is not the function's own work.
-    return new HostProcess(++this.#lastId, { ...program, setup: { ...program.setup, prewarm: 0 } }, this.#hostPolicy, {
+    const trial = { ...program, setup: { ...program.setup, prewarm: 0 } }
+    const host = new HostProcess(++this.#lastId, trial, this.#hostPolicy, {
       ...listener,
       answered: ignore,
       unbegun: ignore,
@@ -323,7 +327,10 @@ export class Fleet {
       usedCpu: ignore,
       hasRoom: ignore,
       poisoned: ignore,
+      lost: ignore,
     })
+    host.demote()
+    return host
   }
 
   get #hostPolicy(): HostPolicy {

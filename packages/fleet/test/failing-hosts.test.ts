@@ -1,3 +1,4 @@
+import { spawn } from 'node:child_process'
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -5,12 +6,22 @@ import { CarpoolError } from '@carpool/core'
 import t from 'tap'
 import { routedCall } from '../../../test/support/call.ts'
 import { Fleet, Machine, type FleetListener } from '../src/index.ts'
+import type { HostLauncher } from '../src/pool/os-process.ts'
+
+interface FleetOfOptions {
+  readonly hostStartTimeoutMs?: number
+  readonly launcher?: HostLauncher
+}
 
 /** A fleet whose host processes run a script in place of the host program. */
-function fleetOf(script: string, { hostStartTimeoutMs = 60_000 } = {}) {
+function fleetOf(script: string, { hostStartTimeoutMs = 60_000, launcher }: FleetOfOptions = {}) {
   const lost: Array<{ how: string; respawnInMs: number }> = []
+  /** How calls ended, and the ends of hosts, in order. */
+  const ends: string[] = []
   const ignore = (): void => {}
   const untilLost = Promise.withResolvers<void>()
+  const untilTwoStarted = Promise.withResolvers<void>()
+  let started = 0
   const listener: FleetListener = {
     logged: ignore,
     fetchStarted: ignore,
@@ -18,10 +29,12 @@ function fleetOf(script: string, { hostStartTimeoutMs = 60_000 } = {}) {
     usedInBackground: ignore,
     usedCpu: ignore,
     onStderr: ignore,
-    gone: ignore,
+    gone: () => ends.push('gone'),
     hostPoisoned: ignore,
     strikeAdded: ignore,
-    hostStarted: ignore,
+    hostStarted: () => {
+      if (++started === 2) untilTwoStarted.resolve()
+    },
     scaled: ignore,
     hostLost: (how, respawnInMs) => {
       lost.push({ how, respawnInMs })
@@ -32,6 +45,7 @@ function fleetOf(script: string, { hostStartTimeoutMs = 60_000 } = {}) {
     program: {
       nodePath: process.execPath,
       nodeArguments: ['-e', script],
+      ...(launcher !== undefined && { launcher }),
       runtime: '',
       setup: {
         type: 'setup',
@@ -80,11 +94,14 @@ function fleetOf(script: string, { hostStartTimeoutMs = 60_000 } = {}) {
     calls: {
       placed: ignore,
       unplaced: ignore,
-      answered: (call) => call.end(new CarpoolError('internal', 'It was answered.')),
+      answered: (call, { outcome }) => {
+        ends.push(outcome)
+        call.end(new CarpoolError('internal', 'It was answered.'))
+      },
       refused: (call, error) => call.end(error),
     },
   })
-  return { fleet, lost, fourLost: untilLost.promise }
+  return { fleet, lost, ends, fourLost: untilLost.promise, twoStarted: untilTwoStarted.promise }
 }
 
 t.test('hosts that die at once are tried ever more rarely, one at a time, and it is told', async (t) => {
@@ -145,5 +162,49 @@ t.test('a smoke test in a host that never gets ready fails', async (t) => {
   const { fleet } = fleetOf('setInterval(() => {}, 1000)', { hostStartTimeoutMs: 100 })
   fleet.start().catch(() => {})
   await t.rejects(fleet.smokeTest('o', routedCall('f').revision, ''), { code: 'no-host' })
+  await fleet.close()
+})
+
+/** Ends only some time after its host: to take a large process down takes the system a while. */
+const LINGERING: HostLauncher = {
+  spawn: ({ nodePath, nodeArguments }) => {
+    const child = spawn('sh', ['-c', '"$0" "$@" & exec 3>&-; wait; sleep 2', nodePath, ...nodeArguments], {
+      stdio: ['ignore', 'ignore', 'ignore', 'pipe'],
+      env: {},
+    })
+    return { child, pid: () => child.pid ?? 0, endOf: (exitCode, signal) => ({ exitCode, signal }), kill: () => {} }
+  },
+}
+
+/** A host that ends at the call of `ends`, and answers others. */
+const ANSWERS = `
+  const socket = new (require('node:net').Socket)({ fd: 3 })
+  const say = (message, text = '') => {
+    const list = Buffer.from(JSON.stringify([message, text.length, 0]))
+    const head = Buffer.alloc(12)
+    head.writeUInt32LE(list.length, 0)
+    head.writeUInt32LE(text.length, 4)
+    socket.write(Buffer.concat([head, list, Buffer.from(text)]))
+  }
+  socket.on('end', () => process.exit())
+  socket.on('data', (data) => {
+    const text = data.toString()
+    if (text.includes('"setup"')) say({ type: 'ready' })
+    const [, invocation, revision] = /"invocation":(\\d+),.*?"revision":"(\\w+)"/.exec(text) ?? []
+    if (revision === 'ends') process.exit()
+    const answer = { type: 'answer', invocation: Number(invocation), start: 'warm', usage: [1, 1] }
+    if (revision !== undefined) say(answer, '{"status":200,"headers":[]}')
+  })`
+
+t.test('the standby takes the place of a host that is lost before the system has ended that', async (t) => {
+  const { fleet, ends, twoStarted } = fleetOf(ANSWERS, { launcher: LINGERING })
+  await fleet.start()
+  await twoStarted
+  for (const name of ['ends', 'answers']) {
+    const call = routedCall(name)
+    fleet.place(call)
+    await t.rejects(call.ended, { message: 'It was answered.' })
+  }
+  t.same(ends, ['host-lost', 'ok'])
   await fleet.close()
 })

@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import type { Holder } from '@carpool/core'
 import { Egress, type EgressOptions } from '@carpool/egress'
 import fc from 'fast-check'
 import t, { type Test } from 'tap'
@@ -35,7 +36,7 @@ class Settled implements FetchingHost {
   readonly results = new Map<number, Settlement>()
   readonly #waiting = new Map<number, (settlement: Settlement) => void>()
 
-  settleFetch(fetch: number, result: string, body: Uint8Array, bytes: FetchedBytes): void {
+  settleFetch(_holder: Holder, fetch: number, result: string, body: Uint8Array, bytes: FetchedBytes): void {
     if (this.results.has(fetch)) throw new Error('settled twice')
     const settlement = { ...(JSON.parse(result) as { ok: boolean }), body: Buffer.from(body).toString(), bytes }
     this.results.set(fetch, settlement)

@@ -36,6 +36,31 @@ t.test('a failure is logged in positions of the author, with the time at which i
   t.ok(line !== undefined && line.time <= came)
 })
 
+t.test('a failure without positions is in the log without the map being read', async (t) => {
+  const read: string[] = []
+  const { logger, lines } = startLogger(t, async () => {
+    read.push('map')
+    return MAP
+  })
+  const failed = { start: 'warm', usage: NO_USAGE, detail: 'More CPU time than the limit of 100 ms.' } as const
+  logger.failed(REVISION, 'one', { ...failed, outcome: 'cpu-exceeded' })
+  logger.failed(REVISION, 'two', { ...failed, outcome: 'exception', stack: 'SyntaxError: x\nshop.js:3:5' })
+  logger.failed(REVISION, 'three', { ...failed, outcome: 'timeout' })
+  await logger.settled()
+  t.strictSame(
+    (await lines()).map(({ msg }) => msg),
+    [
+      'cpu-exceeded: More CPU time than the limit of 100 ms.',
+      'exception: SyntaxError: x\nsrc/app.ts:1:1',
+      'timeout: More CPU time than the limit of 100 ms.',
+    ],
+  )
+  t.equal(read.length, 1)
+  logger.failed({ ...REVISION, id: 'other' }, 'four', { ...failed, outcome: 'memory-exceeded' })
+  await logger.settled()
+  t.equal(read.length, 1)
+})
+
 t.test('settled waits for every failure, and is at once there if there is none', async (t) => {
   const { logger, lines } = startLogger(t, async () => MAP)
   await logger.settled()

@@ -1,12 +1,11 @@
 import type { Duplex } from 'node:stream'
+import { BodyTurns } from './body-turns.ts'
 import { FrameReader, FrameWriter, NO_BODY, type OnMessage } from './frame.ts'
 
 export interface ConnectionHandlers<In> {
   readonly onMessage: OnMessage<In>
   /** The stream ended or broke, or the peer broke the protocol (then with the reason). Called once. */
   onClose(reason: Error | undefined): void
-  /** All that was sent has left the process, after it was more than the stream takes at once. */
-  onDrain?(): void
 }
 
 /** From so many bytes on, messages are written before the end of the turn: they need not all be in memory twice. */
@@ -14,6 +13,15 @@ const MAX_WAITING_BYTES = 1024 * 1024
 
 /** Typed messages over a duplex stream. Those sent in one turn of the event loop leave in one frame, with one write. */
 export class Connection<In, Out extends { readonly type: string }> {
+  /** Sends large bodies by turns. */
+  readonly bodies = new BodyTurns({
+    backlogBytes: () => this.backlogBytes,
+    sendPart: (number, totalBytes, part) => {
+      if (!this.#open) return
+      this.#writer.appendPart(number, totalBytes, part)
+      this.#flushSoon()
+    },
+  })
   readonly #stream: Duplex
   readonly #writer = new FrameWriter()
   readonly #reader = new FrameReader<In>()
@@ -38,7 +46,7 @@ export class Connection<In, Out extends { readonly type: string }> {
         close(new Error('The peer broke the protocol.', { cause }))
       }
     })
-    stream.on('drain', () => handlers.onDrain?.())
+    stream.on('drain', () => this.bodies.sendOn())
     stream.once('error', close)
     stream.once('close', () => close(undefined))
     stream.once('end', () => close(undefined))
@@ -49,20 +57,28 @@ export class Connection<In, Out extends { readonly type: string }> {
     return this.#writer.bytes + this.#stream.writableLength
   }
 
-  /** Sends a message by the end of the turn, or nothing if the connection is closed. Text and body must not change any more. */
-  send(message: Out, text = '', body: Uint8Array = NO_BODY): void {
+  /**
+   * Sends a message by the end of the turn, or nothing if the connection is closed. Text and body must not change any more.
+   * @param body it, or the number under which it has gone ahead: see {@link bodies}
+   */
+  send(message: Out, text = '', body: Uint8Array | number = NO_BODY): void {
     if (!this.#open) return
-    this.#writer.append(message, text, body)
-    if (this.#writer.bytes >= MAX_WAITING_BYTES) this.#write()
-    if (this.#flushScheduled) return
-    this.#flushScheduled = true
-    // The check phase comes right after the poll phase: whatever the sockets brought in one poll leaves together.
-    setImmediate(() => this.#flush())
+    if (typeof body === 'number') this.#writer.appendBehindParts(message, text, body)
+    else this.#writer.append(message, text, body)
+    this.#flushSoon()
   }
 
   close(): void {
     this.#write()
     this.#stream.end()
+  }
+
+  #flushSoon(): void {
+    if (this.#writer.bytes >= MAX_WAITING_BYTES) this.#write()
+    if (this.#flushScheduled) return
+    this.#flushScheduled = true
+    // The check phase comes right after the poll phase: whatever the sockets brought in one poll leaves together.
+    setImmediate(() => this.#flush())
   }
 
   #flush(): void {

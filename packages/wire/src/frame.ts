@@ -1,3 +1,5 @@
+import { BodyParts } from './body-parts.ts'
+
 /**
  * A frame holds the messages of one turn of the event loop. On the wire, numbers little-endian:
  *
@@ -5,6 +7,10 @@
  *
  * The list has three entries for each message: the message, the length of its text in UTF-16 units, and that of its body in
  * bytes. Texts and bodies stand behind each other in the order of the list.
+ *
+ * A large body may go ahead of its message in parts, in as many frames. An entry whose message is a pair of numbers is such a part:
+ * the number of the body, and its bytes in all, or 0 if it is given up. The entry of its message has that number, negative, for the
+ * length of the body.
  */
 export interface Message<M> {
   readonly message: M
@@ -12,7 +18,10 @@ export interface Message<M> {
   readonly body: Uint8Array
 }
 
-/** Receives one message with its attachments. The body is a view: who keeps it for longer than the turn keeps the whole chunk. */
+/**
+ * Receives one message with its attachments. The body is a view: who keeps it for longer than the turn keeps the whole chunk, unless
+ * it came in parts.
+ */
 export type OnMessage<M> = (message: M, text: string, body: Uint8Array) => void
 
 export const NO_BODY: Uint8Array = new Uint8Array(0)
@@ -53,6 +62,17 @@ export class FrameWriter {
     if (body.length === 0) return
     this.#bodies.push(body)
     this.#bodyBytes += body.length
+  }
+
+  /** Appends a message whose body has gone ahead under a number. */
+  appendBehindParts(message: object, text: string, number: number): void {
+    this.#list.push(message, text.length, -number)
+    if (text.length > 0) this.#texts += text
+  }
+
+  /** Appends the next part of a body. @param totalBytes of all its parts; 0 if its message never comes */
+  appendPart(number: number, totalBytes: number, part: Uint8Array): void {
+    this.append([number, totalBytes], '', part)
   }
 
   /** Whether the bodies are so large that a copy of them costs more than to write each by itself: see {@link takeParts}. */
@@ -107,12 +127,14 @@ export class FrameWriter {
 /** Cuts a byte stream back into messages, however the chunks fall. */
 export class FrameReader<M> {
   readonly #maxSectionBytes: number
+  readonly #parts: BodyParts
   #chunks: Buffer[] = []
   #bufferedBytes = 0
   #neededBytes = HEADER_BYTES
 
   constructor(maxSectionBytes: number = MAX_SECTION_BYTES) {
     this.#maxSectionBytes = maxSectionBytes
+    this.#parts = new BodyParts(maxSectionBytes)
   }
 
   /** @throws Error if the bytes are no frames; the stream cannot be read any further then. */
@@ -134,7 +156,7 @@ export class FrameReader<M> {
         this.#neededBytes = end - offset
         break
       }
-      readFrame(buffer, { listStart, listBytes, textBytes, end }, onMessage)
+      readFrame(buffer, { listStart, listBytes, textBytes, end }, this.#parts, onMessage)
       offset = end
     }
     this.#chunks = offset === buffer.length ? [] : [buffer.subarray(offset)]
@@ -149,7 +171,12 @@ interface FrameBounds {
   readonly end: number
 }
 
-function readFrame<M>(buffer: Buffer, { listStart, listBytes, textBytes, end }: FrameBounds, onMessage: OnMessage<M>): void {
+function readFrame<M>(
+  buffer: Buffer,
+  { listStart, listBytes, textBytes, end }: FrameBounds,
+  parts: BodyParts,
+  onMessage: OnMessage<M>,
+): void {
   const textStart = listStart + listBytes
   const list: unknown = JSON.parse(buffer.toString('utf8', listStart, textStart))
   if (!Array.isArray(list) || list.length % ENTRIES_PER_MESSAGE !== 0) throw new Error('The list of a frame is none.')
@@ -157,14 +184,18 @@ function readFrame<M>(buffer: Buffer, { listStart, listBytes, textBytes, end }: 
   let textAt = 0
   let bodyAt = textStart + textBytes
   for (let index = 0; index < list.length; index += ENTRIES_PER_MESSAGE) {
+    const message: unknown = list[index]
+    const bodyLength: unknown = list[index + 2]
+    const isBehindParts = typeof bodyLength === 'number' && bodyLength < 0
     const textEnd = textAt + lengthIn(list[index + 1])
-    const bodyEnd = bodyAt + lengthIn(list[index + 2])
+    const bodyEnd = isBehindParts ? bodyAt : bodyAt + lengthIn(bodyLength)
     if (textEnd > texts.length || bodyEnd > end) throw new Error('A message is longer than its frame.')
     const text = textEnd === textAt ? '' : texts.slice(textAt, textEnd)
     const body = bodyEnd === bodyAt ? NO_BODY : buffer.subarray(bodyAt, bodyEnd)
     textAt = textEnd
     bodyAt = bodyEnd
-    onMessage(list[index] as M, text, body)
+    if (Array.isArray(message)) parts.add(lengthIn(message[0]), lengthIn(message[1]), body)
+    else onMessage(message as M, text, isBehindParts ? parts.take(-bodyLength) : body)
   }
 }
 

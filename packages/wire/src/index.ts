@@ -1,3 +1,5 @@
+export { BodyParts, LARGE_BYTES } from './body-parts.ts'
+export { BodyTurns, type UnsentBody } from './body-turns.ts'
 export { Connection, type ConnectionHandlers } from './connection.ts'
 export { FrameReader, FrameWriter, NO_BODY, type Message, type OnMessage } from './frame.ts'
 export type * from './messages.ts'

@@ -56,3 +56,25 @@ t.test('a peer that sends no frames is closed with the reason', async (t) => {
   raw.write(Buffer.alloc(64, 0xff))
   t.match(await closed, { message: 'The peer broke the protocol.' })
 })
+
+t.test('a small message does not wait until a large body is with the peer', async (t) => {
+  const { left, received, closed } = pair()
+  const large = Buffer.alloc(50_000_000, 7)
+  const holder = { owner: 'o', functionName: 'f' }
+  left.bodies.enter(holder, large, (body) => left.send({ type: 'note', n: 1 }, 'large', body))
+  left.send({ type: 'note', n: 2 }, 'small')
+  left.bodies.enter(holder, Buffer.alloc(300_000, 8), (body) => {
+    left.send({ type: 'note', n: 3 }, 'second', body)
+    left.close()
+  })
+  t.equal(await closed, undefined)
+  t.same(
+    received.map(({ message, text }) => [message.n, text]),
+    [
+      [2, 'small'],
+      [1, 'large'],
+      [3, 'second'],
+    ],
+  )
+  t.ok(large.equals(received[1]!.body))
+})

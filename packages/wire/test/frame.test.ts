@@ -71,7 +71,79 @@ t.test('lists and lengths that fit no frame are refused', async (t) => {
     return messages
   }
   t.equal(read([{}, 1, 1, {}, 2, 2]), 2)
-  for (const list of [{}, 'list', null, [{}], [{}, 1], [{}, 4, 0], [{}, 0, 4], [{}, -1, 0], [{}, 0, 1.5], [{}, '1', 0]]) {
+  for (const list of [
+    {},
+    'list',
+    null,
+    [{}],
+    [{}, 1],
+    [{}, 4, 0],
+    [{}, 0, 4],
+    [{}, -1, 0],
+    [{}, 0, 1.5],
+    [{}, '1', 0],
+    [{}, 0, -1],
+    [{}, 0, -1.5],
+  ]) {
     t.throws(() => read(list), /frame|message/, JSON.stringify(list))
   }
+})
+
+t.test('bodies in parts come with their messages, whatever comes between', async (t) => {
+  const bodies = [Buffer.alloc(100_000, 1), Buffer.alloc(200_000, 2)] as const
+  const writer = new FrameWriter()
+  const reader = new FrameReader<{ n: number }>()
+  const read: Array<readonly [number, string, Buffer]> = []
+  const pass = (): void => reader.read(writer.take(), ({ n }, text, body) => read.push([n, text, Buffer.from(body)]))
+  for (let sent = 0; sent < 200_000; sent += 50_000) {
+    for (const [index, body] of bodies.entries()) {
+      if (sent < body.length) writer.appendPart(index + 1, body.length, body.subarray(sent, sent + 50_000))
+    }
+    writer.append({ n: sent }, 'between', Buffer.from('x'))
+    if (sent === 50_000) writer.appendBehindParts({ n: 1 }, 'one', 1)
+    if (sent === 150_000) writer.appendBehindParts({ n: 2 }, 'two', 2)
+    pass()
+  }
+  t.same(
+    read.map(([n, text, body]) => [n, text, body.length]),
+    [
+      [0, 'between', 1],
+      [50_000, 'between', 1],
+      [1, 'one', 100_000],
+      [100_000, 'between', 1],
+      [150_000, 'between', 1],
+      [2, 'two', 200_000],
+    ],
+  )
+  t.ok(read[2]?.[2].equals(bodies[0]))
+  t.ok(read[5]?.[2].equals(bodies[1]))
+})
+
+t.test('a body that is given up is forgotten, and its number may not be named', async (t) => {
+  const writer = new FrameWriter()
+  const reader = new FrameReader<object>(100_000)
+  for (let round = 1; round <= 10; round++) {
+    writer.appendPart(round, 100_000, Buffer.alloc(10))
+    writer.appendPart(round, 0, new Uint8Array())
+  }
+  reader.read(writer.take(), () => {})
+  writer.appendBehindParts({}, '', 10)
+  t.throws(() => reader.read(writer.take(), () => {}), /before its body/)
+})
+
+t.test('parts that fit no body are refused', async (t) => {
+  const reading =
+    (...parts: ReadonlyArray<readonly [number: number, totalBytes: number, bytes: number]>) =>
+    () => {
+      const writer = new FrameWriter()
+      for (const [number, totalBytes, bytes] of parts) writer.appendPart(number, totalBytes, Buffer.alloc(bytes))
+      new FrameReader(300_000).read(writer.take(), () => {})
+    }
+  t.doesNotThrow(reading([1, 100_000, 50_000], [2, 200_000, 0], [1, 100_000, 50_000]))
+  t.throws(reading([1, 300_001, 0]), /too large/)
+  t.throws(reading([1, 100_000, 0], [2, 200_001, 0]), /too large/)
+  t.throws(reading([1, 100, 0]), /too small/, 'or a peer could open as many as it likes')
+  t.throws(reading([1, 100_000, 50_000], [1, 100_000, 50_001]), /longer than its body/)
+  t.throws(reading([1, 100_000, 10], [1, 200_000, 10]), /longer than its body/)
+  t.throws(reading([1, -5, 10]), /length/)
 })

@@ -103,6 +103,14 @@ const BUILTINS: readonly IsolationCase[] = [
       expect: { status: 502, code: /^(?:cpu-exceeded|memory-exceeded)$/ },
     },
   ),
+  burns(
+    'C09h',
+    'lists in lists as JSON, again and again',
+    `const text = '[' + '[1],'.repeat(3e4) + '1]'; for (;;) JSON.parse(text)`,
+    {
+      expect: { status: 502, code: /^(?:cpu-exceeded|memory-exceeded)$/ },
+    },
+  ),
   burns('C09d', 'a sort whose comparison loops', '[2, 1].sort(() => { for (;;); })'),
   burns(
     'C09e',

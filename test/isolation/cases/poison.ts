@@ -69,12 +69,6 @@ export const CPU_POISON_CASES: readonly IsolationCase[] = [
   sticks('C06e', 'includes of a Proxy of 2^53 - 1', '[].includes.call(new Proxy({ length: 2 ** 53 - 1 }, {}), 1)'),
   sticks('C06f', 'sort of a list of 2^53 - 1', '[].sort.call({ length: 2 ** 53 - 1 })'),
   sticks('C06g', 'a BigInt that is squared without end', 'let x = 3n; for (;;) x = x * x'),
-  // V8 loses the order to end when it comes while nested JSON is parsed, and goes on for seconds.
-  sticks(
-    'C09h',
-    'lists in lists as JSON, again and again',
-    `const text = '[' + '[1],'.repeat(3e4) + '1]'; for (;;) JSON.parse(text)`,
-  ),
   STUCK_BESIDE,
 ]
 

@@ -4,6 +4,7 @@ import { startServer, until, type TestServer } from '../../support/server.ts'
 import { measureAlone, type Alone } from './alone.ts'
 import { setCanary, type Canary } from './canary.ts'
 import { askControl } from './control.ts'
+import { FORM } from './form.ts'
 import { NEIGHBOUR, settleNeighbour, type Neighbour } from './neighbour.ts'
 import { recordsOf } from './records.ts'
 import { startUpstream, UPSTREAM_HOST, type Upstream } from './upstream.ts'
@@ -27,8 +28,11 @@ export interface RigOptions {
   readonly upstream?: Parameters<typeof startUpstream>[1]
 }
 
-/** Everybody shares one host, however busy. */
-const FLAGS = ['--min-hosts', '1', '--max-hosts', '1', '--allow-egress', `${UPSTREAM_HOST}/32`]
+/** Everybody shares one host, however busy. Where times are measured there is a standby, as there is by default. */
+const FLAGS = [
+  ...['--min-hosts', '1', '--max-hosts', '1', '--allow-egress', `${UPSTREAM_HOST}/32`],
+  ...(FORM.isFull ? ['--standby-hosts', '1'] : []),
+]
 
 /** Starts it all. At the end of the test it is checked that no canary was touched and that the neighbour was billed for each of its calls, once. */
 export async function startRig(t: Test, { flags = [], upstream: also }: RigOptions = {}): Promise<Rig> {

@@ -1,7 +1,8 @@
 import type { Duplex } from 'node:stream'
-import type { Call, CallHolder, InvocationResult, Revision } from '@carpool/core'
+import { NO_USAGE, type Call, type CallHolder, type Holder, type InvocationResult, type Revision } from '@carpool/core'
 import {
   Connection,
+  LARGE_BYTES,
   unpackUsage,
   whole,
   type Background,
@@ -13,6 +14,7 @@ import {
   type StartResult,
   type ToHost,
   type ToServer,
+  type UnsentBody,
 } from '@carpool/wire'
 import type { HostProgram } from './os-process.ts'
 import { PendingReplies } from './pending-replies.ts'
@@ -30,6 +32,12 @@ export interface RevisionCode {
 export type HostRevision = Pick<Revision, 'id' | 'functionName' | 'owner' | 'handlerExport' | 'limits' | 'env'> & {
   /** Its isolate stays while others leave. */
   readonly keepWarm?: boolean
+}
+
+/** Bytes of bodies that went over connections for a fetch. */
+export interface FetchedBytes {
+  readonly bytesOut: number
+  readonly bytesIn: number
 }
 
 /** What a host sends besides replies. Called on the server's loop, as a frame of the host is read. */
@@ -60,6 +68,19 @@ const PREPARE_MS = 30_000
 /** A host that is this late with an answer, after the wall limit that it keeps itself, answers nothing any more, in ms. */
 const OVERDUE_GRACE_MS = 3_000
 
+const CANCELED_UNSENT: InvocationResult = {
+  outcome: 'canceled',
+  start: 'warm',
+  usage: NO_USAGE,
+  detail: 'The client left before its request was with the host.',
+}
+
+/** A call whose body has not left as a whole: its host knows nothing of it. */
+interface UnsentCall {
+  readonly revision: string
+  readonly body: UnsentBody
+}
+
 /** The messages between the server and one host about revisions and calls, and the replies that the host still owes. */
 export class HostConnection implements CallHolder {
   readonly #events: HostEvents
@@ -71,6 +92,7 @@ export class HostConnection implements CallHolder {
   /** Revisions of which calls were sent. */
   readonly #ran = new Set<string>()
   readonly #heads = new ResponseHeadReader()
+  readonly #unsent = new Map<number, UnsentCall>()
   readonly #maxBodyBytes: number
 
   /** @param readyBy when the host should have been ready, on the monotonic clock, in ms */
@@ -121,6 +143,7 @@ export class HostConnection implements CallHolder {
 
   /** The host is gone: answers all that waits. @param crash see {@link PendingReplies.lose} */
   lose(crash: (functionName: string) => Promise<boolean> | undefined): void {
+    this.#unsent.clear()
     this.#pending.lose(crash)
   }
 
@@ -165,12 +188,15 @@ export class HostConnection implements CallHolder {
 
   /** Has the host forget a revision once what it runs of it has ended. */
   retire(revision: string): void {
-    if (this.#given.delete(revision)) this.#wire.send({ type: 'retire', revision })
+    if (!this.#given.delete(revision)) return
+    // From then on it takes no calls of it.
+    for (const unsent of this.#unsent.values()) if (unsent.revision === revision) unsent.body.finish()
+    this.#wire.send({ type: 'retire', revision })
   }
 
   /**
-   * Sends a call of a given revision; it leaves with all messages of this turn of the loop, in one frame. How the call ends
-   * is told to `answered`, as `host-lost` if the host dies.
+   * Sends a call of a given revision; it leaves with all messages of this turn of the loop, in one frame, unless its body is so
+   * large that it takes turns. How the call ends is told to `answered`, as `host-lost` if the host dies.
    */
   send(call: Call): void {
     const { id, head, body, revision } = call
@@ -181,7 +207,14 @@ export class HostConnection implements CallHolder {
     if (call.isFirstInHost) this.#ran.add(revision.id)
     const { method, url, headers, clientIp } = head
     const text = JSON.stringify({ invocationId: id, method, url, headers, clientIp })
-    this.#wire.send({ type: 'invoke', invocation: call.number, id, revision: revision.id }, text, body)
+    const message = { type: 'invoke', invocation: call.number, id, revision: revision.id } as const
+    if (body.length < LARGE_BYTES) return this.#wire.send(message, text, body)
+    const { number } = call
+    const unsent = this.#wire.bodies.enter(revision, body, (sent) => {
+      this.#unsent.delete(number)
+      this.#wire.send(message, text, sent)
+    })
+    if (unsent !== undefined) this.#unsent.set(number, { revision: revision.id, body: unsent })
   }
 
   /**
@@ -189,16 +222,32 @@ export class HostConnection implements CallHolder {
    * it reads before it has asked ({@link Away}).
    */
   takeBackAfter(callsSent: number): void {
-    for (const invocation of this.#pending.numbersAfter(callsSent)) this.#unbegun(invocation)
+    for (const invocation of this.#pending.numbersAfter(callsSent)) {
+      this.#dropUnsent(invocation)
+      this.#unbegun(invocation)
+    }
   }
 
   /** The client of a call that runs here has left. */
   cancel({ number }: Call): void {
+    if (this.#dropUnsent(number)) return this.#pending.answer(number, CANCELED_UNSENT)
     this.#wire.send({ type: 'cancel', invocation: number })
   }
 
-  settleFetch(fetch: number, result: string, body: Uint8Array, bytes: { bytesOut: number; bytesIn: number }): void {
-    this.#wire.send({ type: 'fetch-settled', fetch, bytesOut: bytes.bytesOut, bytesIn: bytes.bytesIn }, result, body)
+  /** @param holder whose fetch it is */
+  settleFetch(holder: Holder, fetch: number, result: string, body: Uint8Array, bytes: FetchedBytes): void {
+    const message = { type: 'fetch-settled', fetch, bytesOut: bytes.bytesOut, bytesIn: bytes.bytesIn } as const
+    if (body.length < LARGE_BYTES) return this.#wire.send(message, result, body)
+    this.#wire.bodies.enter(holder, body, (sent) => this.#wire.send(message, result, sent))
+  }
+
+  /** @returns whether the host knows nothing of the call, and will not */
+  #dropUnsent(invocation: number): boolean {
+    const unsent = this.#unsent.get(invocation)
+    if (unsent === undefined) return false
+    this.#unsent.delete(invocation)
+    unsent.body.drop()
+    return true
   }
 
   #unbegun(invocation: number): void {

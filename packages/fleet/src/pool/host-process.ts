@@ -8,7 +8,7 @@ import { Standstill } from '../health/standstill.ts'
 import { HostSuspects, suspectsOf, type HostHarm } from '../health/suspects.ts'
 import { HostSlots } from '../placement/host-slots.ts'
 import type { HostLimitPolicy } from '../scaling/host-limit.ts'
-import { HostConnection } from './host-connection.ts'
+import { HostConnection, type FetchedBytes } from './host-connection.ts'
 import { demoteProcess, demoteStuck, isCrash, processUsage, spawnHost, type HostProgram, type SpawnedHost } from './os-process.ts'
 
 /** What a host process is kept to. */
@@ -43,6 +43,8 @@ export interface HostProcessListener {
   poisoned(host: HostProcess, harm: HostHarm): void
   /** A slot was given back, or there are more of them. */
   hasRoom(host: HostProcess, freedBy?: Holder): void
+  /** It takes no calls any more, and {@link gone} comes when the system has ended it, which takes a while. Called once. */
+  lost(host: HostProcess): void
   /**
    * The process is gone. Called once, after every call in it was answered, but for those whose answer waits to know how the
    * process ended.
@@ -55,6 +57,10 @@ export interface HostProcessListener {
 /** What a host process is there for. */
 export type HostRole = 'standby' | 'serving' | 'quarantine' | 'draining' | 'poisoned'
 
+/** How often a process that starts is looked at that is to have less of the machine, in ms. */
+const STARTING_MS = 10
+/** What it has of a busy core: a third of what others have. */
+const TRIAL_NICENESS = 5
 /** How long it gets to end by itself, in ms. */
 const STOP_MS = 1_000
 /** A host that drains waits so long for what a last answer may have left behind, in ms: reports of that come a little later. */
@@ -260,6 +266,16 @@ export class HostProcess {
     if (this.takesCalls) this.#listener.hasRoom(this)
   }
 
+  /** Nobody is served there: from now on it has less of a busy machine than those who are, for good. */
+  demote(): void {
+    const demote = (): void => demoteProcess(this.#process.pid(), TRIAL_NICENESS)
+    demote()
+    // Until it is ready the programs of a sandbox become it, in a session of its own.
+    const timer = setInterval(demote, STARTING_MS)
+    const stop = (): void => clearInterval(timer)
+    this.ready.then(stop, stop)
+  }
+
   /** From now on it takes none, until it is promoted again; what it has is finished. */
   standDown(): void {
     this.#role = 'standby'
@@ -305,8 +321,8 @@ export class HostProcess {
     if (!this.connection.isLost) this.#watchdog.look(nowMs)
   }
 
-  settleFetch(fetch: number, result: string, body: Uint8Array, bytes: { bytesOut: number; bytesIn: number }): void {
-    this.connection.settleFetch(fetch, result, body, bytes)
+  settleFetch(holder: Holder, fetch: number, result: string, body: Uint8Array, bytes: FetchedBytes): void {
+    this.connection.settleFetch(holder, fetch, result, body, bytes)
   }
 
   /** Takes no more calls from here on; ends when its socket is closed. */
@@ -371,6 +387,7 @@ export class HostProcess {
     const isCrashed = Promise.withResolvers<boolean>()
     const mayHaveHarmed = new Set([...inLongEntries, ...takers])
     this.connection.lose((functionName) => (mayHaveHarmed.has(functionName) ? isCrashed.promise : undefined))
+    this.#listener.lost(this)
     const onExit = (): void => {
       clearTimeout(this.#killTimer)
       this.#ended.resolve()

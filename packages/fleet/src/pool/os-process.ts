@@ -145,15 +145,17 @@ function firstThreadNs(pid: number): number | undefined {
   }
 }
 
-/** A share of a busy core that is a tenth of others' (Linux, sched(7): each step of niceness is a factor of 1.25). */
+/** Steps of niceness: each is a factor of 1.25 (Linux, sched(7)). */
+export type Niceness = 5 | 10
+/** A share of a busy core that is a tenth of others'. */
 const LOW = 10
 /** The smallest share that there is. */
 const LOWEST = 19
 
-/** Gives a process less of a busy machine: what runs in it has done harm. Threads that it starts later inherit that. */
-export function demoteProcess(pid: number): void {
-  demoteGroup(pid)
-  demote(pid, LOW, () => true)
+/** Gives a process less of a busy machine. Threads that it starts later inherit that. Default: a tenth of what others get. */
+export function demoteProcess(pid: number, niceness: Niceness = LOW): void {
+  demoteGroup(pid, niceness)
+  demote(pid, niceness, () => true)
 }
 
 /**
@@ -161,7 +163,7 @@ export function demoteProcess(pid: number): void {
  * else is under way in it, keeps its priority.
  */
 export function demoteStuck(pid: number): void {
-  demoteGroup(pid)
+  demoteGroup(pid, LOW)
   demote(pid, LOWEST, (thread) => thread !== pid)
 }
 
@@ -189,17 +191,19 @@ function threadsOf(pid: number): number[] {
  * Where the system gives each session an equal share (sched(7): autogroups), as it does unless control groups do, niceness of
  * threads counts only within the session.
  */
-function demoteGroup(pid: number): void {
+function demoteGroup(pid: number, niceness: Niceness): void {
   try {
+    const { name, niceness: before } = groupOf(pid)
     // Without a sandbox a host is of the server's own session.
-    if (groupOf(pid) === groupOf('self')) return
-    writeFileSync(`/proc/${pid}/autogroup`, String(LOW), { flag: 'r+' })
+    if (before >= niceness || name === groupOf('self').name) return
+    writeFileSync(`/proc/${pid}/autogroup`, String(niceness), { flag: 'r+' })
   } catch {
     // There are no such groups, or the process has ended.
   }
 }
 
-/** Name of the group, as in "/autogroup-123 nice 0". */
-function groupOf(pid: number | 'self'): string | undefined {
-  return readFileSync(`/proc/${pid}/autogroup`, 'utf8').split(' ')[0]
+/** The group, which is told as in "/autogroup-123 nice 0". */
+function groupOf(pid: number | 'self'): { readonly name: string | undefined; readonly niceness: number } {
+  const [name, , niceness] = readFileSync(`/proc/${pid}/autogroup`, 'utf8').split(' ')
+  return { name, niceness: Number(niceness) }
 }

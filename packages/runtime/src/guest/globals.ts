@@ -1,5 +1,6 @@
 import type { NodeSupport } from '@carpool/core'
 import { installDate, installDateTimeFormat, installTemporalNow } from './clock.ts'
+import { installJson } from './language/json.ts'
 import { defineProperty, deleteProperty, objectEntries, objectKeys, setHidden, setOwn } from './language/primordials.ts'
 import { installNativeLook } from './language/substitutes.ts'
 import { installIntl } from './memory/guest-intl.ts'
@@ -122,6 +123,7 @@ export function installGlobals(): void {
   installTemporalNow()
   installDateTimeFormat()
   installIntl()
+  installJson()
   for (const [name, value] of objectEntries(CLASSES)) {
     install(name, value)
     if (value !== DOMException) markPlatformClass(name, value)

@@ -1,4 +1,4 @@
-import { LIMIT_RANGES, type FailedFetch, type HeaderList, type Revision } from '@carpool/core'
+import { LIMIT_RANGES, NOBODY, type FailedFetch, type HeaderList, type Holder, type Revision } from '@carpool/core'
 import { Egress, type StopFetch } from '@carpool/egress'
 import { NO_BODY, type Fetch } from '@carpool/wire'
 import type { Logger } from 'pino'
@@ -14,7 +14,7 @@ export interface FetchedBytes {
 /** What the relay needs of a host process. */
 export interface FetchingHost {
   readonly id: number
-  settleFetch(fetch: number, result: string, body: Uint8Array, bytes: FetchedBytes): void
+  settleFetch(holder: Holder, fetch: number, result: string, body: Uint8Array, bytes: FetchedBytes): void
 }
 
 /** What the relay needs to know of whose fetch it is. */
@@ -49,7 +49,7 @@ export class EgressRelay {
     if (this.#gone.has(host)) return
     const { egress, revisionOf, headersFor, onUnclaimed } = this.#parts
     const whose = revisionOf(revision)
-    if (whose === undefined) return host.settleFetch(fetch, NOT_DEPLOYED, NO_BODY, NO_BYTES)
+    if (whose === undefined) return host.settleFetch(NOBODY, fetch, NOT_DEPLOYED, NO_BODY, NO_BYTES)
     const open = this.#open.get(host) ?? new Map<number, StopFetch>()
     // A host that uses a number twice has only itself to blame, but the first fetch must not be lost sight of.
     open.get(fetch)?.()
@@ -57,8 +57,7 @@ export class EgressRelay {
     const stop = egress.fetch(
       {
         head,
-        // It is a view into a chunk of the connection; the egress takes memory of its own away.
-        body: new Uint8Array(body),
+        body: ownMemoryOf(body),
         functionName: whose.functionName,
         owner: whose.owner,
         timeoutMs: whose.limits.wallMs,
@@ -69,7 +68,7 @@ export class EgressRelay {
       ({ result, body, ...bytes }) => {
         if (open.get(fetch) !== stop) return onUnclaimed?.(host, revision, bytes)
         open.delete(fetch)
-        host.settleFetch(fetch, result, body, bytes)
+        host.settleFetch(whose, fetch, result, body, bytes)
       },
     )
     this.#open.set(host, open.set(fetch, stop))
@@ -91,6 +90,12 @@ export class EgressRelay {
     open.clear()
     for (const stop of stops) stop()
   }
+}
+
+/** The egress takes the memory away, so it must be the body's alone: one that came in one piece is a view into a chunk. */
+function ownMemoryOf(body: Uint8Array): Uint8Array<ArrayBuffer> {
+  const { buffer } = body
+  return buffer instanceof ArrayBuffer && buffer.byteLength === body.length ? new Uint8Array(buffer) : new Uint8Array(body)
 }
 
 const NO_BYTES: FetchedBytes = { bytesOut: 0, bytesIn: 0 }

@@ -1,6 +1,6 @@
 import type { InvocationResult, LogLevel, LogLine, Revision } from '@carpool/core'
 import type { FunctionLogs } from '@carpool/telemetry'
-import { mayHaveFrames, type SourceMapper } from './source-mapper.ts'
+import { mayHaveFrames, mayHavePositions, type SourceMapper } from './source-mapper.ts'
 
 type FailedResult = Exclude<InvocationResult, { outcome: 'ok' }>
 
@@ -39,9 +39,11 @@ export class FunctionLogger {
   failed(revision: Revision, invocationId: string, { outcome, detail, stack }: FailedResult): void {
     if (outcome === 'canceled') return
     // The stack comes from where user code ran, so it may be anything.
-    const text = typeof stack === 'string' ? stack : detail
+    const text = String(typeof stack === 'string' ? stack : detail)
     const unmapped = line(revision, 'carpool', 'error', `${outcome}: ${text}`, invocationId)
-    const mapped = this.#mapper.map(revision, text).then((stack) => `${outcome}: ${stack}`)
+    const mapped = mayHavePositions(text)
+      ? this.#mapper.map(revision, text).then((stack) => `${outcome}: ${stack}`)
+      : Promise.resolve(unmapped.msg)
     this.#appendMapped(revision, unmapped, mapped)
   }
 

@@ -115,6 +115,11 @@ export function mapStack(stack: string, functionName: string, map: SourceMap): s
   return mapPositions(own.join('\n'), functionName, map)
 }
 
+/** Whether {@link mapStack} may have something to do: to read a map takes the server tens of ms, and limits say nothing of positions. */
+export function mayHavePositions(text: string): boolean {
+  return mayHaveFrames(text) || /:\d+:\d/.test(text)
+}
+
 /** Whether {@link mapFrames} may have something to do. */
 export function mayHaveFrames(text: string): boolean {
   return text.includes('    at ')

@@ -12,6 +12,9 @@ export const HOST_FLAGS: readonly string[] = [
   '--no-node-snapshot',
   // Memory of an isolate that is given up goes back to the system; else V8 keeps it for isolates whose threads sleep.
   '--no-memory-pool-share-memory-on-teardown',
+  // Garbage is collected on the thread of the isolate whose it is: on its share of the CPU and on its bill, and not by helpers
+  // that take the cores from everybody else.
+  '--single-threaded-gc',
   '--permission',
   '--allow-addons',
   '--disable-warning=SecurityWarning',

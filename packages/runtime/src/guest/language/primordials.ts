@@ -67,7 +67,8 @@ export const encodeComponent = encodeURIComponent
 /** Unlike `test` this never calls an `exec` that user code put on `RegExp.prototype`. */
 export const regExpExec = uncurryThis(RegExp.prototype.exec)
 
-export const { parse: jsonParse, stringify: jsonStringify } = JSON
+export const json = JSON
+export const { parse: jsonParse, stringify: jsonStringify } = json
 export const { floor, min, max, trunc } = Math
 export const SafeNumber = Number
 export const { isInteger, isNaN: numberIsNaN, parseInt: parseInteger } = Number

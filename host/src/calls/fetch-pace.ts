@@ -1,0 +1,116 @@
+import { monotonicClock, type Clock } from '@carpool/core'
+
+/** Fetches that one function may begin at once, */
+const BURST = 200
+/** and in each ms from then on. */
+const PER_MS = 0.5
+/** For each that has ended it may begin so many more, */
+const PER_END = 2
+/** up to so many at once. */
+const MAX_BURST = 500
+/** How often those that wait are checked, in ms. */
+const CHECK_MS = 5
+/** Functions that are remembered, besides those whose fetches wait: who is forgotten may begin a burst. */
+const MAX_REMEMBERED = 1_000
+
+interface Bucket {
+  tokens: number
+  filledAtMs: number
+  /** What begins each fetch that waits, by its number, in order. */
+  readonly waiting: Map<number, () => void>
+}
+
+/**
+ * Has the fetches of each function begin no faster than a server that others use as well can take them. Each that ends lets two
+ * others begin, so whoever is answered is soon as fast as that, and a flood that nobody answers, or that goes on in one isolate
+ * after the other, is slow. What is stopped while it waits never begins, so a loop of fetches that are stopped at once costs its
+ * own isolate only.
+ */
+export class FetchPace {
+  readonly #clock: Clock
+  /** By revision, the first one first. */
+  readonly #buckets = new Map<string, Bucket>()
+  /** Those whose fetches wait. */
+  readonly #delayed = new Set<Bucket>()
+  readonly #bucketOf = new Map<number, Bucket>()
+  #timer: NodeJS.Timeout | undefined
+
+  constructor(clock: Clock = monotonicClock) {
+    this.#clock = clock
+  }
+
+  /** Fetches that wait. */
+  get waiting(): number {
+    return this.#bucketOf.size
+  }
+
+  /** Begins a fetch of a revision, now or when there is a token for it. */
+  begin(revision: string, number: number, send: () => void): void {
+    const bucket = this.#buckets.get(revision) ?? this.#add(revision)
+    this.#fill(bucket)
+    if (bucket.waiting.size === 0 && bucket.tokens >= 1) {
+      bucket.tokens--
+      return send()
+    }
+    bucket.waiting.set(number, send)
+    this.#bucketOf.set(number, bucket)
+    this.#delayed.add(bucket)
+    this.#timer ??= setInterval(() => this.beginDue(), CHECK_MS)
+  }
+
+  /** A fetch of the revision has ended, with a response or without, and was not stopped. */
+  ended(revision: string): void {
+    const bucket = this.#buckets.get(revision)
+    if (bucket === undefined) return
+    bucket.tokens = Math.min(MAX_BURST, bucket.tokens + PER_END)
+    if (bucket.waiting.size > 0) this.#beginOf(bucket)
+  }
+
+  /** @returns whether the fetch had not begun yet: now it never does */
+  drop(number: number): boolean {
+    const bucket = this.#bucketOf.get(number)
+    if (bucket === undefined) return false
+    this.#bucketOf.delete(number)
+    return bucket.waiting.delete(number)
+  }
+
+  /** Begins those for which there are tokens by now. */
+  beginDue(): void {
+    for (const bucket of this.#delayed) {
+      this.#fill(bucket)
+      this.#beginOf(bucket)
+      if (bucket.waiting.size === 0) this.#delayed.delete(bucket)
+    }
+    if (this.#delayed.size > 0) return
+    clearInterval(this.#timer)
+    this.#timer = undefined
+  }
+
+  #beginOf(bucket: Bucket): void {
+    for (const [number, send] of bucket.waiting) {
+      if (bucket.tokens < 1) return
+      bucket.tokens--
+      bucket.waiting.delete(number)
+      this.#bucketOf.delete(number)
+      send()
+    }
+  }
+
+  #add(revision: string): Bucket {
+    const bucket = { tokens: BURST, filledAtMs: this.#clock(), waiting: new Map() }
+    this.#buckets.set(revision, bucket)
+    if (this.#buckets.size <= MAX_REMEMBERED) return bucket
+    for (const [oldest, { waiting }] of this.#buckets) {
+      if (waiting.size > 0) continue
+      this.#buckets.delete(oldest)
+      break
+    }
+    return bucket
+  }
+
+  #fill(bucket: Bucket): void {
+    const nowMs = this.#clock()
+    bucket.tokens = Math.max(bucket.tokens, Math.min(BURST, bucket.tokens + (nowMs - bucket.filledAtMs) * PER_MS))
+    bucket.filledAtMs = nowMs
+  }
+}
