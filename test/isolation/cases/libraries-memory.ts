@@ -82,8 +82,18 @@ const NATIVE: readonly IsolationCase[] = [
   deniedInModules(
     'M19t',
     'compressors of brotli without end',
-    `${ZLIB}\nimport crypto from 'node:crypto'\nconst bytes = crypto.randomBytes(6e5)\nconst FAST = { params: { [zlib.constants.BROTLI_PARAM_QUALITY]: 5 } }`,
-    `const kept = []; for (;;) { const stream = zlib.createBrotliCompress(FAST); kept.push(stream.resume()); await new Promise((done, failed) => { stream.on('error', failed); stream.write(bytes, done) }) }`,
+    `${ZLIB}
+    import crypto from 'node:crypto'
+    const bytes = crypto.randomBytes(6e5), fast = { params: { [zlib.constants.BROTLI_PARAM_QUALITY]: 5 } }`,
+    `const kept = []
+    for (;;) {
+      const stream = zlib.createBrotliCompress(fast)
+      kept.push(stream.resume())
+      await new Promise((done, failed) => {
+        stream.on('error', failed)
+        stream.write(bytes, (error) => (error ? failed(error) : done()))
+      })
+    }`,
   ),
   denied(
     'M19h',
