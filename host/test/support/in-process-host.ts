@@ -4,6 +4,7 @@ import { bundleRuntime } from '@carpool/runtime'
 import { BodyParts, BodyTurns, NO_BODY, unpackUsage, type ToServer } from '@carpool/wire'
 import t from 'tap'
 import { Host } from '../../src/host.ts'
+import '../../../test/support/own-exit.ts'
 
 /** A message that the host sent. */
 export interface Sent {

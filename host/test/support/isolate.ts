@@ -1,6 +1,7 @@
 import { joinScripts } from '@carpool/runtime/bridge'
 import type { Test } from 'tap'
 import { Bootstrap, GuestIsolate } from '../../src/isolates/guest-isolate.ts'
+import '../../../test/support/own-exit.ts'
 
 /** Entries are texts that are run; what is said of each is its number and what came of it. */
 const CORE = `(function boot(names, ...functions) {

@@ -5,6 +5,7 @@ import t from 'tap'
 import { EntryQueue } from '../../src/scheduler/entry-queue.ts'
 import { Entry } from '../../src/scheduler/batch.ts'
 import { batchLog, schedulerOf, type BatchLog } from './fake-isolate.ts'
+import '../../../test/support/own-exit.ts'
 
 /** A guest that can only loop; to ask for ever, it says that it has begun. */
 const BOOT = new Bootstrap(`(function boot(names, ...functions) {

@@ -1,6 +1,7 @@
 /** The addon's native functions by themselves, as user code could call them if it had them: with any arguments. */
 import ivm from 'isolated-vm'
 import { addon, nativeModule } from '../../src/addon.ts'
+import '../../../test/support/own-exit.ts'
 
 const core = addon.addScript('core', '(function () {})')
 addon.addScript('natives', '(function (require, natives) { return natives })')

@@ -1,9 +1,6 @@
 import ivm from 'isolated-vm'
+import '../../../../test/support/own-exit.ts'
 import { addonOf, RUNTIME } from '../../../runtime/test/support/guest.ts'
-
-// When Node tears itself down after a natural end, a last garbage collection can run weak callbacks of isolated-vm 7.0.1 that abort
-// the process, for their environment is gone by then. An exit by process.exit() has no such tear-down.
-process.once('beforeExit', () => setImmediate(() => process.exit()))
 
 /** Timers fire at once, and a variable is set. */
 const GLOBALS = `

@@ -12,6 +12,7 @@ import {
 } from '@carpool/runtime'
 import { createRequire } from 'node:module'
 import ivm from 'isolated-vm'
+import '../../../../test/support/own-exit.ts'
 
 const NAMES = ['say', 'entropy', 'drain'] as const satisfies ReadonlyArray<keyof GuestBridge>
 const ENTROPY = String.fromCharCode(...Array.from({ length: 4096 }, (_, index) => (index * 131 + (index >> 5)) & 0xff))
