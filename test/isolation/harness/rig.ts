@@ -29,10 +29,8 @@ export interface RigOptions {
 }
 
 /** Everybody shares one host, however busy. Where times are measured there is a standby, as there is by default. */
-const FLAGS = [
-  ...['--min-hosts', '1', '--max-hosts', '1', '--allow-egress', `${UPSTREAM_HOST}/32`],
-  ...(FORM.isFull ? ['--standby-hosts', '1'] : []),
-]
+const HOST_FLAGS = ['--min-hosts', '1', '--max-hosts', '1', '--allow-egress', `${UPSTREAM_HOST}/32`]
+const FLAGS = FORM.isFull ? [...HOST_FLAGS, '--standby-hosts', '1'] : HOST_FLAGS
 
 /** Starts it all. At the end of the test it is checked that no canary was touched and that the neighbour was billed for each of its calls, once. */
 export async function startRig(t: Test, { flags = [], upstream: also }: RigOptions = {}): Promise<Rig> {

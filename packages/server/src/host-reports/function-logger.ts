@@ -39,9 +39,9 @@ export class FunctionLogger {
   failed(revision: Revision, invocationId: string, { outcome, detail, stack }: FailedResult): void {
     if (outcome === 'canceled') return
     // The stack comes from where user code ran, so it may be anything.
-    const text = String(typeof stack === 'string' ? stack : detail)
+    const text = typeof stack === 'string' ? stack : detail
     const unmapped = line(revision, 'carpool', 'error', `${outcome}: ${text}`, invocationId)
-    const mapped = mayHavePositions(text)
+    const mapped = mayHavePositions(unmapped.msg)
       ? this.#mapper.map(revision, text).then((stack) => `${outcome}: ${stack}`)
       : Promise.resolve(unmapped.msg)
     this.#appendMapped(revision, unmapped, mapped)
