@@ -10,7 +10,7 @@ import { Presence } from './calls/presence.ts'
 import { asLoadFailure, CodeStore, LoadFailure } from './isolates/code-store.ts'
 import { Guest } from './isolates/guest.ts'
 import { encodeBody } from './isolates/guest-bridge.ts'
-import { Bootstrap, compileToCache } from './isolates/guest-isolate.ts'
+import { Bootstrap } from './isolates/guest-isolate.ts'
 import { IsolatePool } from './isolates/isolate-pool.ts'
 import { Prewarmer } from './isolates/prewarmer.ts'
 import { LogThrottles } from './limits/log-throttle.ts'
@@ -152,8 +152,10 @@ export class Host {
         this.#codes.put(message, text, body)
         if (message.keepWarm) this.#pool.pin(message.revision)
         return
-      case 'compile':
-        return void this.#compile(message.revision)
+      case 'make-code-cache':
+        return void this.#makeCodeCache(message.revision)
+      case 'use-code-cache':
+        return this.#codes.setCodeCache(message.revision, body)
       case 'start':
         return void this.#start(message.revision)
       case 'retire':
@@ -199,6 +201,7 @@ export class Host {
       await guest.load(code, options, owner)
       // The timers and fetches that it has left are background work from now on.
       guest.start.close(guest.background)
+      if (!guest.isCached) this.#send({ type: 'uncached', revision })
       return guest
     } catch (cause) {
       const failure = asLoadFailure(cause)
@@ -225,10 +228,12 @@ export class Host {
     }
   }
 
-  async #compile(revision: string): Promise<void> {
-    const stored = this.#codes.find(revision)
-    const cache = stored && (await compileToCache(stored.code, stored.options.limits.memoryMb))
-    this.#send({ type: 'compiled', revision }, '', cache ?? NO_BODY)
+  async #makeCodeCache(revision: string): Promise<void> {
+    const lease = this.#pool.acquireWarm(revision)
+    const code = this.#codes.find(revision)?.code
+    const cache = code && (await lease?.isolate.makeCodeCache(code).catch(() => undefined))
+    lease?.release()
+    this.#send({ type: 'code-cache-made', revision }, '', cache ?? NO_BODY)
   }
 
   async #start(revision: string): Promise<void> {

@@ -10,6 +10,7 @@ export interface Sent {
   readonly message: ToServer
   readonly text: string
   readonly body: string
+  readonly bytes: Uint8Array
   /** On the monotonic clock, in ms. */
   readonly atMs: number
 }
@@ -38,7 +39,8 @@ export class InProcessHost {
       },
       runtime,
       send: (message, text = '', body = NO_BODY) => {
-        this.sent.push({ message, text, body: Buffer.from(body).toString(), atMs: performance.now() })
+        const bytes = Buffer.from(body)
+        this.sent.push({ message, text, body: bytes.toString(), bytes, atMs: performance.now() })
         this.#events.emit('sent')
       },
       backlogBytes: () => 0,
@@ -73,6 +75,14 @@ export class InProcessHost {
   /** Tells each message as it is sent. */
   onSent(listener: (sent: Sent) => void): void {
     this.#events.on('sent', () => listener(this.sent.at(-1)!))
+  }
+
+  /** The next message of a type. */
+  async sentOf(type: ToServer['type']): Promise<Sent> {
+    for (let next = this.sent.length; ; next++) {
+      if (next === this.sent.length) await once(this.#events, 'sent')
+      if (this.sent[next]?.message.type === type) return this.sent[next]!
+    }
   }
 
   /** How an invocation ended, once it has. */

@@ -17,6 +17,7 @@ function fleetOf(script: string, { hostStartTimeoutMs = 60_000 } = {}) {
     fetchStopped: ignore,
     usedInBackground: ignore,
     usedCpu: ignore,
+    uncached: ignore,
     onStderr: ignore,
     gone: ignore,
     hostPoisoned: ignore,
