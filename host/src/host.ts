@@ -7,7 +7,7 @@ import { BodyTurns } from './calls/body-turns.ts'
 import { Fetches } from './calls/fetches.ts'
 import { Invocations } from './calls/invocations.ts'
 import { Presence } from './calls/presence.ts'
-import { asLoadFailure, CodeStore, LoadFailure } from './isolates/code-store.ts'
+import { asLoadFailure, CodeStore, LoadFailure, type StoredCode } from './isolates/code-store.ts'
 import { Guest } from './isolates/guest.ts'
 import { encodeBody } from './isolates/guest-bridge.ts'
 import { Bootstrap } from './isolates/guest-isolate.ts'
@@ -195,13 +195,16 @@ export class Host {
     if (!(await this.#disposing.mayLoad(revision))) {
       throw new LoadFailure('The function does not run in this host process any more.', { outcome: 'isolate-lost' })
     }
-    const { code, options, owner } = this.#codes.get(revision)
-    const guest = await this.#prewarmer.take(options.limits.memoryMb)
+    const stored = this.#codes.get(revision)
+    return this.#prewarmer.use(stored.options.limits.memoryMb, (guest) => this.#loadInto(guest, stored))
+  }
+
+  async #loadInto(guest: Guest, { code, options, owner }: StoredCode): Promise<Guest> {
     try {
       await guest.load(code, options, owner)
       // The timers and fetches that it has left are background work from now on.
       guest.start.close(guest.background)
-      if (!guest.isCached) this.#send({ type: 'uncached', revision })
+      if (!guest.isCached) this.#send({ type: 'uncached', revision: options.revision })
       return guest
     } catch (cause) {
       const failure = asLoadFailure(cause)
