@@ -6,10 +6,10 @@ import { UsageReport } from './accounting/usage-report.ts'
 import { Fetches } from './calls/fetches.ts'
 import { Invocations } from './calls/invocations.ts'
 import { Presence } from './calls/presence.ts'
-import { asLoadFailure, CodeStore, LoadFailure } from './isolates/code-store.ts'
+import { asLoadFailure, CodeStore, LoadFailure, type StoredCode } from './isolates/code-store.ts'
 import { Guest } from './isolates/guest.ts'
 import { encodeBody } from './isolates/guest-bridge.ts'
-import { Bootstrap, compileToCache } from './isolates/guest-isolate.ts'
+import { Bootstrap } from './isolates/guest-isolate.ts'
 import { IsolatePool } from './isolates/isolate-pool.ts'
 import { Prewarmer } from './isolates/prewarmer.ts'
 import { LogThrottles } from './limits/log-throttle.ts'
@@ -146,8 +146,10 @@ export class Host {
         this.#codes.put(message, text, body)
         if (message.keepWarm) this.#pool.pin(message.revision)
         return
-      case 'compile':
-        return void this.#compile(message.revision)
+      case 'make-code-cache':
+        return void this.#makeCodeCache(message.revision)
+      case 'use-code-cache':
+        return this.#codes.setCodeCache(message.revision, body)
       case 'start':
         return void this.#start(message.revision)
       case 'retire':
@@ -187,12 +189,16 @@ export class Host {
     if (!(await this.#disposing.mayLoad(revision))) {
       throw new LoadFailure('The function does not run in this host process any more.', { outcome: 'isolate-lost' })
     }
-    const { code, options, owner } = this.#codes.get(revision)
-    const guest = await this.#prewarmer.take(options.limits.memoryMb)
+    const stored = this.#codes.get(revision)
+    return this.#prewarmer.use(stored.options.limits.memoryMb, (guest) => this.#loadInto(guest, stored))
+  }
+
+  async #loadInto(guest: Guest, { code, options, owner }: StoredCode): Promise<Guest> {
     try {
       await guest.load(code, options, owner)
       // The timers and fetches that it has left are background work from now on.
       guest.start.close(guest.background)
+      if (!guest.isCached) this.#send({ type: 'uncached', revision: options.revision })
       return guest
     } catch (cause) {
       const failure = asLoadFailure(cause)
@@ -219,10 +225,12 @@ export class Host {
     }
   }
 
-  async #compile(revision: string): Promise<void> {
-    const stored = this.#codes.find(revision)
-    const cache = stored && (await compileToCache(stored.code, stored.options.limits.memoryMb))
-    this.#send({ type: 'compiled', revision }, '', cache ?? NO_BODY)
+  async #makeCodeCache(revision: string): Promise<void> {
+    const lease = this.#pool.acquireWarm(revision)
+    const code = this.#codes.find(revision)?.code
+    const cache = code && (await lease?.isolate.makeCodeCache(code).catch(() => undefined))
+    lease?.release()
+    this.#send({ type: 'code-cache-made', revision }, '', cache ?? NO_BODY)
   }
 
   async #start(revision: string): Promise<void> {

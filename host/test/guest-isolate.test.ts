@@ -1,5 +1,4 @@
 import t from 'tap'
-import { compileToCache } from '../src/isolates/guest-isolate.ts'
 import { isolateWith, RAN, SAID } from './support/isolate.ts'
 
 const MIB = 1024 * 1024
@@ -18,26 +17,10 @@ t.test('a callback gives its answer back', async (t) => {
   t.same(asked, [7])
 })
 
-t.test('code is loaded with and without its cache, and a cache of other code is ignored', async (t) => {
-  const code = { source: '(function () { return [1, 2] })', filename: 'f.js' }
-  const codeCache = await compileToCache(code, 32)
-  t.ok(codeCache !== undefined && codeCache.length > 0)
-  const other = await compileToCache({ source: '(function () { return 3 })', filename: 'g.js' }, 32)
-  for (const cache of [undefined, codeCache, other, new Uint8Array([1, 2, 3])]) {
-    const { isolate, messages } = await isolateWith(t)
-    await isolate.load('loaded', { ...code, ...(cache !== undefined && { codeCache: cache }) })
-    t.same(
-      messages().map(([op, , , , text]) => [op, text]),
-      [[RAN, 'loaded [1,2]']],
-    )
-  }
-})
-
-t.test('code that does not compile is refused with its position, and has no cache', async (t) => {
+t.test('code that does not compile is refused with its position', async (t) => {
   const code = { source: '(function () {\n return ] })', filename: 'broken.js' }
   const { isolate } = await isolateWith(t)
   await t.rejects(isolate.load('', code), { message: /Unexpected token.*broken\.js:2:9/ })
-  t.equal(await compileToCache(code, 32), undefined)
 })
 
 t.test('code that throws is refused, after it has run, and the isolate goes on', async (t) => {

@@ -1,4 +1,4 @@
-import t from 'tap'
+import t, { type Test } from 'tap'
 import { Prewarmer } from '../src/isolates/prewarmer.ts'
 
 function counting(): {
@@ -25,32 +25,46 @@ t.test('shelves are filled for every heap limit in use', async (t) => {
   prewarmer.open(64)
   await prewarmer.fill()
   t.strictSame(made, [64, 64])
-  t.equal((await prewarmer.take(128)).memoryLimitMb, 128)
+  t.equal(await prewarmer.use(128, async ({ memoryLimitMb }) => memoryLimitMb), 128)
   await prewarmer.fill()
   t.strictSame(made, [64, 64, 128, 128, 128])
 })
 
-t.test('the next blank is made when whoever took one has had time for their work', async (t) => {
+/** With two blanks; resolves when the third is made. */
+async function filled(t: Test): Promise<{ prewarmer: Prewarmer<{ dispose(): void }>; third: Promise<number> }> {
   const keepsAlive = setInterval(() => {}, 1_000)
   t.teardown(() => clearInterval(keepsAlive))
-  const made = Promise.withResolvers<number>()
+  const third = Promise.withResolvers<number>()
   let count = 0
   const prewarmer = new Prewarmer(async () => {
-    if (++count === 3) made.resolve(performance.now())
+    if (++count === 3) third.resolve(performance.now())
     return { dispose() {} }
   }, 2)
   prewarmer.open(64)
   await prewarmer.fill()
-  const takenMs = performance.now()
-  await prewarmer.take(64)
-  const afterMs = (await made.promise) - takenMs
+  return { prewarmer, third: third.promise }
+}
+
+t.test('the next blank is made when what was loaded into the one before has had time for a call', async (t) => {
+  const { prewarmer, third } = await filled(t)
+  const loadedMs = await prewarmer.use(64, async () => {
+    await new Promise((resolve) => setTimeout(resolve, 25))
+    return performance.now()
+  })
+  const afterMs = (await third) - loadedMs
   t.ok(afterMs >= 9, `after ${afterMs} ms`)
+})
+
+t.test('the next blank is made although what was loaded into the one before goes on for ever', async (t) => {
+  const { prewarmer, third } = await filled(t)
+  void prewarmer.use(64, () => new Promise(() => {}))
+  await third
 })
 
 t.test('with no shelves every blank is made on demand', async (t) => {
   const { made, make } = counting()
   const prewarmer = new Prewarmer(make, 0)
-  await prewarmer.take(64)
+  await prewarmer.use(64, async () => {})
   await prewarmer.fill()
   t.strictSame(made, [64])
 })

@@ -1,5 +1,5 @@
 import type { FailedOutcome } from '@carpool/core'
-import type { GuestCode } from './guest-isolate.ts'
+import { CodeCache, type GuestCode } from './guest-isolate.ts'
 import type { GuestOptions } from '@carpool/runtime/bridge'
 import type { Load } from '@carpool/wire'
 
@@ -23,8 +23,7 @@ export class CodeStore {
     const { revision, functionName, owner, handlerExport, limits, env } = load
     this.#stored.set(revision, {
       owner,
-      // The cache is a view into a chunk of the connection, hence the copy.
-      code: { source, filename: `${functionName}.js`, ...(codeCache.length > 0 && { codeCache: codeCache.slice() }) },
+      code: { source, filename: `${functionName}.js`, ...(codeCache.length > 0 && { codeCache: new CodeCache(codeCache) }) },
       options: {
         functionName,
         revision,
@@ -34,6 +33,13 @@ export class CodeStore {
         ...(handlerExport !== undefined && { handlerExport }),
       },
     })
+  }
+
+  /** Has a revision loaded with another code cache from now on. Without effect on one that is not stored any more. */
+  setCodeCache(revision: string, codeCache: Uint8Array): void {
+    const stored = this.#stored.get(revision)
+    if (stored === undefined) return
+    this.#stored.set(revision, { ...stored, code: { ...stored.code, codeCache: new CodeCache(codeCache) } })
   }
 
   find(revision: string): StoredCode | undefined {

@@ -72,8 +72,17 @@ export interface GuestCode {
   readonly source: string
   /** Shown in stacks. */
   readonly filename: string
-  /** Made by {@link compileToCache} with the same version of V8; ignored if V8 rejects it. */
-  readonly codeCache?: Uint8Array
+  readonly codeCache?: CodeCache
+}
+
+/** V8's code cache of a function, as {@link GuestIsolate.makeCodeCache} makes it: outside of all heaps, and once for all isolates. */
+export class CodeCache {
+  readonly copy: ivm.ExternalCopy<ArrayBuffer>
+
+  constructor(bytes: Uint8Array) {
+    // A copy, which a Buffer's own `slice` is not: what it is a view of stays whose it is.
+    this.copy = new ivm.ExternalCopy(new Uint8Array(bytes).buffer, { transferOut: true })
+  }
 }
 
 /**
@@ -302,15 +311,29 @@ export class GuestIsolate {
   /**
    * Compiles code and runs the function `load` with `argument` and the code's factory. Resolves once that has run.
    * @param measured what each of the steps, which enter the isolate one after the other, is done in
+   * @returns whether V8 took its code cache
    * @throws Error if the code does not compile; its message names the position
    */
-  async load(argument: string, code: GuestCode, measured: Measured = (task) => task()): Promise<void> {
-    await this.#visit(async () => {
+  async load(argument: string, code: GuestCode, measured: Measured = (task) => task()): Promise<boolean> {
+    return this.#visit(async () => {
       const script = await measured(() => compile(this.#isolate, code))
       const factory = await measured(() => script.run(this.#context, { reference: true }))
       script.release()
       await measured(() => this.#booted.load.apply(undefined, [argument, factory.derefInto({ release: true })]))
+      return script.cachedDataRejected === false
     })
+  }
+
+  /**
+   * V8's code cache of code that was loaded, with what has run of it: V8 gives whoever compiles the same again the script that it
+   * has. The bytes come from V8 by way of isolated-vm: the guest has no hand in it but that it runs its functions.
+   */
+  async makeCodeCache({ source, filename }: GuestCode): Promise<Uint8Array | undefined> {
+    const script: CompiledScript = await this.#visit(() =>
+      this.#isolate.compileScript(source, { filename, produceCachedData: true }),
+    )
+    script.release()
+    return script.cachedData === undefined ? undefined : new Uint8Array(script.cachedData.copy())
   }
 
   /** Does a task that enters the isolate once, as an entry whose CPU time {@link readEntryCpu} gives when it has settled. */
@@ -329,20 +352,6 @@ export class GuestIsolate {
     this.#isGone = true
     // Only now: what sleeps in it wakes up to its end.
     this.resume()
-  }
-}
-
-/** Compiles code, without running any of it, and returns V8's code cache; undefined if it does not compile. */
-export async function compileToCache(code: GuestCode, memoryLimitMb: number): Promise<Uint8Array | undefined> {
-  const isolate = new ivm.Isolate({ memoryLimit: memoryLimitMb })
-  try {
-    const script = await isolate.compileScript(code.source, { filename: code.filename, produceCachedData: true })
-    const cache = (script as ivm.Script & ivm.CachedDataResult).cachedData
-    return cache === undefined ? undefined : new Uint8Array(cache.copy())
-  } catch {
-    return undefined
-  } finally {
-    if (!isolate.isDisposed) isolate.dispose()
   }
 }
 
@@ -391,8 +400,9 @@ function referenceOf(target: ivm.Reference, name: string): Promise<ivm.Reference
   return target.get(name, { reference: true })
 }
 
-async function compile(isolate: ivm.Isolate, { source, filename, codeCache }: GuestCode): Promise<ivm.Script> {
-  if (codeCache === undefined) return isolate.compileScript(source, { filename })
-  const copied = codeCache.slice().buffer
-  return isolate.compileScript(source, { filename, cachedData: new ivm.ExternalCopy(copied) })
+/** With what isolated-vm says of code caches, of which its types know one half. */
+type CompiledScript = ivm.Script & { readonly cachedData?: ivm.ExternalCopy<ArrayBuffer>; readonly cachedDataRejected?: boolean }
+
+function compile(isolate: ivm.Isolate, { source, filename, codeCache }: GuestCode): Promise<CompiledScript> {
+  return isolate.compileScript(source, { filename, ...(codeCache !== undefined && { cachedData: codeCache.copy }) })
 }

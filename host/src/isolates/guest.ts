@@ -78,6 +78,8 @@ export class Guest implements Poolable, BatchListener, BridgedGuest, Runnable {
   #heapBytes = 0
   #loadBatch: Promise<void> | undefined
   #endLoad: ((failure: LoadFailure) => void) | undefined
+  #onDisposed = (): void => {}
+  #isCached = false
   #form: HandlerForm = 'fetch'
   #limits = resolveLimits({})
 
@@ -135,6 +137,11 @@ export class Guest implements Poolable, BatchListener, BridgedGuest, Runnable {
   /** Whether its module scope has run. */
   get isLoaded(): boolean {
     return this.#isLoaded
+  }
+
+  /** Whether it was loaded with a code cache that V8 took. */
+  get isCached(): boolean {
+    return this.#isCached
   }
 
   get limits(): FunctionLimits {
@@ -302,8 +309,21 @@ export class Guest implements Poolable, BatchListener, BridgedGuest, Runnable {
     return this.#host.calls.accountOf(this, invocation) ?? (this.#isLoaded ? this.background : this.start)
   }
 
+  /**
+   * V8's code cache of its code, with what the module scope has run, and whatever came after that.
+   * @throws Error if the isolate is gone
+   */
+  async makeCodeCache(code: GuestCode): Promise<Uint8Array | undefined> {
+    const disposed = new Promise<never>((_, reject) => {
+      this.#onDisposed = () => reject(new Error('The isolate is gone.'))
+    })
+    const made = this.queue.runAlone(new Account(), (measured) => measured(() => this.isolate.makeCodeCache(code)))
+    return Promise.race([made, disposed])
+  }
+
   dispose(): void {
     this.#isOver = true
+    this.#onDisposed()
     this.timers.clear()
     this.#logs?.close()
     this.isolate.dispose()
@@ -334,7 +354,9 @@ export class Guest implements Poolable, BatchListener, BridgedGuest, Runnable {
         clearTimeout(limit)
         resolve(report)
       }
-      const enterCode = (measured: Measured): Promise<void> => this.isolate.load(JSON.stringify(options), code, measured)
+      const enterCode = async (measured: Measured): Promise<void> => {
+        this.#isCached = await this.isolate.load(JSON.stringify(options), code, measured)
+      }
       this.#loadBatch = this.queue.runAlone(this.start, enterCode).catch((cause: unknown) => {
         this.endLoad(new LoadFailure(cause instanceof Error ? cause.message : 'The code does not compile.'))
       })

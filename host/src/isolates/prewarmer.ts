@@ -5,10 +5,13 @@ export type MakeBlank<Blank> = (memoryLimitMb: number, isForLater: boolean) => P
 const MAX_SHELVES = 4
 
 /**
- * So long after a blank was taken the next one is made, in ms. To make one holds up the event loop and takes a core, and whoever has
- * taken one is about to load a function into it and to answer a call: made at once, it more than doubled the time of that.
+ * So long after a function was loaded into a blank the next one is made, in ms. To make one holds up the event loop and takes a
+ * core: made at once, it more than doubled the time of the load, and of the call that waits for it.
  */
 const REFILL_DELAY_MS = 10
+
+/** Functions that load one after the other, or for long, put it off for so long at most, in ms. */
+const MOST_DELAY_MS = 100
 
 /**
  * Keeps blank isolates ready, because making one takes longer than loading a function into it. An isolate's heap limit is fixed
@@ -19,7 +22,10 @@ export class Prewarmer<Blank extends { dispose(): void }> {
   readonly #shelfSize: number
   readonly #shelves = new Map<number, Blank[]>()
   #filling: Promise<void> | undefined
-  #isRefillDue = false
+  /** Since when it is put off to fill the shelves, on the monotonic clock, in ms. */
+  #dueSinceMs: number | undefined
+  #inUse = 0
+  #usedAtMs = 0
 
   /** @param shelfSize blanks to keep for each heap limit; 0 makes every isolate on demand */
   constructor(make: MakeBlank<Blank>, shelfSize: number) {
@@ -27,11 +33,17 @@ export class Prewarmer<Blank extends { dispose(): void }> {
     this.#shelfSize = shelfSize
   }
 
-  /** Takes a blank, ready made if there is one, and has the shelf filled up again a little later. */
-  async take(memoryLimitMb: number): Promise<Blank> {
+  /** Loads something into a blank, ready made if there is one, and has the shelf filled up again a little later. */
+  async use<T>(memoryLimitMb: number, load: (blank: Blank) => Promise<T>): Promise<T> {
     const blank = this.#shelf(memoryLimitMb).shift()
+    this.#inUse++
     this.#fillSoon()
-    return blank ?? this.#make(memoryLimitMb, false)
+    try {
+      return await load(blank ?? (await this.#make(memoryLimitMb, false)))
+    } finally {
+      this.#inUse--
+      this.#usedAtMs = performance.now()
+    }
   }
 
   /** Opens a shelf for a heap limit, if there is none. */
@@ -48,11 +60,17 @@ export class Prewarmer<Blank extends { dispose(): void }> {
   }
 
   #fillSoon(): void {
-    // It comes also while more are taken: else a shelf that is in demand would stay empty.
-    if (this.#isRefillDue) return
-    this.#isRefillDue = true
+    if (this.#dueSinceMs !== undefined) return
+    this.#dueSinceMs = performance.now()
+    this.#fillLater()
+  }
+
+  #fillLater(): void {
     setTimeout(() => {
-      this.#isRefillDue = false
+      const nowMs = performance.now()
+      const isBusy = this.#inUse > 0 || nowMs - this.#usedAtMs < REFILL_DELAY_MS
+      if (isBusy && nowMs - (this.#dueSinceMs ?? nowMs) < MOST_DELAY_MS) return this.#fillLater()
+      this.#dueSinceMs = undefined
       void this.fill().catch(() => {})
     }, REFILL_DELAY_MS).unref()
   }

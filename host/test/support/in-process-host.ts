@@ -11,6 +11,7 @@ export interface Sent {
   readonly message: ToServer
   readonly text: string
   readonly body: string
+  readonly bytes: Uint8Array
   /** On the monotonic clock, in ms. */
   readonly atMs: number
 }
@@ -41,7 +42,7 @@ export class InProcessHost {
       runtime,
       send: (message, text = '', body = NO_BODY) => {
         const bytes = typeof body === 'number' ? this.#parts.take(body) : Buffer.from(body)
-        this.sent.push({ message, text, body: bytes.toString(), atMs: performance.now() })
+        this.sent.push({ message, text, body: bytes.toString(), bytes, atMs: performance.now() })
         this.#events.emit('sent')
       },
       bodies: new BodyTurns({
@@ -80,6 +81,14 @@ export class InProcessHost {
   /** Tells each message as it is sent. */
   onSent(listener: (sent: Sent) => void): void {
     this.#events.on('sent', () => listener(this.sent.at(-1)!))
+  }
+
+  /** The next message of a type. */
+  async sentOf(type: ToServer['type']): Promise<Sent> {
+    for (let next = this.sent.length; ; next++) {
+      if (next === this.sent.length) await once(this.#events, 'sent')
+      if (this.sent[next]?.message.type === type) return this.sent[next]!
+    }
   }
 
   /** How an invocation ended, once it has. */

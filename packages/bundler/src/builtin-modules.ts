@@ -244,10 +244,13 @@ const AFTERWARDS: Readonly<Record<string, string>> = {
   'internal/util/debuglog': 'module.exports.initializeDebugEnv(process.env.NODE_DEBUG)',
 }
 
-/** The bundler renames a class that has the name of something further out; what shows the name should show the class's. */
-const NAMES_BACK = `
-  for (const [name, value] of Object.entries(module.exports)) {
-    if (typeof value === 'function' && value.name !== name && value.name.replace(/\\d+$/, '') === name) {
+/**
+ * The bundler renames a class that has the name of something further out; what shows the name should show the class's. What stands
+ * behind a getter is loaded when it is first used, and so not looked at here: {@link BEHIND_GETTERS} does it then.
+ */
+const namesBackOf = (named: string): string => `
+  for (const [name, { value, enumerable }] of Object.entries(Object.getOwnPropertyDescriptors(${named}))) {
+    if (enumerable && typeof value === 'function' && value.name !== name && value.name.replace(/^_|\\d+$/g, '') === name) {
       Object.defineProperty(value, 'name', { value: name, configurable: true })
     }
   }`
@@ -256,6 +259,15 @@ const NAMES_BACK = `
 function partOf(path: string): string {
   const [file = '', part] = path.split('#')
   return `module.exports = require(${besides(file)}).${part}`
+}
+
+/** Modules that others have behind getters, by what they export under which names. */
+const BEHIND_GETTERS: Readonly<Record<string, string>> = {
+  'internal/mime': 'module.exports',
+  'internal/util/debounce': '{ debounce: module.exports }',
+  'internal/util/diff': 'module.exports',
+  'internal/util/parse_args/parse_args': 'module.exports',
+  'internal/util/throttle': '{ throttle: module.exports }',
 }
 
 const loaded = new Map<string, Promise<string>>()
@@ -278,7 +290,8 @@ async function readNodeModule(name: string): Promise<string> {
     ...(/\bprimordials\b/.test(text) ? ["const primordials = require('primordials')"] : []),
     ...(/(?<![.\w'/])process\b(?!')/.test(text) && !/const process\b/.test(text) ? ["const process = require('process')"] : []),
   ]
-  const after = [AFTERWARDS[name], ...(NODES.includes(name) ? [NAMES_BACK] : [])]
+  const named = NODES.includes(name) ? 'module.exports' : BEHIND_GETTERS[name]
+  const after = [AFTERWARDS[name], ...(named === undefined ? [] : [namesBackOf(named)])]
   const { code } = await transform(`${given.map((line) => `${line};`).join('')}${text}\n${after.join('\n')}`, {
     minifyWhitespace: true,
     minifySyntax: true,
@@ -295,7 +308,8 @@ function facadeOf(name: string): string {
   const names = namesOf(name).filter(
     (one) => one !== 'default' && /^[\p{ID_Start}$_][\p{ID_Continue}$]*$/u.test(one) && !RESERVED.has(one),
   )
-  const list = names.map((one) => `const ${one}_ = module_.${one};`)
+  // What nobody imports may stand behind a getter that loads more, and is left out.
+  const list = names.map((one) => `const ${one}_ = /* @__PURE__ */ (() => module_.${one})();`)
   const exported = names.map((one) => `${one}_ as ${one}`)
   return `import module_ from ${JSON.stringify(name)}; ${list.join('')} export { module_ as default${exported.map((one) => `, ${one}`).join('')} }`
 }

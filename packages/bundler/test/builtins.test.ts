@@ -118,6 +118,35 @@ t.test(
   },
 )
 
+t.test('what stands behind a getter of a module of Node.js is loaded when it is used, and has its name then', async (t) => {
+  const folder = t.testdir({
+    'index.mjs': `import './watch.mjs'; import { isUtf8, Buffer } from 'node:buffer'; import old from './old.cjs'; import { inspect } from 'node:util'
+      class MIMEType {}
+      function debounce() {}
+      function parseArgs() {}
+      export const handler = () => [read.splice(0), isUtf8(Buffer.from('a')), inspect(1), MIMEType.name, debounce.name, parseArgs.name,
+        old.util.MIMEType.name, old.util.debounce.name, old.util.parseArgs.name, new old.buffer.Blob().name, read]`,
+    'old.cjs': "exports.util = require('util'); exports.buffer = require('buffer')",
+    'watch.mjs': `globalThis.read = []
+      for (const name of ['Blob', 'File']) {
+        Object.defineProperty(globalThis, name, { configurable: true, get: () => (read.push(name), class { name = name }) })
+      }`,
+  })
+  t.same(await runInIsolate((await bundleFunction(folder)).code, 'exports.handler()'), [
+    [],
+    true,
+    '1',
+    'MIMEType',
+    'debounce',
+    'parseArgs',
+    'MIMEType',
+    'debounce',
+    'parseArgs',
+    'Blob',
+    ['Blob'],
+  ])
+})
+
 t.test('node:process is the global of the host', async (t) => {
   const files = {
     'index.mjs': "import process, { env } from 'node:process'; export const handler = () => [process.env.GREETING, env.GREETING]",

@@ -171,6 +171,11 @@ export class Fleet {
     this.#strikes.clearIfOwnerChanged(functionName, owner)
   }
 
+  /** Gives a code cache to every host that has the revision. */
+  useCodeCache(revision: string, codeCache: Uint8Array): void {
+    for (const host of this.#all) host.connection.useCodeCache(revision, codeCache)
+  }
+
   /** Has every host forget a revision once what it runs of it has ended. */
   retire(revision: string): void {
     for (const host of this.#all) host.connection.retire(revision)
@@ -328,6 +333,8 @@ export class Fleet {
       hasRoom: ignore,
       poisoned: ignore,
       lost: ignore,
+      // That is what it makes one for.
+      uncached: ignore,
     })
     host.demote()
     return host

@@ -28,6 +28,7 @@ function fleetOf(script: string, { hostStartTimeoutMs = 60_000, launcher }: Flee
     fetchStopped: ignore,
     usedInBackground: ignore,
     usedCpu: ignore,
+    uncached: ignore,
     onStderr: ignore,
     gone: () => ends.push('gone'),
     hostPoisoned: ignore,

@@ -81,4 +81,18 @@ const MIGRATIONS: readonly string[] = [
     at TEXT NOT NULL
   ) STRICT;
   `,
+  `
+  -- Of a revision, because the code has run before a cache is made: whoever else has the same code does not get it. Those that were
+  -- made before it ran are dropped, and made anew.
+  DROP TABLE code_caches;
+  CREATE TABLE code_caches (
+    function_name TEXT NOT NULL,
+    revision_id TEXT NOT NULL,
+    version_key TEXT NOT NULL,
+    cache_hash TEXT NOT NULL,
+    PRIMARY KEY (function_name, revision_id),
+    FOREIGN KEY (function_name, revision_id) REFERENCES revisions (function_name, id) ON DELETE CASCADE
+  ) STRICT;
+  CREATE INDEX code_caches_by_hash ON code_caches (cache_hash);
+  `,
 ]

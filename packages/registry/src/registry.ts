@@ -6,7 +6,7 @@ import { BlobStore, contentHash, type BlobName } from './blob-store.ts'
 import { openDatabase } from './database.ts'
 import { DisabledFunctions, functionDisabled, type DisabledInfo } from './disabled-functions.ts'
 import { damaged, functionNotFound, type PublishInput, type RegistryOptions, type RouteChange } from './registry-types.ts'
-import { RevisionTable } from './revision-table.ts'
+import { RevisionTable, type CodeCacheRow } from './revision-table.ts'
 import { checkedContents, revisionId, type StagedRevision, type StageInput } from './staging.ts'
 
 /** Which revision answers to which name. Routes are in memory; what they stand for is on disk before they change. */
@@ -174,6 +174,25 @@ export class Registry {
     return { source: content.toString('utf8'), ...(codeCache === undefined ? {} : { codeCache }) }
   }
 
+  /**
+   * Keeps a code cache of a live revision, in place of the one that it had, if any. Without effect if it is not live any more.
+   * @returns whether it is kept
+   */
+  async replaceCodeCache(revision: Revision, codeCache: Uint8Array): Promise<boolean> {
+    const isLive = (): boolean => this.#routes.get(revision.functionName)?.id === revision.id
+    if (!isLive()) return false
+    const cache = await this.#putCodeCache(codeCache)
+    let unreferenced: readonly BlobName[] = [cache]
+    const isKept = isLive()
+    try {
+      if (isKept) unreferenced = this.#table.setCodeCache(revision, this.#rowOf(cache))
+    } finally {
+      this.#claims.delete(cache)
+      this.#collect(unreferenced)
+    }
+    return isKept
+  }
+
   /** Source map v3 of a published revision. @throws CarpoolError `not-found`, `data-unusable` */
   async sourceMap(revision: Revision): Promise<string> {
     const hash = this.#table.sourceMapHash(revision.functionName, revision.id)
@@ -193,7 +212,7 @@ export class Registry {
     this.#database.close()
   }
 
-  #commit(staged: StagedRevision, form: HandlerForm, cache: { hash: string } | undefined): Revision {
+  #commit(staged: StagedRevision, form: HandlerForm, cache: BlobName | undefined): Revision {
     const { sourceMapHash, ...content } = staged
     const previous = this.#routes.get(staged.functionName)
     const isLive = previous?.id === staged.id
@@ -201,7 +220,7 @@ export class Registry {
     const revision: Revision = Object.freeze({ ...content, form, createdAt })
     const unreferenced = this.#table.publish(
       { revision, sourceMapHash },
-      cache === undefined ? undefined : { versionKey: this.#options.codeCacheKey, hash: cache.hash },
+      cache === undefined ? undefined : this.#rowOf(cache),
       this.#options.historyLimit ?? 10,
     )
     if (this.#disabled.get(revision.functionName)?.owner !== revision.owner) this.#disabled.remove(revision.functionName)
@@ -211,6 +230,10 @@ export class Registry {
     if (!isLive) this.#emit({ functionName: revision.functionName, current: revision, ...(previous && { previous }) })
     this.#collect(unreferenced)
     return revision
+  }
+
+  #rowOf({ hash }: BlobName): CodeCacheRow {
+    return { versionKey: this.#options.codeCacheKey, hash }
   }
 
   /** Its blob is claimed until the caller deletes the claim. */
@@ -227,7 +250,7 @@ export class Registry {
   }
 
   async #codeCache(revision: Revision | StagedRevision): Promise<Uint8Array | undefined> {
-    const hash = this.#table.codeCacheHash(revision.codeHash, this.#options.codeCacheKey)
+    const hash = this.#table.codeCacheHash(revision.functionName, revision.id)
     if (hash === undefined) return undefined
     const content = await this.#blobs.get({ kind: 'cache', hash })
     if (content === undefined) this.#report(revision, 'The code cache is missing or damaged: the code is compiled without it.')

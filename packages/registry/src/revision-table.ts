@@ -8,7 +8,7 @@ export interface StoredRevision {
   readonly sourceMapHash: string
 }
 
-/** The registry's records: every kept revision, which one is live, and which code caches belong to which code. */
+/** The registry's records: every kept revision, which one is live, and the code caches of those. */
 export class RevisionTable {
   readonly #database: DatabaseSync
 
@@ -35,12 +35,26 @@ export class RevisionTable {
     return statement.get(functionName, id)?.['hash'] as string | undefined
   }
 
-  codeCacheHash(codeHash: string, versionKey: string): string | undefined {
-    const statement = this.#database.prepare('SELECT cache_hash AS hash FROM code_caches WHERE code_hash = ? AND version_key = ?')
-    return statement.get(codeHash, versionKey)?.['hash'] as string | undefined
+  codeCacheHash(functionName: string, id: string): string | undefined {
+    const statement = this.#database.prepare(
+      'SELECT cache_hash AS hash FROM code_caches WHERE function_name = ? AND revision_id = ?',
+    )
+    return statement.get(functionName, id)?.['hash'] as string | undefined
   }
 
-  /** Makes a revision live, and forgets those of its function beyond `historyLimit`. Returns the blobs that lost a reference. */
+  /** Gives a revision that is kept its code cache. Returns the blobs that lost a reference. */
+  setCodeCache({ functionName, id }: Pick<Revision, 'functionName' | 'id'>, { versionKey, hash }: CodeCacheRow): BlobName[] {
+    const replaced = this.codeCacheHash(functionName, id)
+    this.#database
+      .prepare('INSERT OR REPLACE INTO code_caches (function_name, revision_id, version_key, cache_hash) VALUES (?, ?, ?, ?)')
+      .run(functionName, id, versionKey, hash)
+    return replaced === undefined ? [] : [{ kind: 'cache', hash: replaced }]
+  }
+
+  /**
+   * Makes a revision live, and forgets those of its function beyond `historyLimit`, and the code caches of all but the live one.
+   * Returns the blobs that lost a reference.
+   */
   publish({ revision, sourceMapHash }: StoredRevision, codeCache: CodeCacheRow | undefined, historyLimit: number): BlobName[] {
     return transact(this.#database, () => {
       const replaced = this.#blobsOf(revision.functionName, revision.id)
@@ -50,13 +64,14 @@ export class RevisionTable {
           'INSERT INTO functions (name, live_id) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET live_id = excluded.live_id',
         )
         .run(revision.functionName, revision.id)
-      const replacedCache = codeCache === undefined ? [] : this.#setCodeCache(revision.codeHash, codeCache)
+      const caches = this.#dropCodeCachesBut(revision)
+      if (codeCache !== undefined) caches.push(...this.setCodeCache(revision, codeCache))
       // The live revision has the highest sequence, so it is never among these.
       const forgotten = this.#database
         .prepare('SELECT id FROM revisions WHERE function_name = ? ORDER BY sequence DESC LIMIT -1 OFFSET ?')
         .all(revision.functionName, historyLimit)
         .flatMap(({ id }) => this.#forget(revision.functionName, id as string))
-      return [...replaced, ...replacedCache, ...forgotten, ...this.#dropUnusedCodeCaches()]
+      return [...replaced, ...caches, ...forgotten]
     })
   }
 
@@ -66,7 +81,7 @@ export class RevisionTable {
       const ids = this.#database.prepare('SELECT id FROM revisions WHERE function_name = ?').all(functionName)
       const blobs = ids.flatMap(({ id }) => this.#blobsOf(functionName, id as string))
       const { changes } = this.#database.prepare('DELETE FROM functions WHERE name = ?').run(functionName)
-      return changes === 0 ? undefined : [...blobs, ...this.#dropUnusedCodeCaches()]
+      return changes === 0 ? undefined : blobs
     })
   }
 
@@ -100,14 +115,6 @@ export class RevisionTable {
       .run(functionName, id, owner, form, createdAt, codeHash, codeBytes, sourceMapHash, JSON.stringify(config))
   }
 
-  #setCodeCache(codeHash: string, { versionKey, hash }: CodeCacheRow): BlobName[] {
-    const replaced = this.codeCacheHash(codeHash, versionKey)
-    this.#database
-      .prepare('INSERT OR REPLACE INTO code_caches (code_hash, version_key, cache_hash) VALUES (?, ?, ?)')
-      .run(codeHash, versionKey, hash)
-    return replaced === undefined ? [] : [{ kind: 'cache', hash: replaced }]
-  }
-
   #forget(functionName: string, id: string): BlobName[] {
     const blobs = this.#blobsOf(functionName, id)
     this.#database.prepare('DELETE FROM revisions WHERE function_name = ? AND id = ?').run(functionName, id)
@@ -119,16 +126,18 @@ export class RevisionTable {
       .prepare('SELECT code_hash, source_map_hash FROM revisions WHERE function_name = ? AND id = ?')
       .get(functionName, id)
     if (row === undefined) return []
+    const cacheHash = this.codeCacheHash(functionName, id)
     return [
       { kind: 'js', hash: row['code_hash'] as string },
       { kind: 'map', hash: row['source_map_hash'] as string },
+      ...(cacheHash === undefined ? [] : [{ kind: 'cache', hash: cacheHash } as const]),
     ]
   }
 
-  #dropUnusedCodeCaches(): BlobName[] {
+  #dropCodeCachesBut({ functionName, id }: Revision): BlobName[] {
     return this.#database
-      .prepare('DELETE FROM code_caches WHERE code_hash NOT IN (SELECT code_hash FROM revisions) RETURNING cache_hash AS hash')
-      .all()
+      .prepare('DELETE FROM code_caches WHERE function_name = ? AND revision_id <> ? RETURNING cache_hash AS hash')
+      .all(functionName, id)
       .map(({ hash }) => ({ kind: 'cache', hash: hash as string }))
   }
 }

@@ -164,6 +164,54 @@ t.test('removing a function forgets its revisions and their files', async (t) =>
   await t.rejects(registry.sourceMap(revision), { code: 'not-found' })
 })
 
+t.test('a code cache belongs to one revision: no other owner, function or revision of the same code gets it', async (t) => {
+  const folder = t.testdir()
+  const registry = open(folder)
+  t.teardown(() => registry.close())
+  const stage = (functionName: string, owner: string, env = {}) => {
+    const input = stageInput(functionName, 'one')
+    return registry.stage({ ...input, owner, config: { ...input.config, env } })
+  }
+  const mine = await registry.publish(await stage('mine', 'a'), { form: 'fetch', codeCache: Buffer.from('made by a') })
+  const others = [
+    await registry.publish(await stage('theirs', 'b'), { form: 'fetch' }),
+    await registry.publish(await stage('twin', 'a'), { form: 'fetch' }),
+  ]
+  for (const other of others) t.same(await registry.code(other), { source: 'one' }, other.functionName)
+  t.same((await registry.code(mine)).codeCache, Buffer.from('made by a'))
+
+  const changed = await registry.publish(await stage('mine', 'a', { A: '1' }), { form: 'fetch' })
+  t.same(await registry.code(changed), { source: 'one' }, 'the same code with another configuration')
+  t.same(
+    readdirSync(join(folder, 'bundles')).filter((file) => file.endsWith('.cache')),
+    [],
+    'only the live revision has one',
+  )
+
+  registry.remove('mine')
+  const after = await registry.publish(await stage('mine', 'b'), { form: 'fetch' })
+  t.same(await registry.code(after), { source: 'one' }, 'the next owner of the name')
+})
+
+t.test('a code cache is replaced as long as its revision is live', async (t) => {
+  const folder = t.testdir()
+  const registry = open(folder)
+  t.teardown(() => registry.close())
+  const caches = () => readdirSync(join(folder, 'bundles')).filter((file) => file.endsWith('.cache'))
+  const revision = await deploy(registry, 'hello', 'one')
+  t.ok(await registry.replaceCodeCache(revision, Buffer.from('first')))
+  t.ok(await registry.replaceCodeCache(revision, Buffer.from('first')))
+  t.ok(await registry.replaceCodeCache(revision, Buffer.from('second')))
+  t.same((await registry.code(revision)).codeCache, Buffer.from('second'))
+  t.equal(caches().length, 1)
+  await deploy(registry, 'hello', 'two')
+  t.notOk(await registry.replaceCodeCache(revision, Buffer.from('late')))
+  const late = registry.replaceCodeCache(registry.route('hello'), Buffer.from('late'))
+  registry.remove('hello')
+  t.notOk(await late)
+  t.same(caches(), [])
+})
+
 t.test('a code cache belongs to one version of the engine', async (t) => {
   const folder = t.testdir()
   const registry = open(folder)

@@ -1,10 +1,11 @@
 import { Admission } from '@carpool/admission'
 import { monotonicClock, type Revision } from '@carpool/core'
 import type { Egress } from '@carpool/egress'
-import { Fleet, type FleetOptions } from '@carpool/fleet'
+import { Fleet, type FleetOptions, type RevisionCode } from '@carpool/fleet'
 import { Meter } from '@carpool/ledger'
 import { ServerMetrics } from '@carpool/telemetry'
 import type { Logger } from 'pino'
+import { CodeCaches } from './deploy/code-caches.ts'
 import { Deployer } from './deploy/deployer.ts'
 import { Hops } from './hops.ts'
 import { EgressRelay, type FetchingRevision } from './host-reports/egress-relay.ts'
@@ -69,9 +70,11 @@ export function createServerParts(base: ServerBase): ServerParts {
     headersFor: (source) => [['x-carpool-hops', hops.headerOf(source)]],
     onUnclaimed: (host, revision, bytes) => usage.unclaimed.add(host, revision, bytes),
   })
-  const listener = createHostListener({ registry, revisions, functionLogger, relay, usage, metrics, log })
+  const codeCaches = new CodeCaches({ registry, codeOf: (revision) => codeOf(base, revision), log })
+  const listener = createHostListener({ registry, revisions, functionLogger, relay, usage, codeCaches, metrics, log })
   const fleet = new Fleet({ ...hosts, ...functionSources(base), listener, calls: pipeline })
   pipeline.useFleet(fleet)
+  codeCaches.useFleet(fleet)
   followRoutes(base, fleet)
 
   const deployer = new Deployer({ registry, fleet, secrets: access.secrets, staged, eraseLog: (name) => logs.remove(name) })
@@ -80,6 +83,7 @@ export function createServerParts(base: ServerBase): ServerParts {
   metrics.watchEgress(() => ({ ...egress.reading, ended: egress.ended }))
   const close = async (): Promise<void> => {
     await fleet.close()
+    await codeCaches.settled
     await egress.close()
     usage.unclaimed.close()
     await functionLogger.settled()
@@ -103,19 +107,24 @@ function createMeter({ stores: { ledger } }: ServerBase, metrics: ServerMetrics)
 }
 
 /** What the fleet asks about functions. */
-function functionSources({
-  settings: { keepWarm },
-  stores: { registry, access },
-}: ServerBase): Pick<FleetOptions, 'codeOf' | 'ownerOf' | 'isLive' | 'isKeptWarm' | 'keptWarm'> {
+function functionSources(base: ServerBase): Pick<FleetOptions, 'codeOf' | 'ownerOf' | 'isLive' | 'isKeptWarm' | 'keptWarm'> {
+  const {
+    settings: { keepWarm },
+    stores: { registry },
+  } = base
   const liveRevision = (functionName: string): Revision | undefined =>
     registry.disabledInfo(functionName) === undefined ? registry.find(functionName) : undefined
   return {
-    codeOf: async (revision) => ({ ...(await registry.code(revision)), secrets: access.secrets.of(revision) }),
+    codeOf: (revision) => codeOf(base, revision),
     ownerOf: (functionName) => registry.ownerOf(functionName),
     isLive: ({ functionName, id }) => registry.find(functionName)?.id === id,
     isKeptWarm: (functionName) => keepWarm.includes(functionName),
     keptWarm: () => keepWarm.map(liveRevision).filter((revision) => revision !== undefined),
   }
+}
+
+async function codeOf({ stores: { registry, access } }: ServerBase, revision: Revision): Promise<RevisionCode> {
+  return { ...(await registry.code(revision)), secrets: access.secrets.of(revision) }
 }
 
 /** Has hosts take up what is published, and drop what is replaced or deleted. */

@@ -37,9 +37,18 @@ export interface Load {
   readonly keepWarm?: boolean
 }
 
-/** Asks for the code cache of a loaded revision; answered by {@link Compiled}. Nothing of the code runs. */
-export interface Compile {
-  readonly type: 'compile'
+/**
+ * Asks for V8's code cache of a revision that was started, with what its module scope has run; answered by {@link CodeCacheMade}.
+ * Only for a host in which nobody else's code runs: it could be a cache of its making.
+ */
+export interface MakeCodeCache {
+  readonly type: 'make-code-cache'
+  readonly revision: string
+}
+
+/** A better code cache of a revision that was given. body: the code cache. */
+export interface UseCodeCache {
+  readonly type: 'use-code-cache'
   readonly revision: string
 }
 
@@ -87,16 +96,22 @@ export interface Resume {
   readonly absence: number
 }
 
-export type ToHost = Setup | Load | Compile | Start | Retire | Invoke | Cancel | FetchSettled | Resume
+export type ToHost = Setup | Load | MakeCodeCache | UseCodeCache | Start | Retire | Invoke | Cancel | FetchSettled | Resume
 
 /** The host has its setup and takes invocations. */
 export interface Ready {
   readonly type: 'ready'
 }
 
-/** body: the code cache; empty if the code does not compile. */
-export interface Compiled {
-  readonly type: 'compiled'
+/** body: the code cache; empty if there is none, as of a revision that did not start. */
+export interface CodeCacheMade {
+  readonly type: 'code-cache-made'
+  readonly revision: string
+}
+
+/** The revision was loaded without a code cache: it was given none, or V8 has rejected it. Said at each such load. */
+export interface Uncached {
+  readonly type: 'uncached'
   readonly revision: string
 }
 
@@ -270,7 +285,8 @@ export type ToServer =
   | Away
   | Unbegun
   | Ready
-  | Compiled
+  | CodeCacheMade
+  | Uncached
   | Started
   | Answer
   | Failed

@@ -57,13 +57,15 @@ export interface HostEvents {
   poisoned(functionName: string, why: 'stuck' | 'gave-up'): void
   /** An entry of a function has run for a while, or one that had has ended. */
   longEntry(functionName: string, change: 1 | -1): void
+  /** A revision that the host was given was loaded without a code cache. */
+  uncached(revision: string): void
   /** The isolate of a function has taken much memory, and holds so much now. */
   grown(functionName: string, heldBytes: number): void
   /** The socket has ended or broken, or the host broke the protocol (then with the reason). Called once. */
   closed(reason: Error | undefined): void
 }
 
-/** How long a host gets to compile or to bring up a revision besides its wall limit, in ms. */
+/** How long a host gets to bring up a revision besides its wall limit, or to make its code cache, in ms. */
 const PREPARE_MS = 30_000
 /** A host that is this late with an answer, after the wall limit that it keeps itself, answers nothing any more, in ms. */
 const OVERDUE_GRACE_MS = 3_000
@@ -174,10 +176,15 @@ export class HostConnection implements CallHolder {
     this.#wire.send(load, source, codeCache)
   }
 
-  /** Has V8 compile a given revision, running none of it. Undefined if it does not compile. */
-  compile(revision: string): Promise<Uint8Array | undefined> {
-    this.#wire.send({ type: 'compile', revision })
-    return this.#pending.expectCompiled(revision, performance.now() + PREPARE_MS)
+  /** V8's code cache of a revision that was started, in a host that runs nothing else. Undefined if there is none. */
+  makeCodeCache(revision: string): Promise<Uint8Array | undefined> {
+    this.#wire.send({ type: 'make-code-cache', revision })
+    return this.#pending.expectCodeCache(revision, performance.now() + PREPARE_MS)
+  }
+
+  /** Gives the host a code cache of a revision, if it has the revision: it is loaded with that from now on. */
+  useCodeCache(revision: string, codeCache: Uint8Array): void {
+    if (this.#given.has(revision)) this.#wire.send({ type: 'use-code-cache', revision }, '', codeCache)
   }
 
   /** Brings a given revision up in an isolate. */
@@ -320,8 +327,10 @@ export class HostConnection implements CallHolder {
         return this.#events.fetchStarted(message, text, body)
       case 'fetch-stop':
         return this.#events.fetchStopped(message.fetch)
-      case 'compiled':
-        return this.#pending.compiled(message.revision, body.length === 0 ? undefined : body.slice())
+      case 'code-cache-made':
+        return this.#pending.codeCacheMade(message.revision, body.length === 0 ? undefined : body.slice())
+      case 'uncached':
+        return this.#events.uncached(message.revision)
       case 'started':
         return this.#pending.started(message.revision, message.result)
       case 'ready':

@@ -37,6 +37,8 @@ export interface HostProcessListener {
   usedInBackground(host: HostProcess, background: Background): void
   /** Where the CPU time of the process went so far. */
   usedCpu(host: HostProcess, cpu: HostCpu): void
+  /** It had to compile a revision, because it was given no code cache of it, or V8 has rejected that. */
+  uncached(revision: string): void
   /** The process wrote a line to its own standard error: never user output. */
   onStderr(host: HostProcess, line: string): void
   /** What runs there harms it, so it is to get nothing more. Called again for further functions. */
@@ -124,6 +126,7 @@ export class HostProcess {
       usedInBackground: (background) => listener.usedInBackground(this, background),
       usedCpu: (cpu) => listener.usedCpu(this, cpu),
       poisoned: (functionName, why) => this.#poisonedBy(functionName, why),
+      uncached: (revision) => listener.uncached(revision),
       longEntry: (functionName, change) => this.#suspects.longEntry(functionName, change),
       grown: (functionName, heldBytes) => this.#suspects.grown(functionName, heldBytes, performance.now()),
       closed: (reason) => this.#lose(reason),

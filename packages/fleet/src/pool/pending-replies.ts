@@ -18,7 +18,7 @@ interface Waiting<Reply> {
 export class PendingReplies {
   readonly #calls = new NumberedTable<Call>()
   readonly #starts = new Map<string, Array<Waiting<StartResult>>>()
-  readonly #compiles = new Map<string, Waiting<Uint8Array | undefined>>()
+  readonly #codeCaches = new Map<string, Waiting<Uint8Array | undefined>>()
   readonly #ready = Promise.withResolvers<void>()
   readonly #readyBy: number
   readonly #onAnswer: (call: Call, result: InvocationResult) => void
@@ -64,7 +64,7 @@ export class PendingReplies {
     const isLate = ({ overdueAtMs }: { readonly overdueAtMs: number }): boolean => overdueAtMs <= nowMs
     return (
       this.#calls.values().some(isLate) ||
-      this.#compiles.values().some(isLate) ||
+      this.#codeCaches.values().some(isLate) ||
       this.#starts.values().some((all) => all.some(isLate))
     )
   }
@@ -134,16 +134,16 @@ export class PendingReplies {
     if (waiting?.length === 0) this.#starts.delete(revision)
   }
 
-  expectCompiled(revision: string, overdueAtMs: number): Promise<Uint8Array | undefined> {
+  expectCodeCache(revision: string, overdueAtMs: number): Promise<Uint8Array | undefined> {
     return new Promise((resolve) => {
       if (this.#lost) resolve(undefined)
-      else this.#compiles.set(revision, { resolve, overdueAtMs })
+      else this.#codeCaches.set(revision, { resolve, overdueAtMs })
     })
   }
 
-  compiled(revision: string, codeCache: Uint8Array | undefined): void {
-    this.#compiles.get(revision)?.resolve(codeCache)
-    this.#compiles.delete(revision)
+  codeCacheMade(revision: string, codeCache: Uint8Array | undefined): void {
+    this.#codeCaches.get(revision)?.resolve(codeCache)
+    this.#codeCaches.delete(revision)
   }
 
   /**
@@ -164,9 +164,9 @@ export class PendingReplies {
       }
     }
     for (const { resolve } of [...this.#starts.values()].flat()) resolve(LOST_START)
-    for (const { resolve } of this.#compiles.values()) resolve(undefined)
+    for (const { resolve } of this.#codeCaches.values()) resolve(undefined)
     this.#starts.clear()
-    this.#compiles.clear()
+    this.#codeCaches.clear()
   }
 
   #end(call: Call, result: InvocationResult): void {

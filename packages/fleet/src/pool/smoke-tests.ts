@@ -6,6 +6,7 @@ import type { HostProcess } from './host-process.ts'
 /** What a smoke test of new code found. */
 export interface SmokeTestResult {
   readonly result: StartResult
+  /** V8's, with what the module scope has run; undefined if it did not start, or there is none for another reason. */
   readonly codeCache: Uint8Array | undefined
 }
 
@@ -14,7 +15,8 @@ const MAX_TESTS = 2
 
 /**
  * Compiles and loads new code in host processes of their own, which end afterwards: whatever the code does, no running
- * function feels it. The code cache is made before any of the code runs.
+ * function feels it. The code cache is made there too, after the module scope has run, so that it holds what that needs: a
+ * function that has taken such a process over has its own code cache in its hands, and nobody else's.
  */
 export class SmokeTests {
   readonly #start: () => HostProcess
@@ -45,8 +47,9 @@ export class SmokeTests {
     try {
       await host.ready
       host.connection.give(revision, { source })
-      const codeCache = await host.connection.compile(revision.id)
-      return { codeCache, result: await host.connection.start(revision) }
+      const result = await host.connection.start(revision)
+      const codeCache = result.ok ? await host.connection.makeCodeCache(revision.id) : undefined
+      return { result, codeCache: isTooLarge(codeCache, source) ? undefined : codeCache }
     } finally {
       host.stop()
       host.kill()
@@ -58,6 +61,11 @@ export class SmokeTests {
   close(): void {
     this.#isClosed = true
   }
+}
+
+/** What V8 makes of code in which everything has run is two to three times as long; the rest is for code of a few lines. */
+function isTooLarge(codeCache: Uint8Array | undefined, source: string): boolean {
+  return (codeCache?.length ?? 0) > 64 * 1024 + 4 * source.length
 }
 
 /** Runs work, of which at most so much goes on at the same time; the rest waits in the order in which it came. */

@@ -3,6 +3,7 @@ import type { Registry } from '@carpool/registry'
 import type { ServerMetrics } from '@carpool/telemetry'
 import { whole } from '@carpool/wire'
 import type { Logger } from 'pino'
+import type { CodeCaches } from '../deploy/code-caches.ts'
 import type { EgressRelay } from './egress-relay.ts'
 import type { FunctionLogger } from './function-logger.ts'
 import type { KnownRevisions } from './known-revisions.ts'
@@ -14,13 +15,14 @@ interface HostListenerParts {
   readonly functionLogger: FunctionLogger
   readonly relay: EgressRelay
   readonly usage: UsageRecorder
+  readonly codeCaches: Pick<CodeCaches, 'missing'>
   readonly metrics: Pick<ServerMetrics, 'scaled' | 'hostStarted' | 'containment' | 'rejected'>
   readonly log: Logger
 }
 
 /** Takes what host processes report besides answers to where it belongs. */
 export function createHostListener(parts: HostListenerParts): FleetListener {
-  const { revisions, functionLogger, relay, usage, metrics, log } = parts
+  const { revisions, functionLogger, relay, usage, codeCaches, metrics, log } = parts
   return {
     logged: ({ revision: id, level, id: invocationId, rejections }, text) => {
       const revision = revisions.find(id)
@@ -32,6 +34,10 @@ export function createHostListener(parts: HostListenerParts): FleetListener {
     fetchStopped: (host, fetch) => relay.stop(host, fetch),
     usedInBackground: (host, background) => usage.usedInBackground(host, background),
     usedCpu: (host, cpu) => usage.usedCpu(host, cpu),
+    uncached: (id) => {
+      const revision = revisions.find(id)
+      if (revision !== undefined) codeCaches.missing(revision)
+    },
     onStderr: (host, line) => log.warn({ host: host.id, line }, 'host process wrote to stderr'),
     gone: (host) => relay.stopAll(host),
     hostLost: (how, respawnInMs, host) =>

@@ -127,16 +127,21 @@ function member(holder: Record<PropertyKey, unknown>, name: string, isMethod: bo
   return undefined
 }
 
+/** Only there one name may end in another. */
+function isCapital(code: number): boolean {
+  return code >= 65 && code <= 90
+}
+
 /** `ArrayPrototypePush` of `Array`, `MathMax` of `Math`: the longest name of a global that fits. */
 function make(name: string): unknown {
   if (Object.hasOwn(SPECIAL, name)) return SPECIAL[name]
   for (let length = name.length; length > 0; length--) {
+    if (length < name.length && !isCapital(name.charCodeAt(length))) continue
     const prefix = name.slice(0, length)
     const holder = prefix === 'TypedArray' ? TypedArray : world[prefix]
     if ((typeof holder !== 'object' && typeof holder !== 'function') || holder === null) continue
     const rest = name.slice(length)
     if (rest === '') return holder
-    if (!/^[A-Z]/.test(rest)) continue
     const inner = /^Prototype(.*)$/.exec(rest)?.[1]
     const { prototype } = holder as { readonly prototype?: Record<PropertyKey, unknown> }
     if (inner === '') return prototype

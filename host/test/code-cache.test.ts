@@ -1,0 +1,112 @@
+/** V8's code caches of functions: what is in them, who makes them, and what becomes of those that V8 does not take. */
+import { execFileSync } from 'node:child_process'
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { CodeCache } from '../src/isolates/guest-isolate.ts'
+import { inProcessHost, type InProcessHost } from './support/in-process-host.ts'
+import { isolateWith, RAN } from './support/isolate.ts'
+
+const CODE = { source: '(function () { return [1, 2] })', filename: 'f.js' }
+
+/** In V8's own words: the functions of the code that each isolate compiled when they first ran, in the order of the isolates. */
+function compiledLazily(folder: string): string[][] {
+  const logs = readdirSync(folder)
+    .map((file) => readFileSync(join(folder, file), 'utf8').split('\n'))
+    .filter((lines) => lines.some((line) => line.startsWith('script-details,') && line.includes('function-under-test.js')))
+  return logs.map((lines) =>
+    lines
+      .filter((line) => line.startsWith('function,parse-function,'))
+      .map((line) => line.split(',').at(-1)!)
+      .filter((name) => ['moduleScope', 'ranInModuleScope', 'neverRan'].includes(name)),
+  )
+}
+
+t.test('a cold start with the code cache compiles nothing that the module scope runs', async (t) => {
+  const folder = t.testdir()
+  const script = join(import.meta.dirname, 'support/cold-starts.mjs')
+  const flags = ['--log-function-events', `--logfile=${join(folder, 'log')}`]
+  t.equal(execFileSync(process.execPath, [...flags, script], { encoding: 'utf8' }), '{"isTaken":true}\n')
+  t.strictSame(
+    compiledLazily(folder).toSorted((a, b) => b.length - a.length),
+    [['ranInModuleScope'], []],
+  )
+})
+
+t.test('code is loaded with and without its cache, and a cache of other code is rejected', async (t) => {
+  const maker = await isolateWith(t)
+  await maker.isolate.load('loaded', CODE)
+  const own = await maker.isolate.makeCodeCache(CODE)
+  const longer = { source: '(function () { return [1, 2, 3] })', filename: 'g.js' }
+  await maker.isolate.load('loaded', longer)
+  const other = await maker.isolate.makeCodeCache(longer)
+  if (own === undefined || other === undefined) throw new Error('There are no code caches.')
+  for (const [cache, isTaken] of [
+    [undefined, false],
+    [own, true],
+    [other, false],
+    [new Uint8Array([1, 2, 3]), false],
+    [own.slice(0, -8), false],
+  ] as const) {
+    const { isolate, messages } = await isolateWith(t)
+    const load = isolate.load('loaded', { ...CODE, ...(cache !== undefined && { codeCache: new CodeCache(cache) }) })
+    t.equal(await load, isTaken)
+    t.same(
+      messages().map(([op, , , , text]) => [op, text]),
+      [[RAN, 'loaded [1,2]']],
+    )
+  }
+})
+
+t.test('a code cache is a copy: what it came in stays whose it is', async (t) => {
+  const chunk = Buffer.from('a chunk of the connection')
+  t.ok(new CodeCache(chunk.subarray(2, 7)))
+  t.equal(chunk.toString(), 'a chunk of the connection')
+})
+
+const HANDLER = `if (request.url.endsWith('loop')) for (;;); return new Response('fine')`
+const uncached = (host: InProcessHost): number => host.sent.filter(({ message }) => message.type === 'uncached').length
+
+/** Calls it in a new isolate. */
+async function callAnew(host: InProcessHost): Promise<string> {
+  const { message } = await host.endOf(host.invoke('rev', '/loop'))
+  if (message.type !== 'failed') throw new Error('The isolate was not ended.')
+  return host.answerOf(host.invoke('rev'))
+}
+
+t.test('a host says which revision it loads without a code cache, and takes a better one', async (t) => {
+  const host = await inProcessHost()
+  host.load('rev', HANDLER, { cpuMs: 50 })
+  host.host.receive({ type: 'start', revision: 'rev' }, '', new Uint8Array())
+  await host.sentOf('started')
+  t.equal(uncached(host), 1)
+  host.host.receive({ type: 'make-code-cache', revision: 'rev' }, '', new Uint8Array())
+  const { bytes } = await host.sentOf('code-cache-made')
+  t.ok(bytes.length > 0)
+
+  const useCodeCache = (cache: Uint8Array): void => host.host.receive({ type: 'use-code-cache', revision: 'rev' }, '', cache)
+  useCodeCache(Buffer.from('no code cache'))
+  t.equal(await callAnew(host), 'fine')
+  t.equal(uncached(host), 2, 'V8 rejects it')
+  useCodeCache(bytes)
+  t.equal(await callAnew(host), 'fine')
+  t.equal(uncached(host), 2, 'V8 takes it')
+  host.host.receive({ type: 'use-code-cache', revision: 'unknown' }, '', bytes)
+})
+
+t.test('there is no code cache of what has not started, or is gone before it is made', async () => {
+  const host = await inProcessHost()
+  const ask = async (): Promise<number> => {
+    const asked = host.sentOf('code-cache-made')
+    host.host.receive({ type: 'make-code-cache', revision: 'rev' }, '', new Uint8Array())
+    return (await asked).bytes.length
+  }
+  t.equal(await ask(), 0)
+  host.load('rev', HANDLER, { cpuMs: 50 })
+  t.equal(await ask(), 0, 'it was given and not started')
+  t.equal(await host.answerOf(host.invoke('rev')), 'fine')
+  host.invoke('rev', '/loop')
+  // Behind the endless call.
+  await new Promise((resolve) => setImmediate(resolve))
+  t.equal(await ask(), 0, 'the isolate was ended first')
+})
