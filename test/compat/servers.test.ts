@@ -103,3 +103,28 @@ t.test('a server that fails, streams, or never answers', async (t) => {
   t.same(await ask('/none'), [204, ''])
   t.same(await ask('/head', 'HEAD'), [200, ''])
 })
+
+t.test('the log of a server that throws has the lines of the author alone', async (t) => {
+  const server = await startServer(t)
+  await server.deploy('app', {
+    'index.mjs': `import { createServer } from 'node:http'
+import { readFileSync } from 'node:fs'
+import { old } from './old.cjs'
+createServer((request, response) => {
+  if (request.url === '/file') readFileSync('/none')
+  if (request.url === '/old') old()
+  request.on('end', () => { throw new Error('thrown at the end') }).resume()
+}).listen(0)`,
+    'old.cjs': `exports.old = () => { throw new Error('thrown by the old') }`,
+  })
+  for (const [path, title, line] of [
+    ['/file', /ENOENT: no such file or directory, open '\/none'/, 'index.mjs:5:32'],
+    ['/old', /thrown by the old/, 'old.cjs:1:29'],
+    ['/', /thrown at the end/, 'index.mjs:7:35'],
+  ] as const) {
+    await (await server.get(`/app${path}`, { method: 'POST', body: 'x' })).text()
+    const { msg } = await server.untilLogged('app', title)
+    t.ok(msg.includes(line), msg)
+    t.notMatch(msg, /@carpool|app\.js|carpool:runtime/)
+  }
+})

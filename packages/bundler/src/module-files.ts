@@ -1,4 +1,5 @@
 import { lstat, readFile, readdir, realpath, stat } from 'node:fs/promises'
+import { isBuiltin } from 'node:module'
 import { homedir } from 'node:os'
 import { basename, dirname, extname, isAbsolute, join, posix, resolve, sep } from 'node:path'
 import { pathToFileURL } from 'node:url'
@@ -62,12 +63,14 @@ export function moduleFiles({ folder, forced, assets, limitBytes }: ModuleFiles)
         const isForced = forced.has(path)
         const isPlaced = PLACE_MARKS.some((mark) => bytes.includes(mark))
         const readsFiles = bytes.includes('readFile') || bytes.includes('createReadStream')
-        if (!isForced && !isPlaced && !readsFiles) return undefined
+        const asksForModules = bytes.includes('getBuiltinModule')
+        if (!isForced && !isPlaced && !readsFiles && !asksForModules) return undefined
         const text = bytes.toString()
         const tooMuch = isPlaced || readsFiles ? await noteAssets(text, path, folder, assets) : undefined
         if (tooMuch !== undefined) return { errors: [{ text: `${labelPath(path, folder)}: ${tooMuch}` }] }
         const placed = isPlaced ? withPlace(withRequires(text), virtualPath(path, folder)) : text
-        return { contents: isForced ? placed + FORCED_COMMONJS_SUFFIX : placed, loader: loaderOf(path) }
+        const contents = asksForModules ? withModules(placed) : placed
+        return { contents: isForced ? contents + FORCED_COMMONJS_SUFFIX : contents, loader: loaderOf(path) }
       })
     },
   }
@@ -121,6 +124,16 @@ function withRequires(text: string): string {
     return `${made}, { ${entries.join(', ')} }`
   })
   return imports.length === 0 ? changed : `${changed}\n;${imports.join(' ')}`
+}
+
+const ASKED_MODULE = /\b(getBuiltinModule\s*(?:\?\.)?\s*\(\s*)((["'])((?:node:)?[\w/]+)\3)(?=\s*\))/g
+
+/** Gives `process.getBuiltinModule('…')` the module, so that the bundler sees it. */
+function withModules(text: string): string {
+  // The same quotes: it may stand within a text.
+  return text.replace(ASKED_MODULE, (asked: string, call: string, name: string, _quote: string, module: string) =>
+    isBuiltin(module) ? `${call}${name}, () => require(${name})` : asked,
+  )
 }
 
 const PLACE = '(?:__dirname|import\\.meta\\.dirname)'

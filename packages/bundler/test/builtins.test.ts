@@ -361,6 +361,16 @@ t.test('a folder that is named has all its files in the function, or is refused'
   })
 })
 
+t.test('process.getBuiltinModule gives the module whose name stands there', async (t) => {
+  const folder = t.testdir({
+    'index.mjs': `import old from './old.cjs'
+      const storage = new (globalThis.process?.getBuiltinModule?.('node:async_hooks').AsyncLocalStorage)()
+      export const handler = () => [storage.run('kept', () => storage.getStore()), process.getBuiltinModule("path").join('a', 'b'), old, process.getBuiltinModule('none') === undefined]`,
+    'old.cjs': `module.exports = process.getBuiltinModule('util').format('%d', 1)`,
+  })
+  t.same(await runInIsolate((await bundleFunction(folder)).code, 'exports.handler()'), ['kept', 'a/b', '1', true])
+})
+
 t.test('createRequire gives what was bundled', async (t) => {
   const folder = t.testdir({
     'index.mjs': `import { createRequire } from 'node:module'

@@ -1,4 +1,5 @@
 /** `node:crypto` of a function beside that of Node.js. */
+import { generateKeyPairSync } from 'node:crypto'
 import fc from 'fast-check'
 import t from 'tap'
 import { exchanged, hexBytes, inGuest, inNode, same } from './support/beside-node.ts'
@@ -375,4 +376,23 @@ t.test('KeyObjects and CryptoKeys turn into each other', async (t) => {
     const { privateKey } = await crypto.subtle.generateKey({ name: 'ECDSA', namedCurve: 'P-256' }, true, ['sign'])
     return [key.type, crypto.KeyObject.from(key).equals(secret), secret.symmetricKeySize, secret.export({ format: 'jwk' }), crypto.KeyObject.from(privateKey).asymmetricKeyType, crypto.createHmac('sha1', secret).digest('hex'), crypto.webcrypto.subtle === crypto.subtle]`
   t.same(await evaluate(code), await inNode(code))
+})
+
+t.test('a private RSA key that is too long to be imported is called that', async (t) => {
+  const { privateKey, publicKey } = generateKeyPairSync('rsa', { modulusLength: 4104 })
+  const pem = (type: 'pkcs1' | 'pkcs8'): string => privateKey.export({ type, format: 'pem' })
+  const pkcs8 = privateKey.export({ type: 'pkcs8', format: 'der' }).toString('base64')
+  const input = { texts: [pem('pkcs1'), pem('pkcs8')], jwk: privateKey.export({ format: 'jwk' }), pkcs8 }
+  const code = `
+    const told = async (use) => { try { await use(); return 'none' } catch (error) { return [error.name, error.message] } }
+    const rsa = { name: 'RSA-PSS', hash: 'SHA-256' }
+    return Promise.all([
+      ...input.texts.map((text) => told(() => crypto.createPrivateKey(text))),
+      told(() => crypto.createPrivateKey({ key: input.jwk, format: 'jwk' })),
+      told(() => crypto.subtle.importKey('pkcs8', Buffer.from(input.pkcs8, 'base64'), rsa, true, ['sign'])),
+    ])`
+  const refusal = ['RangeError', 'A private RSA key that is imported has 4096 bits at most; this one has 4104.']
+  t.same(await evaluate(code, input), [refusal, refusal, refusal, refusal])
+  const text = publicKey.export({ type: 'spki', format: 'pem' })
+  t.equal(await evaluate(`return crypto.createPublicKey(input).asymmetricKeyDetails.modulusLength`, text), 4104)
 })

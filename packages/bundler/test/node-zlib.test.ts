@@ -1,4 +1,5 @@
 /** `node:zlib` and the Compression standard in a function, beside Node.js. */
+import { brotliCompressSync, constants, gzipSync } from 'node:zlib'
 import fc from 'fast-check'
 import t from 'tap'
 import { runs } from '../../../test/support/form.ts'
@@ -200,6 +201,52 @@ t.test('CompressionStream and DecompressionStream', () =>
     20,
   ),
 )
+
+t.test('DecompressionStream makes as much as is read of a chunk', async (t) => {
+  const small = inGuest(24)
+  t.teardown(() => small.guest.isolate.isDisposed || small.guest.isolate.dispose())
+  const begin = `
+    const stream = new DecompressionStream(input.format)
+    const writer = stream.writable.getWriter()
+    const closed = (async () => { await writer.write(Buffer.from(input.made, 'base64')); await writer.close() })()
+    closed.catch(() => {})
+    const reader = stream.readable.getReader();`
+  const all = `${begin}
+    let length = 0
+    for (let next = await reader.read(); !next.done; next = await reader.read()) length += next.value.length
+    await closed
+    await reader.closed
+    return length`
+  const bytes = 64 * 1024 * 1024
+  for (const [format, made] of [
+    ['gzip', gzipSync(Buffer.alloc(bytes))],
+    ['brotli', brotliCompressSync(Buffer.alloc(bytes), { params: { [constants.BROTLI_PARAM_QUALITY]: 1 } })],
+  ] as const) {
+    t.equal(await small.evaluate(all, { format, made: made.toString('base64') }), bytes, format)
+  }
+  const made = gzipSync(Buffer.alloc(1_000_000)).toString('base64')
+  const canceled = `${begin}
+    await reader.read()
+    await reader.cancel(new Error('enough'))
+    return [await writer.closed.catch((error) => error.message), (await reader.read()).done]`
+  t.same(await small.evaluate(canceled, { format: 'gzip', made }), ['enough', true])
+  const broken = `${begin}
+    const seen = []
+    for (;;) {
+      const read = await reader.read().catch((error) => error.name)
+      seen.push(read)
+      if (typeof read === 'string') break
+    }
+    return [seen.length > 2, seen.at(-1), await closed.catch((error) => error.name), await reader.closed.catch((error) => error.name)]`
+  const changed = Buffer.from(made, 'base64')
+  changed[changed.length - 8]! ^= 1
+  t.same(await small.evaluate(broken, { format: 'gzip', made: changed.toString('base64') }), [
+    true,
+    'TypeError',
+    'TypeError',
+    'TypeError',
+  ])
+})
 
 t.test('a bomb stops at the memory limit, and the function may go on', async (t) => {
   const small = inGuest(24)

@@ -291,6 +291,16 @@ t.test('A request is made from a URL or from another request', (t) => {
   t.end()
 })
 
+t.test('The referrer of a request is an address', (t) => {
+  t.same(
+    run(`${NAME}
+      const of = (referrer) => new Request('http://h', { referrer }).referrer
+      return [of('http://example.com'), of('http://example.com/a b'), of(''), of('about:client'), of(undefined), new Request(new Request('http://h', { referrer: 'http://r' })).referrer, await nameOf(() => of('no address'))]`),
+    ['http://example.com/', 'http://example.com/a%20b', '', 'about:client', 'about:client', 'http://r/', 'TypeError'],
+  )
+  t.end()
+})
+
 t.test('A request refuses what the standard refuses', (t) => {
   t.same(
     run(`${NAME}

@@ -202,6 +202,18 @@ t.test('frames of the guest runtime are left out', async (t) => {
   t.equal(mapStack('Error: x\n    at invoke (carpool:runtime:9:9)\n    at b', 'shop', map), 'Error: x\n    at b')
 })
 
+t.test('frames of modules that come with the bundler are left out, wherever a stack stands', async (t) => {
+  const ours = 'node_modules/@carpool/bundler/builtins/http/server.ts'
+  const text = JSON.stringify({ version: 3, sources: ['src/app.ts', ours], names: [], mappings: ';;IAAA;ICAA' })
+  const stack = `Error: ${ours}\n    at go (shop.js:3:5)\n    at exchange (shop.js:4:5)\n    at async shop.js:4:5`
+  const mapped = `Error: ${ours}\n    at go (src/app.ts:1:1)`
+  t.equal(mapStack(stack, 'shop', parseSourceMap(text)!), mapped)
+  const { logger, lines } = startLogger(t, async () => text)
+  logger.wrote(REVISION, 'info', `${stack}\nand ${ours}`, 'one')
+  await logger.settled()
+  t.equal((await lines())[0]?.msg, `${mapped}\nand ${ours}`)
+})
+
 t.test('what a map and a line of its author bring is bounded: a long name of a file, and thousands of positions', async (t) => {
   const map = parseSourceMap(JSON.stringify({ ...JSON.parse(MAP), sources: [`${'x'.repeat(250_000)}/app.ts`] }))!
   const mapped = mapStack(`    at ${'shop.js:3:5 '.repeat(2_000)}`, 'shop', map)

@@ -6,6 +6,7 @@ import buffer, { Buffer as Imported } from 'node:buffer'
 import crypto from 'node:crypto'
 import diagnostics from 'node:diagnostics_channel'
 import EventEmitter, { captureRejectionSymbol, errorMonitor, getEventListeners, on, once } from 'node:events'
+import fs from 'node:fs'
 import module, { createRequire, isBuiltin } from 'node:module'
 import os from 'node:os'
 import path from 'node:path'
@@ -318,6 +319,15 @@ export const cases = {
     )
     return seen
   },
+  'fs: an empty path names nothing': async () => [
+    fs.existsSync(''),
+    fs.realpathSync('') === process.cwd(),
+    await thrown(() => fs.readdirSync('')),
+    await thrown(() => fs.readFileSync('')),
+    await thrown(() => fs.statSync('')),
+    await thrown(() => fs.accessSync('')),
+    await thrown(() => fs.promises.readdir('')),
+  ],
   'module': () => [
     isBuiltin('fs'),
     isBuiltin('node:test'),

@@ -9,6 +9,7 @@ import { Buffer } from 'node:buffer'
 import { Readable } from 'node:stream'
 import { fileURLToPath } from 'node:url'
 import { resolve } from 'node:path'
+import { refuse } from './refuse.ts'
 
 type PathLike = string | URL | Uint8Array
 type Callback = (error: Error | null, value?: unknown) => void
@@ -44,6 +45,9 @@ function pathOf(path: PathLike): string {
   const error = new TypeError('The "path" argument must be of type string or an instance of Buffer or URL.')
   throw Object.assign(error, { code: 'ERR_INVALID_ARG_TYPE' })
 }
+
+/** Of what a path names. An empty one names nothing, while `resolve` takes it for the working directory. */
+const placeOf = (path: string): string => (path === '' ? '' : resolve(path))
 
 /** Names in each folder. */
 const folders = new Map<string, Map<string, boolean>>([
@@ -90,7 +94,7 @@ function readFileSync(path: PathLike | number, options?: unknown): Buffer | stri
 
 function wholeOf(path: PathLike): Buffer {
   const shown = pathOf(path)
-  return bytesOf(resolve(shown), shown, 'open')
+  return bytesOf(placeOf(shown), shown, 'open')
 }
 
 /** What of an open file was not read yet. */
@@ -178,7 +182,7 @@ class Dirent {
 
 function statOf(path: PathLike, syscall: string): Stats {
   const shown = pathOf(path)
-  const place = resolve(shown)
+  const place = placeOf(shown)
   if (folders.has(place)) return new Stats(4096, true)
   return new Stats(bytesOf(place, shown, syscall).length, false)
 }
@@ -203,7 +207,7 @@ function lstatSync(path: PathLike, options?: ReadOptions): Stats | undefined {
 
 function existsSync(path: PathLike): boolean {
   try {
-    const place = resolve(pathOf(path))
+    const place = placeOf(pathOf(path))
     return Object.hasOwn(assets, place) || folders.has(place)
   } catch {
     return false
@@ -218,7 +222,7 @@ function accessSync(path: PathLike, mode = 0): void {
 
 function readdirSync(path: PathLike, options?: unknown): Array<string | Dirent> {
   const shown = pathOf(path)
-  const place = resolve(shown)
+  const place = placeOf(shown)
   const names = folders.get(place)
   if (names === undefined) throw failure(Object.hasOwn(assets, place) ? 'ENOTDIR' : 'ENOENT', 'scandir', shown)
   const { recursive = false, withFileTypes = false } =
@@ -261,8 +265,9 @@ const opendirSync = (path: PathLike): Dir => new Dir(pathOf(path))
 
 function realpathSync(path: PathLike): string {
   const shown = pathOf(path)
-  if (!existsSync(path)) throw failure('ENOENT', 'lstat', shown)
-  return resolve(shown)
+  const place = resolve(shown)
+  if (!existsSync(place)) throw failure('ENOENT', 'lstat', shown)
+  return place
 }
 realpathSync.native = realpathSync
 
@@ -285,7 +290,7 @@ const fstatSync = (descriptor: number): Stats => new Stats(openFile(descriptor, 
 function openSync(path: PathLike, flags: string | number = 'r'): number {
   const shown = pathOf(path)
   if (typeof flags === 'string' ? /[wa+]/.test(flags) : (flags & 3) !== 0) throw failure('EROFS', 'open', shown)
-  const bytes = bytesOf(resolve(shown), shown, 'open')
+  const bytes = bytesOf(placeOf(shown), shown, 'open')
   open.set(++lastDescriptor, { bytes, at: 0 })
   return lastDescriptor
 }
@@ -306,6 +311,17 @@ function readSync(descriptor: number, target: Uint8Array, offset?: unknown, leng
   new Uint8Array(target.buffer, target.byteOffset, target.byteLength).set(part, from)
   if (typeof options.position !== 'number') file.at = start + part.length
   return part.length
+}
+
+function readvSync(descriptor: number, targets: readonly Uint8Array[], position?: number | null): number {
+  let count = 0
+  for (const target of targets) {
+    const at = typeof position === 'number' ? position + count : position
+    const read = readSync(descriptor, target, 0, target.byteLength, at)
+    count += read
+    if (read < target.byteLength) break
+  }
+  return count
 }
 
 /** The output streams of a process are its log. */
@@ -340,7 +356,7 @@ class ReadStream extends Readable {
   override _construct(done: (error?: Error | null) => void): void {
     try {
       const shown = pathOf(this.path)
-      this.#bytes = bytesOf(resolve(shown), shown, 'open')
+      this.#bytes = bytesOf(placeOf(shown), shown, 'open')
       this.#at = this.#options.start ?? 0
       this.#end = Math.min((this.#options.end ?? Infinity) + 1, this.#bytes.length)
       done()
@@ -393,10 +409,12 @@ const WRITES = [
   'unlink',
   'utimes',
   'writeFile',
+  'writev',
 ] as const
 const SYSCALLS: Record<string, string> = {
   appendFile: 'open',
   writeFile: 'open',
+  writev: 'write',
   copyFile: 'copyfile',
   utimes: 'utime',
   rm: 'unlink',
@@ -412,6 +430,7 @@ const sync: Record<string, AnyFunction> = {
   opendir: opendirSync,
   read: readSync,
   readFile: readFileSync,
+  readv: readvSync,
   readdir: readdirSync,
   readlink: (path: PathLike) => {
     const shown = pathOf(path)
@@ -431,6 +450,7 @@ for (const name of WRITES) {
 const syncNamed = Object.fromEntries(Object.entries(sync).map(([name, call]) => [`${name}Sync`, call]))
 const VALUES_OF: Record<string, (value: never, args: never[]) => unknown[]> = {
   read: (count, args) => [count, args[1]],
+  readv: (count, args) => [count, args[1]],
   write: (count, args) => [count, args[1]],
 }
 
@@ -483,13 +503,15 @@ class FileHandle {
   }
 }
 
+const NO_FOLDERS = 'it has no disk, but the files that were bundled with it'
 const constants = { ...lists.fsConstants }
 const promised = Object.fromEntries(
   Object.entries(sync)
-    .filter(([name]) => !['close', 'fstat', 'open', 'read', 'readFile', 'write'].includes(name))
+    .filter(([name]) => !['close', 'fstat', 'open', 'read', 'readFile', 'readv', 'write'].includes(name))
     .map(([name, call]) => [name, async (...args: never[]) => call(...args)]),
 )
 const promises = {
+  ...refuse('fs.promises', NO_FOLDERS, ['glob', 'mkdtempDisposable', 'statfs', 'watch']),
   ...promised,
   readFile: async (path: PathLike | FileHandle, options?: unknown) =>
     readFileSync(path instanceof FileHandle ? path.fd : path, options),
@@ -514,7 +536,11 @@ class WriteStream {
   }
 }
 
+const openAsBlobSync = (path: PathLike, options?: { readonly type?: string }): Blob =>
+  new Blob([new Uint8Array(wholeOf(path))], options)
+
 const fs = {
+  ...refuse('fs', NO_FOLDERS, ['glob', 'globSync', 'mkdtempDisposableSync', 'statfs', 'statfsSync', 'Utf8Stream']),
   ...callbacks,
   ...syncNamed,
   accessSync,
@@ -522,10 +548,15 @@ const fs = {
   constants,
   createReadStream,
   createWriteStream,
+  Dir,
   Dirent,
   existsSync,
   F_OK: 0,
+  FileReadStream: ReadStream,
+  FileWriteStream: WriteStream,
   lstatSync,
+  openAsBlob: async (path: PathLike, options?: { readonly type?: string }) => openAsBlobSync(path, options),
+  openAsBlobSync,
   openSync,
   promises,
   R_OK: 4,

@@ -4,6 +4,7 @@ import outgoing from 'carpool-node:_http_outgoing'
 import serverParts from 'carpool-node:_http_server'
 import { Agent, ClientRequest } from './http/client.ts'
 import { createServer, IncomingMessage, Server, ServerResponse } from './http/server.ts'
+import { refuse } from './refuse.ts'
 
 type Arguments = [input: never, options?: never, callback?: never]
 
@@ -33,6 +34,7 @@ export function clientOf(protocol: string): Record<string, unknown> {
 }
 
 export default {
+  ...refuse('http', 'it has no WebSockets', ['CloseEvent', 'MessageEvent', 'WebSocket']),
   ...clientOf('http:'),
   ClientRequest,
   IncomingMessage,

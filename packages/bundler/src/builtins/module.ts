@@ -1,6 +1,7 @@
 /** `node:module` in a function: what was bundled is all there is. */
 import facts from 'carpool-node:facts'
 import lists from 'carpool-node:lists'
+import { refuse } from './refuse.ts'
 
 const { builtinModules } = lists
 /** Those that have a name only with the prefix. */
@@ -35,16 +36,11 @@ function createRequire(_from: string | URL, bundled: Readonly<Record<string, Loa
   })
 }
 
-function refuse(name: string): () => never {
-  return () => {
-    throw Object.assign(
-      new Error(`module.${name} is not available in a function: its modules were bundled when it was deployed.`),
-      {
-        code: 'ERR_FEATURE_UNAVAILABLE_ON_PLATFORM',
-      },
-    )
-  }
-}
+const { register, registerHooks, runMain, SourceMap, stripTypeScriptTypes, _load, _resolveFilename } = refuse(
+  'module',
+  'its modules were bundled when it was deployed',
+  ['register', 'registerHooks', 'runMain', 'SourceMap', 'stripTypeScriptTypes', '_load', '_resolveFilename'],
+)
 
 class Module {
   static builtinModules = builtinModules
@@ -55,17 +51,21 @@ class Module {
   static _extensions = {}
   static _pathCache = {}
   static globalPaths = []
-  static _load = refuse('_load')
-  static _resolveFilename = refuse('_resolveFilename')
-  static register = refuse('register')
-  static registerHooks = refuse('registerHooks')
+  static _load = _load
+  static _resolveFilename = _resolveFilename
+  static register = register
+  static registerHooks = registerHooks
+  static runMain = runMain
+  static SourceMap = SourceMap
+  static getSourceMapsSupport = (): object => ({ enabled: false, nodeModules: false, generatedCode: false })
+  static setSourceMapsSupport = (): void => {}
   static findPackageJSON = (): undefined => undefined
   static findSourceMap = (): undefined => undefined
   static enableCompileCache = (): object => ({ status: 3 })
   static getCompileCacheDir = (): undefined => undefined
   static flushCompileCache = (): void => {}
   static syncBuiltinESMExports = (): void => {}
-  static stripTypeScriptTypes = refuse('stripTypeScriptTypes')
+  static stripTypeScriptTypes = stripTypeScriptTypes
   static wrap = (text: string): string => `(function (exports, require, module, __filename, __dirname) { ${text}\n});`
 
   exports: unknown = {}
@@ -80,6 +80,16 @@ class Module {
   }
 }
 
-export { builtinModules, createRequire, isBuiltin, Module }
-export const { findPackageJSON, findSourceMap, register, registerHooks, syncBuiltinESMExports, enableCompileCache, wrap } = Module
+export { builtinModules, createRequire, isBuiltin, Module, register, registerHooks, runMain, SourceMap, stripTypeScriptTypes }
+export const {
+  enableCompileCache,
+  findPackageJSON,
+  findSourceMap,
+  flushCompileCache,
+  getCompileCacheDir,
+  getSourceMapsSupport,
+  setSourceMapsSupport,
+  syncBuiltinESMExports,
+  wrap,
+} = Module
 export default Module

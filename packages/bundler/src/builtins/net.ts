@@ -6,7 +6,12 @@ import { refuse } from './refuse.ts'
 const { isIP, isIPv4, isIPv6 } = addresses
 
 const WHY = 'it has no sockets; use fetch, or node:http over it'
-const { createServer, createConnection, connect } = refuse('net', WHY, ['createServer', 'createConnection', 'connect'])
+const { BoundSocket, createServer, createConnection, connect } = refuse('net', WHY, [
+  'BoundSocket',
+  'createServer',
+  'createConnection',
+  'connect',
+])
 
 /** Can be extended and asked about, as packages do; what would reach a network is refused. */
 class Socket extends EventEmitter {
@@ -67,6 +72,7 @@ const Stream = Socket
 
 export {
   BlockList,
+  BoundSocket,
   connect,
   createConnection,
   createServer,
@@ -84,6 +90,7 @@ export {
 }
 export default {
   BlockList,
+  BoundSocket,
   connect,
   createConnection,
   createServer,

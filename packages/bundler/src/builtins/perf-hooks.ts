@@ -1,4 +1,6 @@
 /** `node:perf_hooks` in a function: that of the web, without what looks into V8 and the event loop. */
+import { refuse } from './refuse.ts'
+
 type Class = new (...args: never[]) => object
 type Classes =
   | 'Performance'
@@ -114,10 +116,17 @@ class Histogram {
 const createHistogram = (): Histogram => new Histogram()
 const monitorEventLoopDelay = (): Histogram => new Histogram()
 
+const { createSlidingWindowHistogram, importHistogram } = refuse('perf_hooks', 'the runtime has none', [
+  'createSlidingWindowHistogram',
+  'importHistogram',
+])
+
 export {
   constants,
   createHistogram,
+  createSlidingWindowHistogram,
   eventLoopUtilization,
+  importHistogram,
   monitorEventLoopDelay,
   Performance,
   performance,
@@ -132,7 +141,9 @@ export {
 export default {
   constants,
   createHistogram,
+  createSlidingWindowHistogram,
   eventLoopUtilization,
+  importHistogram,
   monitorEventLoopDelay,
   Performance,
   performance,

@@ -1,4 +1,6 @@
 /** `node:stream/web` in a function: the globals. */
+import { refuse } from './refuse.ts'
+
 const NAMES = [
   'ReadableStream',
   'ReadableStreamDefaultReader',
@@ -19,7 +21,7 @@ const NAMES = [
   'DecompressionStream',
 ] as const
 
-const classes: Record<string, unknown> = {}
+const classes: Record<string, unknown> = refuse('stream/web', 'the runtime has none', ['ReadableStreamTee'])
 for (const name of NAMES) {
   // Made when they are first read, as the globals are.
   Object.defineProperty(classes, name, {

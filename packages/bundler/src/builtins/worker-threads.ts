@@ -1,11 +1,11 @@
 /** `node:worker_threads` in a function: it is the main thread, and there is no other. */
 import { refuse } from './refuse.ts'
 
-const { MessageChannel, MessagePort, BroadcastChannel } = globalThis as Record<string, unknown>
-const { Worker, moveMessagePortToContext, postMessageToThread, receiveMessageOnPort } = refuse(
+const { MessageChannel, MessagePort } = globalThis as Record<string, unknown>
+const { BroadcastChannel, Worker, moveMessagePortToContext, postMessageToThread, receiveMessageOnPort } = refuse(
   'worker_threads',
   'it runs on one thread',
-  ['Worker', 'moveMessagePortToContext', 'postMessageToThread', 'receiveMessageOnPort'],
+  ['BroadcastChannel', 'Worker', 'moveMessagePortToContext', 'postMessageToThread', 'receiveMessageOnPort'],
 )
 const isMainThread = true
 const isInternalThread = false

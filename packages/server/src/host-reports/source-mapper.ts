@@ -109,10 +109,10 @@ export function parseSourceMap(text: string): SourceMap | undefined {
   }
 }
 
-/** Replaces `<function>.js:line:column` by the author's file and position, and drops the frames of the guest runtime. */
+/** Replaces `<function>.js:line:column` by the author's file and position, and drops the frames that are of Carpool. */
 export function mapStack(stack: string, functionName: string, map: SourceMap): string {
   const own = stack.split('\n').filter((line) => !isOfRuntime(line))
-  return mapPositions(own.join('\n'), functionName, map)
+  return withoutModules(mapPositions(own.join('\n'), functionName, map).split('\n')).join('\n')
 }
 
 /** Whether {@link mapStack} may have something to do: to read a map takes the server tens of ms, and limits say nothing of positions. */
@@ -130,7 +130,14 @@ export function mapFrames(text: string, functionName: string, map: SourceMap | u
   const own = text.split('\n').filter((line) => !isFrame(line) || !isOfRuntime(line))
   if (map === undefined) return own.join('\n')
   const mapped = mapPositions(own.filter(isFrame).join('\n'), functionName, map).split('\n')
-  return own.map((line) => (isFrame(line) ? mapped.shift() : line)).join('\n')
+  return withoutModules(own.map((line) => (isFrame(line) ? mapped.shift()! : line))).join('\n')
+}
+
+/** Where the sources of the modules of Node.js stand that are ours, and of what a bundle has of the bundler (its label-path.ts). */
+const BUNDLER_SOURCES = 'node_modules/@carpool/bundler/'
+
+function withoutModules(lines: readonly string[]): string[] {
+  return lines.filter((line) => !isFrame(line) || !line.includes(BUNDLER_SOURCES))
 }
 
 function isFrame(line: string): boolean {

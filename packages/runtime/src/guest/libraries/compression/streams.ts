@@ -1,15 +1,6 @@
 import { type Bytes, bytesOf } from '../node/bytes.ts'
-import { streams } from '../../web-api/streams.ts'
 import { Brotli, type Codec, CodecError, Flate, FLUSHES, OPERATIONS } from './codec.ts'
-
-interface Controller {
-  enqueue(chunk: Bytes): void
-}
-
-interface Transformer {
-  transform(chunk: unknown, controller: Controller): void
-  flush(controller: Controller): void
-}
+import { pacedPair } from './paced.ts'
 
 interface Pair {
   readonly readable: object
@@ -31,11 +22,11 @@ function codecOf(format: unknown, compresses: boolean): Codec {
 }
 
 /** What the standard has thrown, whatever is wrong with the text. */
-function run(codec: Codec, input: Uint8Array, isLast: boolean, controller: Controller): void {
+function* run(codec: Codec, input: Uint8Array, isLast: boolean): Generator<Bytes, void> {
   // Both libraries know 0 as to go on; the end has another number in each.
   const flush = isLast ? (codec instanceof Brotli ? OPERATIONS.finish : FLUSHES.finish) : FLUSHES.none
   try {
-    for (const piece of codec.run(input, flush)) controller.enqueue(piece)
+    yield* codec.run(input, flush)
   } catch (error) {
     if (error instanceof CodecError) throw new TypeError(error.message, { cause: error })
     throw error
@@ -44,15 +35,12 @@ function run(codec: Codec, input: Uint8Array, isLast: boolean, controller: Contr
 }
 
 function pairOf(codec: Codec): Pair {
-  const transformer: Transformer = {
-    transform(chunk, controller) {
-      const bytes = bytesOf(chunk)
-      if (bytes === undefined) throw new TypeError('A chunk is a buffer or a view of one.')
-      run(codec, bytes, false, controller)
-    },
-    flush: (controller) => run(codec, new Uint8Array(0), true, controller),
-  }
-  return new (streams().TransformStream)(transformer)
+  return pacedPair((chunk) => {
+    if (chunk === undefined) return run(codec, new Uint8Array(0), true)
+    const bytes = bytesOf(chunk.value)
+    if (bytes === undefined) throw new TypeError('A chunk is a buffer or a view of one.')
+    return run(codec, bytes, false)
+  })
 }
 
 /** `CompressionStream` of the Compression standard. The work is done as chunks go in, on the isolate's own thread. */

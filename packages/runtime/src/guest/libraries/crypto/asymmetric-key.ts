@@ -1,8 +1,9 @@
-import { type Bytes, concat, equals, fromBase64Url, padZeroes, toBase64Url, trimZeroes } from '../node/bytes.ts'
+import { type Bytes, concat, equals, fromBase64Url, NO_BYTES, padZeroes, toBase64Url, trimZeroes } from '../node/bytes.ts'
 import { type Curve, CURVES, curveNamed, OWN_CURVES, type OwnCurve, ownCurveNamed } from './curves.ts'
 import {
   bitString,
   DerError,
+  field,
   integer,
   NOTHING,
   octets,
@@ -52,10 +53,15 @@ export class AsymmetricKey {
     this.isPrivate = isPrivate
   }
 
-  /** @returns undefined for what is no such key, or of a kind or size that there is not */
-  static read(der: Uint8Array, isPrivate: boolean): AsymmetricKey | undefined {
+  /**
+   * @returns undefined for what is no such key, or of a kind or size that there is not
+   * @throws RangeError for a private RSA key that is too long
+   */
+  static read(der: Bytes, isPrivate: boolean): AsymmetricKey | undefined {
     const handle = natives.keyRead(der, isPrivate)
-    return handle === undefined ? undefined : new AsymmetricKey(handle, isPrivate)
+    if (handle !== undefined) return new AsymmetricKey(handle, isPrivate)
+    if (isPrivate) refuseLong(der)
+    return undefined
   }
 
   static generate(kind: string, sizeOrCurve?: number | string, exponent?: number): AsymmetricKey {
@@ -125,6 +131,27 @@ function privateContent(pkcs8: Bytes): Bytes {
   return readSequence(pkcs8)[2]!.content
 }
 
+/** As in `host/native/key.cc`: of longer ones wrong numbers would take too long. Keys that are made here may be longer. */
+const MOST_GIVEN_BITS = 4096
+
+function refuseLong(pkcs8: Bytes): void {
+  let bits = 0
+  try {
+    const [, algorithm, content] = readSequence(pkcs8)
+    const name = field(readAll(algorithm?.content ?? NO_BYTES), 0).content.toHex()
+    if (name === RSA || name === RSA_PSS) bits = bitsOf(field(readSequence(content?.content ?? NO_BYTES), 1).content)
+  } catch (error) {
+    if (!(error instanceof DerError)) throw error
+  }
+  if (bits <= MOST_GIVEN_BITS) return
+  throw new RangeError(`A private RSA key that is imported has ${MOST_GIVEN_BITS} bits at most; this one has ${bits}.`)
+}
+
+function bitsOf(number: Bytes): number {
+  const trimmed = trimZeroes(number)
+  return trimmed.length * 8 - Math.clz32(trimmed[0] ?? 0) + 24
+}
+
 function factsOf(spki: Bytes): Facts {
   const [algorithm, bits] = readSequence(spki)
   const [id, parameters] = readAll(algorithm!.content)
@@ -139,12 +166,11 @@ function factsOf(spki: Bytes): Facts {
   const own = OWN_CURVES.find((one) => one.oid === name)
   if (own !== undefined) return { ...known, kind: own.kind, curve: own }
   const [n, e] = readSequence(content)
-  const modulus = trimZeroes(n!.content)
   return {
     ...known,
     kind: name === RSA_PSS ? 'rsa-pss' : 'rsa',
     curve: undefined,
-    modulusBits: modulus.length * 8 - Math.clz32(modulus[0]!) + 24,
+    modulusBits: bitsOf(n!.content),
     exponent: BigInt(`0x${e!.content.toHex()}`),
   }
 }

@@ -266,7 +266,7 @@ export class Request implements BodyMembers {
       if (value === undefined) continue
       // A copy: what it was is shared with the request that this one was made from.
       this.#options = { __proto__: null, ...this.#options } as PassedOn
-      setOwn(this.#options, name, value)
+      setOwn(this.#options, name, name === 'referrer' ? checkReferrer(toText(value)) : value)
     }
   }
 
@@ -293,6 +293,13 @@ function checkUrl(text: string): string {
   const url = requireUrl(text)
   if (url.username !== '' || url.password !== '') throw new SafeTypeError('A request URL cannot have a user name or password.')
   return serializeUrl(url)
+}
+
+/** There is no page whose origin it would have to share. */
+function checkReferrer(text: string): string {
+  if (text === '' || text === 'about:client') return text
+  const { requireUrl, serializeUrl } = library('url')
+  return serializeUrl(requireUrl(text))
 }
 
 function checkMethod(method: string): string {

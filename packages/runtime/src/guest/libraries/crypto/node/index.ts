@@ -1,6 +1,5 @@
 import { natives } from '../natives.ts'
 import { later } from '../../node/data.ts'
-import { nodeError } from '../../node/errors.ts'
 import { Cipheriv, createCipheriv, createDecipheriv, Decipheriv, getCipherInfo } from './cipher.ts'
 import { hkdf, hkdfSync, pbkdf2, pbkdf2Sync, scrypt, scryptSync } from './derive.ts'
 import { connectEnvironment, type Environment } from '../../node/environment.ts'
@@ -93,37 +92,10 @@ const constants = {
   TLS1_3_VERSION: 772,
 }
 
-const MISSING = [
-  'Certificate',
-  'checkPrime',
-  'checkPrimeSync',
-  'createDiffieHellman',
-  'createDiffieHellmanGroup',
-  'DiffieHellman',
-  'DiffieHellmanGroup',
-  'generatePrime',
-  'generatePrimeSync',
-  'getDiffieHellman',
-  'setEngine',
-  'X509Certificate',
-] as const
-
-/** Who imports one of these may never use it. */
-function missing(): Record<string, unknown> {
-  const names = MISSING.map((name) => [
-    name,
-    function (): never {
-      throw nodeError('ERR_FEATURE_UNAVAILABLE_ON_PLATFORM', `${name} of node:crypto is not available in a function.`)
-    },
-  ])
-  return Object.fromEntries(names) as Record<string, unknown>
-}
-
 /** `node:crypto`, for a function whose bundle has the other modules. */
 export function makeNodeModule(environment: Environment): object {
   connectEnvironment(environment)
   return {
-    ...missing(),
     Cipheriv,
     createCipheriv,
     createDecipheriv,

@@ -1,7 +1,7 @@
 import { type Bytes, concat, fromBase64Url, toBase64Url } from '../../node/bytes.ts'
 import { runCipher, seal, unseal } from '../ciphers.ts'
 import { natives } from '../natives.ts'
-import { fail } from '../fail.ts'
+import { attempt, fail } from '../fail.ts'
 import {
   type Algorithm,
   checkJwk,
@@ -76,16 +76,6 @@ function cipherName(key: KeyFacts, mode: string): string {
 }
 
 const TEXT_USAGES = ['encrypt', 'decrypt', 'wrapKey', 'unwrapKey'] as const
-
-/** @throws DOMException `OperationError` */
-function attempt(run: () => Bytes): Bytes {
-  try {
-    return run()
-  } catch (cause) {
-    if (cause instanceof RangeError) throw cause
-    return fail('OperationError', 'The operation failed for an operation-specific reason', cause)
-  }
-}
 
 function gcm(params: Params, key: KeyFacts, data: Bytes) {
   const tagBits = optionalNumber(params, 'tagLength', 8) ?? 128

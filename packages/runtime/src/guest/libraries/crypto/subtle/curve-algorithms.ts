@@ -3,7 +3,7 @@ import type { Bytes } from '../../node/bytes.ts'
 import { type Curve, curveNamed, type OwnCurve, ownCurveNamed } from '../curves.ts'
 import { digest } from '../derivation.ts'
 import { natives } from '../natives.ts'
-import { fail } from '../fail.ts'
+import { attempt, fail } from '../fail.ts'
 import { toText } from '../../node/text.ts'
 import { derFromPlain, plainFromDer } from '../signatures.ts'
 import {
@@ -18,7 +18,7 @@ import {
   requiredHash,
 } from './algorithm.ts'
 import { factsOfKey, isCryptoKey, makeKey, type KeyAlgorithm, type KeyFacts, type Usage } from './crypto-key.ts'
-import { attempt, exportDer, requireHalf } from './rsa.ts'
+import { exportDer, requireHalf } from './rsa.ts'
 
 interface Usages {
   readonly public: readonly Usage[]

@@ -2,7 +2,7 @@ import { AsymmetricKey, keyFromJwk } from '../asymmetric-key.ts'
 import type { Bytes } from '../../node/bytes.ts'
 import { digest } from '../derivation.ts'
 import { CONVERSIONS, natives } from '../natives.ts'
-import { fail } from '../fail.ts'
+import { attempt, fail } from '../fail.ts'
 import { PADDINGS } from '../signatures.ts'
 import {
   type Algorithm,
@@ -121,16 +121,6 @@ export function requireHalf(key: KeyFacts, half: 'private' | 'public'): Asymmetr
   const material = handleOf(key)
   if (material.isPrivate !== (half === 'private')) fail('InvalidAccessError', `Key must be a ${half} key`)
   return material
-}
-
-/** @throws DOMException `OperationError` */
-export function attempt<T>(run: () => T): T {
-  try {
-    return run()
-  } catch (cause) {
-    if (cause instanceof RangeError) throw cause
-    return fail('OperationError', 'The operation failed for an operation-specific reason', cause)
-  }
 }
 
 function signatures(padding: number, saltOf: (params: Params) => number | undefined): Pick<Algorithm, 'sign' | 'verify'> {
