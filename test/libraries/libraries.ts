@@ -8,6 +8,7 @@ export interface Library {
 
 const DOM = 'jsdom, a browser'
 const MOCKED = 'replaced modules (vi.mock, vi.resetModules)'
+const FILES = 'files of its repository'
 const PROGRAM = 'esbuild, a program'
 
 export const LIBRARIES: readonly Library[] = [
@@ -30,4 +31,15 @@ export const LIBRARIES: readonly Library[] = [
     },
   },
   { name: 'itty-router', isTest: /^src\/.*\.spec\.ts$/, leftOut: {} },
+  {
+    name: 'h3',
+    isTest: /^test\/(?!bench\/).*\.test\.ts$/,
+    leftOut: {
+      'test/dist.test.ts': FILES,
+      'test/happydom.test.ts': 'happy-dom, a browser',
+      'test/rules/encoding.test.ts': MOCKED,
+      'test/rules/treeshake.test.ts': PROGRAM,
+      'test/unit/cookie-perf.test.ts': MOCKED,
+    },
+  },
 ]
