@@ -4,21 +4,21 @@ import { cpSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync } from 
 import { join } from 'node:path'
 import { repositoryPath } from './repository.ts'
 
-const LOCKED = repositoryPath('test/packages')
-
 /**
- * Installs the packages of the lock file in `test/packages`, once for each state of it.
+ * Installs the packages of the lock file in a folder, once for each state of it.
+ * @param path of the folder, from the root of the repository
  * @returns the folder with `node_modules` in it
  */
-export function installPackages(): string {
-  const lock = readFileSync(join(LOCKED, 'package-lock.json'))
+export function installPackages(path = 'test/packages'): string {
+  const locked = repositoryPath(path)
+  const lock = readFileSync(join(locked, 'package-lock.json'))
   const state = createHash('sha256').update(lock).digest('hex').slice(0, 16)
   const folder = join(repositoryPath('node_modules/.carpool-packages'), state)
   if (existsSync(folder)) return folder
   const unfinished = `${folder}.${process.pid}`
   rmSync(unfinished, { recursive: true, force: true })
   mkdirSync(unfinished, { recursive: true })
-  for (const file of ['package.json', 'package-lock.json']) cpSync(join(LOCKED, file), join(unfinished, file))
+  for (const file of ['package.json', 'package-lock.json']) cpSync(join(locked, file), join(unfinished, file))
   // Functions run what is plain JavaScript: nothing is compiled.
   execFileSync('npm', ['ci', '--ignore-scripts', '--no-audit', '--no-fund', '--prefix', unfinished], {
     cwd: unfinished,

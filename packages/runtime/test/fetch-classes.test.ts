@@ -291,6 +291,22 @@ t.test('A request is made from a URL or from another request', (t) => {
   t.end()
 })
 
+t.test('What an async iterable gives is a body, as in Node.js', (t) => {
+  t.same(
+    run(`
+      const seen = []
+      async function* pieces() { try { for (const text of ['a', 'b', 'c']) yield new TextEncoder().encode(text) } finally { seen.push('returned') } }
+      const response = new Response(pieces())
+      const request = new Request('http://h', { method: 'POST', body: pieces(), duplex: 'half' })
+      const reader = new Response(pieces()).body.getReader()
+      const first = (await reader.read()).value
+      await reader.cancel()
+      return [response.headers.get('content-type'), await response.text(), await request.text(), [...first], seen]`),
+    [null, 'abc', 'abc', [97], ['returned', 'returned', 'returned']],
+  )
+  t.end()
+})
+
 t.test('The referrer of a request is an address', (t) => {
   t.same(
     run(`${NAME}

@@ -156,6 +156,7 @@ const FLAGS = [
   { flag: 'y', isSet: getterOf<boolean>(RegExp.prototype, 'sticky') },
 ]
 export const regExpSource = getterOf<string>(RegExp.prototype, 'source')
+export const asyncIteratorSymbol: symbol = Symbol.asyncIterator
 export const iteratorSymbol: symbol = Symbol.iterator
 export const symbolToString = uncurryThis(Symbol.prototype.toString)
 export const functionToString = uncurryThis(Function.prototype.toString)

@@ -65,7 +65,7 @@ export function atob(...args: unknown[]): string {
     return latin1FromBase64(toText(args[0]))
   } catch (error) {
     if (typeof args[0] === 'symbol') throw error
-    throw new DOMException('The text is not valid base64.', 'InvalidCharacterError')
+    throw new DOMException('Invalid character: the text is not valid base64.', 'InvalidCharacterError')
   }
 }
 

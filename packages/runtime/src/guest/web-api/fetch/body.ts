@@ -1,5 +1,6 @@
 import { type BodyKind, library, loadedLibrary } from '../host.ts'
 import {
+  asyncIteratorSymbol,
   bytesCopy,
   defineProperty,
   getOwnPropertyDescriptor,
@@ -93,8 +94,14 @@ export function extractBody(init: unknown): Extracted {
       if (init.locked || isDisturbed(init)) throw new SafeTypeError('The stream was read from already, or is locked.')
       return { body: new Body(init), type: '' }
     }
+    // As Node.js has it: a stream of `node:stream`, or what an async generator gives.
+    if (isAsyncIterable(init)) return { body: new Body(streams().ReadableStream.from(init)), type: '' }
   }
   return { body: new Body(toText(init)), type: TEXT_TYPE }
+}
+
+function isAsyncIterable(value: object): value is AsyncIterable<Uint8Array> {
+  return typeof (value as Record<symbol, unknown>)[asyncIteratorSymbol] === 'function'
 }
 
 export function isUsed(body: Body | null): boolean {
