@@ -52,7 +52,7 @@ t.test('two hundred clients of endless streams leave, and cost the calls beside 
 
 t.test('endless streams that reach the wall limit are canceled, and cost the calls after them nothing', async (t) => {
   const host = await inProcessHost()
-  host.load('rev', HANDLER, { cpuMs: 2_000, wallMs: 1_000, concurrency: 500 })
+  host.load('rev', HANDLER, { cpuMs: 2_000, wallMs: 1_000, streamMs: 0, idleMs: 0, concurrency: 500 })
   const streams = Array.from({ length: 50 }, () => host.invoke('rev', '/stream'))
   for (const invocation of streams) t.match((await host.endOf(invocation)).message, { type: 'failed', outcome: 'timeout' })
   const { pulled } = await countsOf(host, ({ canceled }) => canceled === streams.length)

@@ -8,7 +8,7 @@ const MEMORY_MB = 512
 const OPTIONS: GuestOptions = {
   functionName: 'wpt',
   revision: '0123456789abcdef',
-  limits: { memoryMb: MEMORY_MB, cpuMs: 60_000, wallMs: 60_000, concurrency: 1 },
+  limits: { memoryMb: MEMORY_MB, cpuMs: 60_000, wallMs: 60_000, streamMs: 0, idleMs: 0, concurrency: 1 },
   env: {},
   // A few tests wait for the time to go on.
   clock: 'running',

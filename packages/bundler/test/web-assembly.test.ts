@@ -8,7 +8,7 @@ import { refusalOf } from './support/refusal.ts'
 
 type GuestOptions = NonNullable<Parameters<Guest['load']>[1]>
 
-const LIMITS = { memoryMb: 64, cpuMs: 1_000, wallMs: 30_000, concurrency: 1 }
+const LIMITS = { memoryMb: 64, cpuMs: 1_000, wallMs: 30_000, streamMs: 0, idleMs: 0, concurrency: 1 }
 const ADD = Buffer.from(moduleOf([]))
 const WITH_MEMORY = Buffer.from(moduleOf([{ initial: 1 }]))
 /** The preamble, and a section that says nothing of itself. */

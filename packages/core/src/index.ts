@@ -51,6 +51,7 @@ export { HOST_MEMORY, hostMemory, type HostMemory } from './host-memory.ts'
 export { CarpoolError, ERRORS, isErrorCode, type ErrorCode, type Fault } from './errors.ts'
 export { checkEnv, checkFunctionName, type HandlerForm, type Revision, type RevisionConfig } from './function.ts'
 export type {
+  ConnectedSocket,
   FailedFetch,
   FetchedHead,
   FetchHead,
@@ -59,6 +60,9 @@ export type {
   HttpResponse,
   RequestHead,
   ResponseHead,
+  SocketEnd,
+  SocketTarget,
+  TlsOptions,
 } from './http.ts'
 export { execUs, START_KINDS, type InvocationRecord, type InvocationResult, type StartKind, type Trigger } from './invocation.ts'
 export {

@@ -6,8 +6,12 @@ export interface FunctionLimits {
   readonly memoryMb: number
   /** Most CPU time of one invocation, in ms. What it leaves behind in timers and promises has the same limit for each entry. */
   readonly cpuMs: number
-  /** Longest time from the start of an invocation to its answer, in ms. */
+  /** Longest time from the start of an invocation to its answer, or to the head of an answer that streams, in ms. */
   readonly wallMs: number
+  /** Longest time that a streamed answer or WebSocket may stay open after its head, in ms; 0: no limit. */
+  readonly streamMs: number
+  /** Longest time in which no byte of a streamed request, streamed answer or WebSocket comes or goes, in ms; 0: no limit. */
+  readonly idleMs: number
   /** Most invocations of the function at the same time. */
   readonly concurrency: number
 }
@@ -36,6 +40,8 @@ export const LIMIT_RANGES: { readonly [K in keyof FunctionLimits]: LimitRange } 
   memoryMb: { default: 256, min: 8, max: 4096, unit: 'MiB' },
   cpuMs: { default: 1_000, min: 5, max: 900_000, unit: 'ms' },
   wallMs: { default: 30_000, min: 10, max: 900_000, unit: 'ms' },
+  streamMs: { default: 3_600_000, min: 0, max: 86_400_000, unit: 'ms' },
+  idleMs: { default: 300_000, min: 0, max: 86_400_000, unit: 'ms' },
   concurrency: { default: 10_000, min: 1, max: 100_000, unit: 'invocations' },
 }
 
@@ -56,6 +62,8 @@ export function resolveLimits(given: Partial<FunctionLimits>): FunctionLimits {
     memoryMb: resolve('memoryMb'),
     cpuMs: resolve('cpuMs'),
     wallMs: resolve('wallMs'),
+    streamMs: resolve('streamMs'),
+    idleMs: resolve('idleMs'),
     concurrency: resolve('concurrency'),
   }
 }

@@ -279,7 +279,7 @@ t.test('Code that loops in what it gives does so in its entry, which can be ende
     const options = {
       functionName: 'f',
       revision: 'r',
-      limits: { memoryMb: 64, cpuMs: 1000, wallMs: 1000, concurrency: 1 },
+      limits: { memoryMb: 64, cpuMs: 1000, wallMs: 1000, streamMs: 0, idleMs: 0, concurrency: 1 },
       env: {},
     }
     await enter('load', JSON.stringify(options), factory.derefInto())

@@ -3,7 +3,7 @@ import t from 'tap'
 import { Guest, run } from './support/guest.ts'
 import { escapingModule, leb, moduleOf, section } from './support/wasm.ts'
 
-const LIMITS = { memoryMb: 64, cpuMs: 1_000, wallMs: 30_000, concurrency: 1 }
+const LIMITS = { memoryMb: 64, cpuMs: 1_000, wallMs: 30_000, streamMs: 0, idleMs: 0, concurrency: 1 }
 const ON = { webAssembly: true, limits: LIMITS } as const
 /** A quarter of 64 MiB, in pages of 64 KiB. */
 const CAP_PAGES = 256

@@ -15,7 +15,7 @@ import {
 import { UnclaimedEgress } from '../src/host-reports/usage-recorder.ts'
 
 const NO_BODY = new Uint8Array()
-const LIMITS = { memoryMb: 64, cpuMs: 1_000, wallMs: 20_000, concurrency: 10 }
+const LIMITS = { memoryMb: 64, cpuMs: 1_000, wallMs: 20_000, streamMs: 0, idleMs: 0, concurrency: 10 }
 const REVISIONS: Readonly<Record<string, FetchingRevision>> = {
   'r1': { functionName: 'own', owner: 'default', limits: LIMITS },
   'listed': { functionName: 'listed', owner: 'default', limits: LIMITS, egress: ['127.0.0.2'] },

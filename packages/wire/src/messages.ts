@@ -64,9 +64,11 @@ export interface Retire {
   readonly revision: string
 }
 
-/** text: the request's head (JSON of the runtime's InvokeHead); body: the request's body. */
+/** text: the request's head (JSON of the runtime's InvokeHead); body: the request's body, unless it streams. */
 export interface Invoke {
   readonly type: 'invoke'
+  /** The body comes behind, as {@link StreamData} of this call. */
+  readonly streams?: true
   /** Number of the invocation on this connection, from 1. */
   readonly invocation: number
   /** Public id of the invocation. */
@@ -80,7 +82,76 @@ export interface Cancel {
   readonly invocation: number
 }
 
-/** text: JSON of the core's FetchResult; body: the response's body. */
+/** What streams belong to. Each has numbers of its own on a connection. */
+export type StreamOwner = 'call' | 'fetch' | 'socket'
+
+/**
+ * Bytes of a stream, in order: of a request's body or of what came for a fetch or socket, if the server sends it; of a response's
+ * body or of what a fetch or socket sends, if the host does. No more than {@link STREAM_PART_BYTES} in one, and no more than
+ * {@link STREAM_WINDOW_BYTES} beyond what was credited. body: the bytes; text: with `end` of a WebSocket, JSON of its close code and
+ * reason.
+ */
+export interface StreamData {
+  readonly type: 'stream-data'
+  readonly of: StreamOwner
+  readonly number: number
+  /** Nothing comes behind it in this direction. */
+  readonly end?: true
+  /** It is a whole message of a WebSocket: of text, or of bytes. */
+  readonly message?: 'text' | 'bytes'
+}
+
+/** The receiver of {@link StreamData} has passed on so many bytes: so many more may come. */
+export interface StreamCredit {
+  readonly type: 'stream-credit'
+  readonly of: StreamOwner
+  readonly number: number
+  readonly bytes: number
+}
+
+/**
+ * One direction of a stream ends early: what the sender of this sends breaks off (`sent`), or it takes no more of what comes
+ * (`received`). Harmless once that direction has ended. text: why, for the peer.
+ */
+export interface StreamAbort {
+  readonly type: 'stream-abort'
+  readonly of: StreamOwner
+  readonly number: number
+  readonly side: 'sent' | 'received'
+}
+
+/** How far a sender may be ahead of its receiver, in each direction of a stream, in bytes. */
+export const STREAM_WINDOW_BYTES = 256 * 1024
+/** Most bytes of one {@link StreamData}. */
+export const STREAM_PART_BYTES = 64 * 1024
+
+/**
+ * The head of a response whose body streams behind it, as {@link StreamData} of this fetch; {@link FetchSettled} ends it. text: JSON
+ * of the core's FetchResult.
+ */
+export interface FetchHeadCame {
+  readonly type: 'fetch-head'
+  readonly fetch: number
+}
+
+/** A socket is connected, or speaks TLS now after {@link StartTls}. text: JSON of the core's ConnectedSocket. */
+export interface SocketConnected {
+  readonly type: 'socket-connected'
+  readonly socket: number
+}
+
+/** The end of a socket, connected or not. text: JSON of the core's SocketEnd. */
+export interface SocketClosed {
+  readonly type: 'socket-closed'
+  readonly socket: number
+  readonly bytesOut: number
+  readonly bytesIn: number
+}
+
+/**
+ * The end of a fetch. text: JSON of the core's FetchResult; body: the response's body. After {@link FetchHeadCame} it says how the
+ * body ended: a result that is not ok is why it broke off.
+ */
 export interface FetchSettled {
   readonly type: 'fetch-settled'
   readonly fetch: number
@@ -96,7 +167,23 @@ export interface Resume {
   readonly absence: number
 }
 
-export type ToHost = Setup | Load | MakeCodeCache | UseCodeCache | Start | Retire | Invoke | Cancel | FetchSettled | Resume
+export type ToHost =
+  | Setup
+  | Load
+  | MakeCodeCache
+  | UseCodeCache
+  | Start
+  | Retire
+  | Invoke
+  | Cancel
+  | FetchHeadCame
+  | FetchSettled
+  | SocketConnected
+  | SocketClosed
+  | StreamData
+  | StreamCredit
+  | StreamAbort
+  | Resume
 
 /** The host has its setup and takes invocations. */
 export interface Ready {
@@ -129,6 +216,24 @@ export type StartResult =
 /** text: the response's head (JSON of ResponseHead); body: the response's body. */
 export interface Answer {
   readonly type: 'answer'
+  readonly invocation: number
+  readonly start: HostStart
+  readonly usage: PackedUsage
+}
+
+/**
+ * The head of a response whose body streams behind it, as {@link StreamData} of this call. The call ends with {@link AnswerEnd}, or
+ * with {@link Failed}: then its body breaks off. text: the response's head (JSON of ResponseHead).
+ */
+export interface AnswerHead {
+  readonly type: 'answer-head'
+  readonly invocation: number
+  readonly start: HostStart
+}
+
+/** The end of a call whose head went ahead: its body is whole, and was sent. */
+export interface AnswerEnd {
+  readonly type: 'answer-end'
   readonly invocation: number
   readonly start: HostStart
   readonly usage: PackedUsage
@@ -167,11 +272,37 @@ export interface Fetch {
   readonly fetch: number
   readonly revision: string
   readonly id?: string
+  /** The request's body comes behind, as {@link StreamData} of this fetch. */
+  readonly streams?: true
 }
 
 export interface FetchStop {
   readonly type: 'fetch-stop'
   readonly fetch: number
+}
+
+/**
+ * A function opens a socket: raw TCP or TLS, or a WebSocket. text: JSON of the core's SocketTarget. Answered by
+ * {@link SocketConnected} or {@link SocketClosed}; its bytes are {@link StreamData} of this socket.
+ */
+export interface SocketOpen {
+  readonly type: 'socket-open'
+  /** Number of the socket on this connection. */
+  readonly socket: number
+  readonly revision: string
+  readonly id?: string
+}
+
+/** A connected socket without TLS is to speak it from here on. text: JSON of the core's TlsOptions. */
+export interface StartTls {
+  readonly type: 'start-tls'
+  readonly socket: number
+}
+
+/** The socket is not needed any more: it is destroyed. Answered by {@link SocketClosed} if that is not on its way. */
+export interface SocketStop {
+  readonly type: 'socket-stop'
+  readonly socket: number
 }
 
 /** What a revision used in the background, since the last such message. */
@@ -289,10 +420,18 @@ export type ToServer =
   | Uncached
   | Started
   | Answer
+  | AnswerHead
+  | AnswerEnd
   | Failed
   | Log
   | Fetch
   | FetchStop
+  | SocketOpen
+  | StartTls
+  | SocketStop
+  | StreamData
+  | StreamCredit
+  | StreamAbort
   | Background
   | Pulse
   | Waiting

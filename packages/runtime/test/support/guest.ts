@@ -102,7 +102,7 @@ export class Guest {
     const given: GuestOptions = {
       functionName: 'sample',
       revision: '0123456789abcdef',
-      limits: { memoryMb: 128, cpuMs: 1_000, wallMs: 30_000, concurrency: 100 },
+      limits: { memoryMb: 128, cpuMs: 1_000, wallMs: 30_000, streamMs: 0, idleMs: 0, concurrency: 100 },
       env: {},
       ...options,
     }
