@@ -97,8 +97,10 @@ export interface StreamData {
   readonly number: number
   /** Nothing comes behind it in this direction. */
   readonly end?: true
-  /** It is a whole message of a WebSocket: of text, or of bytes. */
+  /** It is a message of a WebSocket: of text in UTF-8, or of bytes. Whole, unless {@link more}. */
   readonly message?: 'text' | 'bytes'
+  /** The message goes on in the next part, which has the same `message`. */
+  readonly more?: true
 }
 
 /** The receiver of {@link StreamData} has passed on so many bytes: so many more may come. */
@@ -124,6 +126,8 @@ export interface StreamAbort {
 export const STREAM_WINDOW_BYTES = 256 * 1024
 /** Most bytes of one {@link StreamData}. */
 export const STREAM_PART_BYTES = 64 * 1024
+/** What each message of a WebSocket counts in the window besides its bytes: empty ones are not free, however many come. */
+export const STREAM_MESSAGE_BYTES = 128
 
 /**
  * The head of a response whose body streams behind it, as {@link StreamData} of this fetch; {@link FetchSettled} ends it. text: JSON
@@ -223,7 +227,8 @@ export interface Answer {
 
 /**
  * The head of a response whose body streams behind it, as {@link StreamData} of this call. The call ends with {@link AnswerEnd}, or
- * with {@link Failed}: then its body breaks off. text: the response's head (JSON of ResponseHead).
+ * with {@link Failed}: then its body breaks off. With status 101 it accepts a WebSocket: from here on both directions of the call
+ * are messages, and `end` is a close frame. text: the response's head (JSON of ResponseHead).
  */
 export interface AnswerHead {
   readonly type: 'answer-head'
