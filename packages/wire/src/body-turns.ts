@@ -7,6 +7,8 @@ const MAX_BACKLOG_BYTES = 256 * 1024
 /** A body that is no larger leaves with its message if nothing waits. */
 const MAX_WHOLE_BYTES = 256 * 1024
 const PART_BYTES = 64 * 1024
+/** What an empty part costs: its message. */
+const MIN_PART_COST_BYTES = 256
 /** Bodies that have begun, together: so much waits at the peer for the rest. One may be larger. */
 const MAX_BEGUN_BYTES = 64 * 1024 * 1024
 
@@ -36,13 +38,16 @@ class WaitingBodies extends Flow {
 class WaitingBody {
   readonly body: Uint8Array
   readonly send: SendMessage
+  /** It is a part of a stream: it leaves in one piece. */
+  readonly isPart: boolean
   /** 0 before its first part. */
   number = 0
   sentBytes = 0
 
-  constructor(body: Uint8Array, send: SendMessage) {
+  constructor(body: Uint8Array, send: SendMessage, isPart = false) {
     this.body = body
     this.send = send
+    this.isPart = isPart
   }
 }
 
@@ -57,7 +62,9 @@ export class BodyTurns {
   readonly #order = new FairOrder((holder) => new WaitingBodies(holder))
   readonly #canGoOn = (flow: WaitingBodies): boolean => {
     const [first] = flow.bodies
-    return first!.number > 0 || this.#begunBytes === 0 || this.#begunBytes + first!.body.length <= MAX_BEGUN_BYTES
+    return (
+      first!.isPart || first!.number > 0 || this.#begunBytes === 0 || this.#begunBytes + first!.body.length <= MAX_BEGUN_BYTES
+    )
   }
   #begunBytes = 0
   #lastNumber = 0
@@ -94,6 +101,17 @@ export class BodyTurns {
     }
   }
 
+  /**
+   * Sends a part of a stream, or what else is said of it, now or by turns. Those of one function leave in the order in which they
+   * came, whatever their size: the end of a stream must not go past its bytes.
+   * @param body no longer than a part may be; it must not change until it is sent
+   */
+  enterPart(holder: Holder, body: Uint8Array, send: (body: Uint8Array) => void): void {
+    if (this.#order.waiting === 0 && this.#parts.backlogBytes() < MAX_BACKLOG_BYTES) return send(body)
+    this.#order.wait(holder).bodies.add(new WaitingBody(body, () => send(body), true))
+    this.sendOn()
+  }
+
   /** Sends as much as the socket takes. To be called when all that was sent has left the process. */
   sendOn(): void {
     while (this.#parts.backlogBytes() < MAX_BACKLOG_BYTES) {
@@ -106,6 +124,11 @@ export class BodyTurns {
 
   #sendPart(flow: WaitingBodies, waiting: WaitingBody): void {
     const { body, send } = waiting
+    if (waiting.isPart) {
+      this.#order.charge(flow, Math.max(body.length, MIN_PART_COST_BYTES))
+      this.#take(flow, waiting)
+      return send(body)
+    }
     if (waiting.number === 0) {
       waiting.number = ++this.#lastNumber
       this.#begunBytes += body.length

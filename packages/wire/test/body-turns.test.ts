@@ -34,6 +34,13 @@ class Socket {
     })
   }
 
+  enterPart(name: string, holder: Holder, bytes: number): void {
+    this.turns.enterPart(holder, Buffer.alloc(bytes), (part) => {
+      this.#backlogBytes += part.length
+      this.sent.push(name)
+    })
+  }
+
   drain(): void {
     this.#backlogBytes = 0
     this.turns.sendOn()
@@ -175,3 +182,23 @@ t.test('every body that is not dropped leaves once and as it was, those of one f
     { numRuns: 50 },
   )
 })
+
+t.test(
+  'parts of streams leave in order within a function, small ones too, and a flood of them holds up nobody else',
+  async (t) => {
+    const socket = new Socket()
+    socket.enterPart('at once', of('flood'), 64 * KB)
+    for (let part = 0; part < 10; part++) socket.enterPart(`flood ${part}`, of('flood'), 64 * KB)
+    socket.enterPart('flood end', of('flood'), 0)
+    t.same(socket.sent, ['at once', 'flood 0', 'flood 1', 'flood 2'], 'no more than keeps the socket busy')
+    socket.enterPart('other', of('other'), 10)
+    socket.enterPart('other end', of('other'), 0)
+    socket.drain()
+    t.same(socket.sent.slice(4, 7), ['flood 3', 'other', 'other end'])
+    socket.drainAll()
+    t.same(
+      socket.sent.filter((name) => name.startsWith('flood')),
+      [...Array.from({ length: 10 }, (_, part) => `flood ${part}`), 'flood end'],
+    )
+  },
+)
