@@ -72,6 +72,8 @@ struct IsolateState {
 	bool takes_rejections;
 	// The entry has rejected promises that nobody awaited.
 	bool has_rejections;
+	// The guest has kept something for the end of the entry.
+	bool awaits_end;
 	// Garbage was collected, and isolated-vm has not looked at the memory since.
 	bool has_collected;
 	// Garbage is being collected.

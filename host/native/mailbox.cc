@@ -154,6 +154,9 @@ constexpr size_t kParts = 6;
 
 // Of the entries of packages/runtime/src/bridge.ts.
 constexpr int kSettleRejections = 5;
+constexpr int kEndEntry = 6;
+// Of what the guest says.
+constexpr uint8_t kAwaitEnd = 19;
 
 // readOutbox(index): what the guest has said since it was read last, in order, as parts of one array: of each, op, three numbers and
 // two texts.
@@ -193,8 +196,13 @@ void Say(const v8::FunctionCallbackInfo<v8::Value>& info) {
 	IsolateState* state = StateOf(info.Data());
 	// What it took beyond its limit may be the answer, or what the answer comes of: the entry fails, and has said nothing.
 	if (state->is_over || (state->has_grown && !KeepToLimit(state, info.GetIsolate()))) return;
+	uint8_t op = static_cast<uint8_t>(NumberOf(info[0]));
+	if (op == kAwaitEnd) {
+		state->awaits_end = true;
+		return;
+	}
 	v8::Local<v8::Value> texts[2] = {info[4], info[5]};
-	Record record = RecordOf(static_cast<uint8_t>(NumberOf(info[0])), texts);
+	Record record = RecordOf(op, texts);
 	if (record.lengths[0] > kMostText) {
 		v8::Local<v8::String> message = v8::String::NewFromUtf8Literal(info.GetIsolate(), "The text is too long to be said.");
 		info.GetIsolate()->ThrowException(v8::Exception::RangeError(message));
@@ -281,6 +289,14 @@ bool SettleRejections(v8::Isolate* isolate, v8::Local<v8::Context> context, v8::
 	return Dispatch(isolate, context, dispatch, 1, &settle);
 }
 
+// Has the guest say what it has kept for the end of the entry, as the bytes that it has written bit by bit. It runs no code of the
+// function.
+bool EndEntry(v8::Isolate* isolate, v8::Local<v8::Context> context, v8::Local<v8::Function> dispatch, IsolateState* state) {
+	state->awaits_end = false;
+	v8::Local<v8::Value> end = v8::Integer::New(isolate, kEndEntry);
+	return Dispatch(isolate, context, dispatch, 1, &end);
+}
+
 void RunBatch(v8::Isolate* isolate, v8::Local<v8::Function> dispatch, IsolateState* state, const Buffer& batch) {
 	v8::Local<v8::Context> context = isolate->GetCurrentContext();
 	const char* end = batch.bytes + batch.length;
@@ -301,6 +317,7 @@ void RunBatch(v8::Isolate* isolate, v8::Local<v8::Function> dispatch, IsolateSta
 		};
 		if (!Dispatch(isolate, context, dispatch, 5, values)) return;
 		if (state->has_rejections && !SettleRejections(isolate, context, dispatch, state)) return;
+		if (state->awaits_end && !EndEntry(isolate, context, dispatch, state)) return;
 		if (state->has_grown || state->excess_bytes > 0) KeepToLimit(state, isolate);
 		if (state->has_collected && !Settle(isolate, context, dispatch, state)) return;
 	}
@@ -378,7 +395,8 @@ void EmptyMailbox(IsolateState* state) {
 		*buffer = {nullptr, 0, 0};
 	}
 	state->read_to = 0;
-	state->is_writing = state->is_running = state->takes_rejections = state->has_rejections = state->has_collected = false;
+	state->is_writing = state->is_running = state->takes_rejections = state->has_rejections = state->awaits_end =
+		state->has_collected = false;
 }
 
 void AddMailboxOfGuest(

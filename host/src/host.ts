@@ -6,6 +6,8 @@ import { UsageReport } from './accounting/usage-report.ts'
 import { Fetches } from './calls/fetches.ts'
 import { Invocations } from './calls/invocations.ts'
 import { Presence } from './calls/presence.ts'
+import { Sockets } from './calls/sockets.ts'
+import { Streams } from './calls/streams.ts'
 import { asLoadFailure, CodeStore, LoadFailure, type StoredCode } from './isolates/code-store.ts'
 import { Guest } from './isolates/guest.ts'
 import { encodeBody } from './isolates/guest-bridge.ts'
@@ -51,6 +53,8 @@ export class Host {
   /** Pinned revisions that did not load again. */
   readonly #hasFailed = new Set<string>()
   readonly #fetches: Fetches
+  readonly #sockets: Sockets
+  readonly #streams: Streams
   readonly #invocations: Invocations
   readonly #usage: UsageReport
   readonly #watchdog: Watchdog
@@ -70,13 +74,17 @@ export class Host {
       maxIsolates: setup.maxIsolates,
       lingerMs: LINGER_MS,
     })
-    this.#fetches = new Fetches({ send, bodies, backlogBytes, maxBodyBytes })
+    this.#streams = new Streams({ send, bodies })
+    this.#fetches = new Fetches({ send, bodies, backlogBytes, maxBodyBytes, streams: this.#streams })
+    this.#sockets = new Sockets(send, this.#streams)
     this.#invocations = new Invocations({
       send,
       bodies,
       codes: this.#codes,
       pool: this.#pool,
       fetches: this.#fetches,
+      sockets: this.#sockets,
+      streams: this.#streams,
       maxBodyBytes,
       endStuck: (guest) => this.#watchdog.end(guest, 'wall'),
     })
@@ -95,7 +103,7 @@ export class Host {
       pool: this.#pool,
       onDisposed: (batch) => {
         this.#usage.disposed(batch)
-        this.#fetches.stopOrphans()
+        this.#stopOrphans()
       },
       onPoisoned: ({ revision }, why) => send({ type: 'poisoned', revision, why }),
     })
@@ -161,7 +169,11 @@ export class Host {
       case 'invoke': {
         if (!this.#presence.look()) return this.#send({ type: 'unbegun', invocation: message.invocation })
         const [kind, requestBody] = encodeBody(body)
-        return this.#invocations.begin(message, { head: text, kind, body: requestBody })
+        return this.#invocations.begin(message, {
+          head: text,
+          kind: message.streams === true ? 'stream' : kind,
+          body: requestBody,
+        })
       }
       case 'cancel':
         return this.#invocations.cancel(message.invocation)
@@ -169,6 +181,16 @@ export class Host {
         return this.#presence.resume(message.absence)
       case 'fetch-settled':
         return this.#fetches.settle(message.fetch, text, body, message)
+      case 'fetch-head':
+        return this.#fetches.headCame(message.fetch, text)
+      case 'socket-connected':
+        return this.#sockets.connected(message.socket, text)
+      case 'socket-closed':
+        return this.#sockets.closed(message.socket, text, message)
+      case 'stream-data':
+      case 'stream-credit':
+      case 'stream-abort':
+        return this.#streams.receive(message, text, body)
     }
   }
 
@@ -181,8 +203,14 @@ export class Host {
       // There is no answer that would say so.
       this.#send({ type: 'log', revision: guest.revision, level: 'error' }, BACKGROUND_ENDED)
     }
-    this.#fetches.stopOrphans()
+    this.#stopOrphans()
     this.#fetches.stopOverdueBackground(performance.now())
+  }
+
+  /** What guests had open that are gone. */
+  #stopOrphans(): void {
+    this.#fetches.stopOrphans()
+    this.#sockets.stopOrphans()
   }
 
   async #load(revision: string): Promise<Guest> {

@@ -3,6 +3,7 @@ import fc from 'fast-check'
 import t from 'tap'
 import { Account } from '../src/accounting/account.ts'
 import { Fetches, FetchTable } from '../src/calls/fetches.ts'
+import { Streams } from '../src/calls/streams.ts'
 import type { Guest } from '../src/isolates/guest.ts'
 
 const guest = () => ({ disposed: false, openFetches: 0 })
@@ -17,11 +18,12 @@ t.test('a fetch is found by its number on the connection or by its guest, once',
   const first = table.add(open(one, 1, 10))
   const second = table.add(open(two, 1, 11))
   t.not(first, second)
-  t.match(table.take(first), { number: first, guestFetch: 1, invocation: 10, account })
-  t.equal(table.take(first), undefined)
+  t.equal(table.take(first.number), first)
+  t.match(first, { guestFetch: 1, invocation: 10, account })
+  t.equal(table.take(first.number), undefined)
   t.equal(table.stop(one, 1), undefined)
   t.equal(table.stop(two, 1), second)
-  t.equal(table.take(second), undefined)
+  t.equal(table.take(second.number), undefined)
   t.same([table.size, one.openFetches, two.openFetches], [0, 0, 0])
 })
 
@@ -31,10 +33,7 @@ t.test('what an invocation waits for is taken out together, and only in the gues
   const mine = [table.add(open(one, 1, 10)), table.add(open(one, 2, 10))]
   table.add(open(one, 3, 11))
   table.add(open(two, 1, 10))
-  t.same(
-    table.takeOf(one, 10).map(({ number }) => number),
-    mine,
-  )
+  t.same(table.takeOf(one, 10), mine)
   t.same(table.takeOf(one, 10), [])
   t.same(table.takeOf(one, 99), [])
   t.same([table.size, one.openFetches, two.openFetches], [2, 1, 1])
@@ -47,10 +46,7 @@ t.test('what guests that are gone wait for is taken out', async (t) => {
   table.add(open(two, 1, 11))
   t.same(table.takeOrphans(), [])
   one.disposed = true
-  t.same(
-    table.takeOrphans().map(({ number }) => number),
-    orphans,
-  )
+  t.same(table.takeOrphans(), orphans)
   t.same(table.takeOrphans(), [])
   t.same([table.size, one.openFetches, two.openFetches], [1, 0, 1])
 })
@@ -66,9 +62,9 @@ t.test('whatever is taken out in whatever order, each fetch is taken once and th
       for (const [what, who, number, invocation] of steps) {
         const one = guests[who] ?? guest()
         const taken: (number | undefined)[] = []
-        if (what === 'add') expected.set(table.add(open(one, ++guestFetch, invocation)), `${who} ${invocation}`)
+        if (what === 'add') expected.set(table.add(open(one, ++guestFetch, invocation)).number, `${who} ${invocation}`)
         else if (what === 'take') taken.push(table.take(number)?.number)
-        else if (what === 'stop') taken.push(table.stop(one, number))
+        else if (what === 'stop') taken.push(table.stop(one, number)?.number)
         else if (what === 'of') {
           const wanted = [...expected].filter(([, of]) => of === `${who} ${invocation}`).map(([each]) => each)
           taken.push(...table.takeOf(one, invocation).map((fetch) => fetch.number))
@@ -90,7 +86,7 @@ t.test('the bodies of open fetches are added up, of each guest and of all', asyn
   table.add(open(one, 2, 10, 7))
   table.add(open(two, 1, 11, 100))
   t.same([table.bytesOf(one), table.bytesOf(two), table.bytes], [12, 100, 112])
-  table.take(first)
+  table.take(first.number)
   t.same([table.bytesOf(one), table.bytes], [7, 107])
   table.takeOf(one, 10)
   t.same([table.bytesOf(one), table.bytes], [0, 100])
@@ -104,7 +100,7 @@ t.test('fetches are counted for each invocation of each guest', async (t) => {
   table.add(open(one, 3, 11))
   table.add(open(two, 1, 10))
   t.same([table.countOf(one, 10), table.countOf(one, 11), table.countOf(two, 10), table.countOf(two, 12)], [2, 1, 1, 0])
-  table.take(first)
+  table.take(first.number)
   table.takeOf(one, 11)
   t.same([table.countOf(one, 10), table.countOf(one, 11)], [1, 0])
 })
@@ -118,12 +114,10 @@ t.test('what one invocation may not have open never leaves the host', async (t) 
     accountOf: () => account,
     settleFetch: (_account: Account, _fetch: number, result: string) => refused.push(result),
   } as unknown as Guest
-  const fetches = new Fetches({
-    send: () => {},
-    bodies: new BodyTurns({ backlogBytes: () => 0, sendPart: () => {} }),
-    backlogBytes: () => 0,
-    maxBodyBytes: 1_000_000,
-  })
+  const send = (): void => {}
+  const bodies = new BodyTurns({ backlogBytes: () => 0, sendPart: () => {} })
+  const streams = new Streams({ send, bodies })
+  const fetches = new Fetches({ send, bodies, backlogBytes: () => 0, maxBodyBytes: 1_000_000, streams })
   const start = (invocation: number, id: string | undefined, count: number): void => {
     for (let guestFetch = 0; guestFetch < count; guestFetch++)
       fetches.start(fake, { invocation, id, guestFetch }, '{}', 'none', '')

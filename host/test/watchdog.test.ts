@@ -43,9 +43,14 @@ async function made(t: Test): Promise<Rig> {
   })
   const calls: EnteredCalls = {
     answered: none,
+    headAnswered: none,
+    answerEnded: none,
     failed: none,
     fetchStarted: none,
     fetchStopped: none,
+    socketOpened: none,
+    tlsStarted: none,
+    socketStopped: none,
     canceled: none,
     logged: none,
     accountOf: () => undefined,

@@ -1,4 +1,4 @@
-import { MAX_FETCHES_PER_INVOCATION } from '@carpool/core'
+import { MAX_FETCHES_PER_INVOCATION, STREAM_WINDOW_BYTES } from '@carpool/core'
 import type { BodyKind } from '@carpool/runtime/bridge'
 import { LARGE_BYTES, type BodyTurns, type FetchSettled, type UnsentBody } from '@carpool/wire'
 import type { Account } from '../accounting/account.ts'
@@ -6,9 +6,11 @@ import type { Guest } from '../isolates/guest.ts'
 import { decodeBody, encodeBody } from '../isolates/guest-bridge.ts'
 import type { Send } from '../send.ts'
 import { FetchPace } from './fetch-pace.ts'
+import type { Stream, Streams } from './streams.ts'
 
 /** What a fetch of an ended invocation gives, as a FetchResult. */
 const INVOCATION_ENDED = JSON.stringify({ ok: false, message: 'The invocation has ended.' })
+const OVERRUN = JSON.stringify({ ok: false, message: 'More of the request body was sent than the other side takes.' })
 
 /** Bodies of requests that one guest may have under way, in bytes; more where a single one may be so large, */
 const GUEST_BYTES = 32 * 1024 * 1024
@@ -21,6 +23,7 @@ interface FetchesParts {
   /** What was sent and has not left the process yet. */
   readonly backlogBytes: () => number
   readonly maxBodyBytes: number
+  readonly streams: Streams
 }
 
 /** Carries the fetches of guests to the server and back, and counts their bytes. */
@@ -29,16 +32,18 @@ export class Fetches {
   readonly #bodies: BodyTurns
   readonly #backlogBytes: () => number
   readonly #maxBodyBytes: number
+  readonly #streams: Streams
   readonly #open = new FetchTable()
   readonly #pace = new FetchPace()
   /** The bodies that have not left as a whole, by the numbers of their fetches. */
   readonly #unsent = new Map<number, UnsentBody>()
 
-  constructor({ send, bodies, backlogBytes, maxBodyBytes }: FetchesParts) {
+  constructor({ send, bodies, backlogBytes, maxBodyBytes, streams }: FetchesParts) {
     this.#send = send
     this.#bodies = bodies
     this.#backlogBytes = backlogBytes
     this.#maxBodyBytes = maxBodyBytes
+    this.#streams = streams
   }
 
   /** @param id public id of the invocation, if the guest runs it */
@@ -69,9 +74,20 @@ export class Fetches {
       return refuse(`The request body has ${bytes.length} bytes; the limit is ${this.#maxBodyBytes}.`)
     }
     const beganAtMs = performance.now()
-    const fetch = this.#open.add({ guest, guestFetch, invocation, account, beganAtMs, bytes: bytes.length })
-    const message = { type: 'fetch', fetch, revision: guest.revision, ...(id !== undefined && { id }) } as const
+    const open = this.#open.add({ guest, guestFetch, invocation, account, beganAtMs, bytes: bytes.length })
+    const fetch = open.number
+    const streams = kind === 'stream'
+    const message = {
+      type: 'fetch',
+      fetch,
+      revision: guest.revision,
+      ...(id !== undefined && { id }),
+      ...(streams && { streams }),
+    } as const
+    // Nothing of the body leaves before the fetch has, or bodies of fetches that wait would pile up here.
+    if (streams) open.stream = this.#openStream(open, 0)
     this.#pace.begin(guest.revision, fetch, () => {
+      open.stream?.credited(STREAM_WINDOW_BYTES)
       if (bytes.length < LARGE_BYTES) return this.#send(message, head, bytes)
       const unsent = this.#bodies.enter(guest.holder, bytes, (sent) => {
         this.#unsent.delete(fetch)
@@ -87,30 +103,57 @@ export class Fetches {
     if (fetch !== undefined) this.#stop(fetch)
   }
 
+  /** The response has come, but for its body, which streams behind it. */
+  headCame(number: number, head: string): void {
+    const fetch = this.#open.get(number)
+    if (fetch === undefined) return
+    fetch.stream ??= this.#openStream(fetch)
+    fetch.guest.fetchHead(fetch.account, fetch.guestFetch, head, fetch.stream)
+  }
+
+  #openStream(fetch: OpenFetch, window = STREAM_WINDOW_BYTES): Stream {
+    const { guest, guestFetch: guestNumber, number, account } = fetch
+    const overran = (): void => {
+      this.stop(guest, guestNumber)
+      guest.settleFetch(account, guestNumber, OVERRUN, 'none', '', stream)
+    }
+    const stream = this.#streams.open({ of: 'fetch', number, guestNumber, account, listener: { overran }, window })
+    stream.attach(guest)
+    return stream
+  }
+
   /** Stops what an invocation fetches that has ended. */
   stopOf(guest: Guest, invocation: number): void {
-    for (const { number, guestFetch, account } of this.#open.takeOf(guest, invocation)) {
-      this.#stop(number)
-      guest.settleFetch(account, guestFetch, INVOCATION_ENDED, 'none', '')
+    for (const fetch of this.#open.takeOf(guest, invocation)) {
+      const { guestFetch, account, stream } = fetch
+      this.#stop(fetch)
+      guest.settleFetch(account, guestFetch, INVOCATION_ENDED, 'none', '', stream)
     }
   }
 
   /** Stops the fetches of guests that are gone. */
   stopOrphans(): void {
-    for (const { number } of this.#open.takeOrphans()) this.#stop(number)
+    for (const fetch of this.#open.takeOrphans()) this.#stop(fetch)
   }
 
   /** Stops fetches of background work that have taken as long as an invocation may. */
   stopOverdueBackground(nowMs: number): void {
     const isBackground = ({ account, guest }: OpenFetch): boolean => account.open !== account || account === guest.background
     const isOver = (fetch: OpenFetch): boolean => nowMs - fetch.beganAtMs >= fetch.guest.limits.wallMs && isBackground(fetch)
-    for (const { number, guest, guestFetch, account } of this.#open.takeIf(isOver)) {
-      this.#stop(number)
-      guest.settleFetch(account, guestFetch, INVOCATION_ENDED, 'none', '')
+    for (const fetch of this.#open.takeIf(isOver)) {
+      const { guest, guestFetch, account, stream } = fetch
+      this.#stop(fetch)
+      guest.settleFetch(account, guestFetch, INVOCATION_ENDED, 'none', '', stream)
     }
   }
 
-  #stop(fetch: number): void {
+  #stop({ number: fetch, stream, account }: OpenFetch): void {
+    if (stream !== undefined) {
+      stream.close()
+      // Its end, which would say how many went over connections, comes too late.
+      account.sent(stream.sentBytes)
+      account.received(stream.receivedBytes)
+    }
     if (this.#pace.drop(fetch)) return
     const unsent = this.#unsent.get(fetch)
     if (unsent === undefined) return this.#send({ type: 'fetch-stop', fetch })
@@ -126,10 +169,11 @@ export class Fetches {
   ): void {
     const fetch = this.#open.take(number)
     if (fetch === undefined) return
+    fetch.stream?.close()
     this.#pace.ended(fetch.guest.revision)
     fetch.account.sent(bytesOut)
     fetch.account.received(bytesIn)
-    fetch.guest.settleFetch(fetch.account, fetch.guestFetch, result, ...encodeBody(body))
+    fetch.guest.settleFetch(fetch.account, fetch.guestFetch, result, ...encodeBody(body), fetch.stream)
   }
 }
 
@@ -148,8 +192,10 @@ export interface OpenFetch<G extends FetchingGuest = Guest> {
   readonly account: Account
   /** When it began, on the monotonic clock, in ms. */
   readonly beganAtMs: number
-  /** Size of its body. */
+  /** Size of its body, if that does not stream. */
   readonly bytes: number
+  /** Of what streams of it: the request's body, the response's, or both. */
+  stream?: Stream
 }
 
 /** The open fetches of one guest. */
@@ -181,9 +227,12 @@ export class FetchTable<G extends FetchingGuest = Guest> {
     return this.#byGuest.get(guest)?.byInvocation.get(invocation)?.size ?? 0
   }
 
-  /** @returns its number on the connection */
-  add(given: Omit<OpenFetch<G>, 'number'>): number {
-    const fetch = { ...given, number: ++this.#last }
+  get(number: number): OpenFetch<G> | undefined {
+    return this.#open.get(number)
+  }
+
+  add(given: Omit<OpenFetch<G>, 'number'>): OpenFetch<G> {
+    const fetch: OpenFetch<G> = { ...given, number: ++this.#last }
     const { guest, guestFetch, invocation } = fetch
     this.bytes += fetch.bytes
     this.#open.set(fetch.number, fetch)
@@ -196,7 +245,7 @@ export class FetchTable<G extends FetchingGuest = Guest> {
     if (others === undefined) fetches.byInvocation.set(invocation, new Set([fetch]))
     else others.add(fetch)
     guest.openFetches++
-    return fetch.number
+    return fetch
   }
 
   /** Takes a fetch out by its number on the connection. */
@@ -206,11 +255,11 @@ export class FetchTable<G extends FetchingGuest = Guest> {
     return fetch
   }
 
-  /** Takes a fetch out by its guest's number; returns its number on the connection. */
-  stop(guest: G, guestFetch: number): number | undefined {
+  /** Takes a fetch out by its guest's number. */
+  stop(guest: G, guestFetch: number): OpenFetch<G> | undefined {
     const fetch = this.#byGuest.get(guest)?.byGuestFetch.get(guestFetch)
     if (fetch !== undefined) this.#remove(fetch)
-    return fetch?.number
+    return fetch
   }
 
   /** Takes out what an invocation of a guest waits for. */

@@ -6,6 +6,7 @@ import type { Guest } from '../isolates/guest.ts'
 import type { IsolateLease } from '../isolates/isolate-pool.ts'
 import { Limited } from '../limits/wall-limits.ts'
 import type { Charged } from '../scheduler/entry-queue.ts'
+import type { Stream } from './streams.ts'
 
 /** The request of an invocation as it enters a guest. */
 export interface Call {
@@ -47,6 +48,11 @@ export class ActiveInvocation extends Limited implements Charged {
   call: Call | undefined
   /** Absent while the isolate loads. */
   lease: IsolateLease<Guest> | undefined = undefined
+  /** Of its request's body, or of its answer's. */
+  stream: Stream | undefined = undefined
+  /** Since the head of its answer was sent: it ends when no byte has moved for so long. */
+  idle: IdleTime | undefined = undefined
+  isHeadSent = false
   answer: Answer | undefined = undefined
   failure: Failure | undefined = undefined
   readonly #onCharged: (invocation: ActiveInvocation) => void
@@ -96,6 +102,16 @@ export class ActiveInvocation extends Limited implements Charged {
 
   get #initSoFarMs(): number {
     return this.waitsSinceMs === undefined ? this.initMs : this.initMs + performance.now() - this.waitsSinceMs
+  }
+}
+
+/** How long no byte has moved in the streams of an invocation. */
+export class IdleTime extends Limited {
+  readonly invocation: ActiveInvocation
+
+  constructor(invocation: ActiveInvocation) {
+    super()
+    this.invocation = invocation
   }
 }
 

@@ -1,6 +1,6 @@
 import { KILL_POLICY, MAX_RESPONSE_HEAD, NO_USAGE, NumberedTable, type FailedOutcome, type LogLevel } from '@carpool/core'
 import { NO_INVOCATION, type BodyKind, type GuestFailure } from '@carpool/runtime/bridge'
-import { LARGE_BYTES, packUsage, type BodyTurns, type Invoke } from '@carpool/wire'
+import { LARGE_BYTES, NO_BODY, packUsage, type BodyTurns, type Invoke } from '@carpool/wire'
 import type { Account } from '../accounting/account.ts'
 import { asLoadFailure, type CodeStore } from '../isolates/code-store.ts'
 import type { EnteredCalls, Guest } from '../isolates/guest.ts'
@@ -10,7 +10,9 @@ import { WallLimits } from '../limits/wall-limits.ts'
 import type { Batch } from '../scheduler/batch.ts'
 import type { Send } from '../send.ts'
 import type { Fetches } from './fetches.ts'
-import { ActiveInvocation, type Call } from './invocation.ts'
+import { ActiveInvocation, IdleTime, type Call } from './invocation.ts'
+import type { Sockets } from './sockets.ts'
+import type { Stream, Streams } from './streams.ts'
 
 /** A call with a longer body is not kept, to be begun again, in UTF-16 units. */
 const MAX_KEPT_BODY = 64 * 1024
@@ -23,6 +25,8 @@ export interface InvocationsParts {
   readonly pool: IsolatePool<Guest>
   readonly bodies: BodyTurns
   readonly fetches: Fetches
+  readonly sockets: Sockets
+  readonly streams: Streams
   readonly maxBodyBytes: number
   /** Ends a guest whose entry goes on though its invocation is over. */
   readonly endStuck: (guest: Guest) => void
@@ -36,6 +40,13 @@ export class Invocations implements EnteredCalls {
   readonly #parts: InvocationsParts
   readonly #active = new NumberedTable<ActiveInvocation>()
   readonly #wallLimits = new WallLimits<ActiveInvocation>((invocation) => this.#timeOut(invocation))
+  /** Those of which the head was sent. */
+  readonly #streamLimits = new WallLimits<ActiveInvocation>((invocation) => {
+    this.#endStreaming(invocation, `The answer took more than the stream limit of ${invocation.limits.streamMs} ms.`)
+  })
+  readonly #idleLimits = new WallLimits<IdleTime>(({ invocation }) => {
+    this.#endStreaming(invocation, `No byte came or went within the idle limit of ${invocation.limits.idleMs} ms.`)
+  })
   readonly #onCharged = (invocation: ActiveInvocation): void => this.#charged(invocation)
   /** Those of this turn that have given their slots back. */
   #returned: number[] = []
@@ -45,7 +56,7 @@ export class Invocations implements EnteredCalls {
   }
 
   /** @param call the request, which must outlive the turn */
-  begin({ invocation: number, id, revision }: Invoke, call: Call): void {
+  begin({ invocation: number, id, revision, streams }: Invoke, call: Call): void {
     const limits = this.#parts.codes.find(revision)?.options.limits
     if (limits === undefined) {
       const [outcome, detail] = ['load-failed', 'The revision was taken out of service.'] as const
@@ -55,6 +66,11 @@ export class Invocations implements EnteredCalls {
     const invocation = new ActiveInvocation({ number, id, revision }, limits, call, this.#onCharged)
     this.#active.set(number, invocation)
     this.#wallLimits.add(invocation, limits.wallMs)
+    if (streams === true) {
+      invocation.stream = this.#openStream(invocation)
+      // What has come of it cannot come again.
+      invocation.call = undefined
+    }
     this.#place(invocation, call)
   }
 
@@ -90,6 +106,31 @@ export class Invocations implements EnteredCalls {
     this.#end(invocation)
   }
 
+  /** The body streams behind the head, which leaves at once. */
+  headAnswered(guest: Guest, number: number, head: string): void {
+    const invocation = this.#of(guest, number)
+    if (invocation === undefined || invocation.isHeadSent) return
+    if (head.length > MAX_RESPONSE_HEAD) {
+      const detail = `The head of the response has ${head.length} characters; the limit is ${MAX_RESPONSE_HEAD}.`
+      return this.#fail(invocation, 'invalid-response', detail, detail)
+    }
+    const { limits, start } = invocation
+    invocation.isHeadSent = true
+    invocation.call = undefined
+    invocation.stream ??= this.#openStream(invocation)
+    invocation.stream.attach(guest)
+    this.#wallLimits.remove(invocation)
+    if (limits.streamMs > 0) this.#streamLimits.add(invocation, limits.streamMs)
+    if (limits.idleMs > 0) this.#idleLimits.add((invocation.idle = new IdleTime(invocation)), limits.idleMs)
+    invocation.stream.inOrder(NO_BODY, () => this.#parts.send({ type: 'answer-head', invocation: number, start }, head))
+  }
+
+  /** The body is whole, and has left. */
+  answerEnded(guest: Guest, number: number): void {
+    const invocation = this.#of(guest, number)
+    if (invocation?.isHeadSent === true && this.#remove(invocation)) this.#end(invocation)
+  }
+
   failed(guest: Guest, number: number, text: string): void {
     const invocation = this.#of(guest, number)
     if (invocation === undefined) return
@@ -105,6 +146,19 @@ export class Invocations implements EnteredCalls {
 
   fetchStopped(guest: Guest, guestFetch: number): void {
     this.#parts.fetches.stop(guest, guestFetch)
+  }
+
+  socketOpened(guest: Guest, number: number, guestSocket: number, target: string): void {
+    const id = this.#hadEffect(guest, number)
+    this.#parts.sockets.start(guest, { invocation: number, id, guestSocket }, target)
+  }
+
+  tlsStarted(guest: Guest, guestSocket: number, options: string): void {
+    this.#parts.sockets.startTls(guest, guestSocket, options)
+  }
+
+  socketStopped(guest: Guest, guestSocket: number): void {
+    this.#parts.sockets.stop(guest, guestSocket)
   }
 
   canceled(guest: Guest, number: number): void {
@@ -223,6 +277,30 @@ export class Invocations implements EnteredCalls {
     invocation.lease = lease
     if (call.body.length > MAX_KEPT_BODY) invocation.call = undefined
     lease.isolate.invoke(invocation.account, invocation.number, call.head, call.kind, call.body)
+    invocation.stream?.attach(lease.isolate)
+  }
+
+  #openStream(invocation: ActiveInvocation): Stream {
+    const { number, account } = invocation
+    const detail = 'More of the response was sent than the client takes.'
+    return this.#parts.streams.open({
+      of: 'call',
+      number,
+      account,
+      listener: {
+        moved: () => {
+          if (invocation.idle !== undefined) this.#idleLimits.restart(invocation.idle, invocation.limits.idleMs)
+        },
+        overran: () => this.#fail(invocation, 'invalid-response', detail, detail),
+      },
+    })
+  }
+
+  /** It has sent its head, and takes longer than it may. */
+  #endStreaming(invocation: ActiveInvocation, detail: string): void {
+    const guest = invocation.lease?.isolate
+    this.#fail(invocation, 'timeout', detail, detail)
+    if (guest !== undefined) this.#cancelIn(guest, invocation.number)
   }
 
   #timeOut(invocation: ActiveInvocation): void {
@@ -267,8 +345,10 @@ export class Invocations implements EnteredCalls {
   }
 
   #sendEnd(invocation: ActiveInvocation): void {
-    const { number, start, answer, failure, usage, lease } = invocation
-    if (answer !== undefined) {
+    const { number, start, answer, failure, usage, lease, stream, isHeadSent } = invocation
+    if (isHeadSent && failure === undefined) {
+      stream!.inOrder(NO_BODY, () => this.#parts.send({ type: 'answer-end', invocation: number, start, usage }))
+    } else if (answer !== undefined) {
       const { head, body } = answer
       const message = { type: 'answer', invocation: number, start, usage } as const
       const holder = lease?.isolate.holder
@@ -277,7 +357,9 @@ export class Invocations implements EnteredCalls {
     } else if (failure !== undefined) {
       const { outcome, detail, stack } = failure
       const failed = { type: 'failed', invocation: number, start, usage, outcome, detail } as const
-      this.#parts.send(stack === undefined ? failed : { ...failed, stack })
+      const message = stack === undefined ? failed : { ...failed, stack }
+      if (isHeadSent) stream!.inOrder(NO_BODY, () => this.#parts.send(message))
+      else this.#parts.send(message)
     }
   }
 
@@ -317,6 +399,8 @@ export class Invocations implements EnteredCalls {
     if (!this.#has(invocation)) return false
     this.#active.delete(invocation.number)
     this.#wallLimits.remove(invocation)
+    if (invocation.idle !== undefined) this.#idleLimits.remove(invocation.idle)
+    invocation.stream?.close()
     return true
   }
 }

@@ -1,9 +1,10 @@
 import { isUtf8 } from 'node:buffer'
 import { randomBytes } from 'node:crypto'
 import type { LogLevel } from '@carpool/core'
-import { BODY_KINDS, ENTROPY_BYTES, LOG_LEVELS, SAYS, type BodyKind, type LoadReport } from '@carpool/runtime/bridge'
+import { BODY_KINDS, ENTROPY_BYTES, LOG_LEVELS, OWNER_MASK, SAYS, type BodyKind, type LoadReport } from '@carpool/runtime/bridge'
 import { NO_BODY } from '@carpool/wire'
 import type { Account } from '../accounting/account.ts'
+import { streamKey, type Stream } from '../calls/streams.ts'
 import type { LogThrottle } from '../limits/log-throttle.ts'
 import type { TimerTable } from './timer-table.ts'
 import type { Batch } from '../scheduler/batch.ts'
@@ -15,6 +16,7 @@ export interface BridgedGuest {
   readonly isOver: boolean
   readonly timers: TimerTable
   readonly logs: LogThrottle
+  readonly streams: ReadonlyMap<number, Stream>
   readMessages(): void
   accountOf(invocation: number): Account
 }
@@ -22,9 +24,15 @@ export interface BridgedGuest {
 /** The calls of the host, as guests act on them. Numbers and texts come from the guest: trust neither. */
 export interface GuestCalls<G> {
   answered(guest: G, invocation: number, head: string, kind: BodyKind, body: string): void
+  /** The body streams behind it. */
+  headAnswered(guest: G, invocation: number, head: string): void
+  answerEnded(guest: G, invocation: number): void
   failed(guest: G, invocation: number, failure: string): void
   fetchStarted(guest: G, invocation: number, fetch: number, head: string, kind: BodyKind, body: string): void
   fetchStopped(guest: G, fetch: number): void
+  socketOpened(guest: G, invocation: number, socket: number, target: string): void
+  tlsStarted(guest: G, socket: number, options: string): void
+  socketStopped(guest: G, socket: number): void
   /** The guest got round to a `cancel`: its messages about that invocation came before. */
   canceled(guest: G, invocation: number): void
   logged(guest: G, invocation: number, level: LogLevel, text: string, isRejection: boolean): void
@@ -75,10 +83,30 @@ export function messageHandler<G extends BridgedGuest>(guest: G, relay: Relay<G>
         return calls.fetchStarted(guest, a, b, text, BODY_KINDS[c] ?? 'none', body)
       case SAYS.stopFetch:
         return calls.fetchStopped(guest, a)
+      case SAYS.answerHead:
+        return calls.headAnswered(guest, a, text)
+      case SAYS.endAnswer:
+        return calls.answerEnded(guest, a)
+      case SAYS.streamData:
+        return streamOf(guest, a, c)?.sent(c, text, body)
+      case SAYS.streamCredit:
+        return streamOf(guest, a, c)?.took(b)
+      case SAYS.streamAbort:
+        return streamOf(guest, a, c)?.gaveUp(c, text)
+      case SAYS.openSocket:
+        return calls.socketOpened(guest, a, b, text)
+      case SAYS.startTls:
+        return calls.tlsStarted(guest, a, text)
+      case SAYS.stopSocket:
+        return calls.socketStopped(guest, a)
       case SAYS.log:
         if (guest.logs.take(text, b === 1)) calls.logged(guest, a, LOG_LEVELS[c] ?? 'info', text, b === 1)
     }
   }
+}
+
+function streamOf({ streams }: BridgedGuest, number: number, flags: number): Stream | undefined {
+  return streams.get(streamKey(flags & OWNER_MASK, number))
 }
 
 /** Turns bytes into the string form in which a body enters a guest. */

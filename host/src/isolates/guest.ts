@@ -1,6 +1,7 @@
 import { NOBODY, resolveLimits, type FunctionLimits, type HandlerForm, type Holder } from '@carpool/core'
 import { BODY_KINDS, ENTRIES, type BodyKind, type GuestOptions, type LoadReport } from '@carpool/runtime/bridge'
 import { Account, BackgroundBudget } from '../accounting/account.ts'
+import type { Stream } from '../calls/streams.ts'
 import type { LogThrottle, LogThrottles } from '../limits/log-throttle.ts'
 import { MemoryWatch } from '../limits/memory.ts'
 import { Entry, type Batch } from '../scheduler/batch.ts'
@@ -60,6 +61,8 @@ export class Guest implements Poolable, BatchListener, BridgedGuest, Runnable {
   readonly start = new Account()
   /** Fetches that the guest waits for; the fetch table counts them. */
   openFetches = 0
+  /** Those of its calls, fetches and sockets. */
+  readonly streams = new Map<number, Stream>()
   /** Invocations that ever entered it. */
   invocations = 0
   readonly isolate: GuestIsolate
@@ -300,8 +303,24 @@ export class Guest implements Poolable, BatchListener, BridgedGuest, Runnable {
     this.queue.push(new Entry(this.background, ENTRIES.cancel, invocation))
   }
 
-  settleFetch(account: Account, fetch: number, result: string, kind: BodyKind, body: string): void {
-    this.queue.pushSoon(new Entry(account, ENTRIES.settleFetch, fetch, result, BODY_KINDS.indexOf(kind), body))
+  /** @param stream of its body, if that has streamed so far */
+  settleFetch(account: Account, fetch: number, result: string, kind: BodyKind, body: string, stream?: Stream): void {
+    const entry = new Entry(account, ENTRIES.settleFetch, fetch, result, BODY_KINDS.indexOf(kind), body)
+    if (stream === undefined) this.queue.pushSoon(entry)
+    else stream.push(entry)
+  }
+
+  /** The response of a fetch has come, but for its body. */
+  fetchHead(account: Account, fetch: number, head: string, stream: Stream): void {
+    stream.push(new Entry(account, ENTRIES.fetchHead, fetch, head))
+  }
+
+  socketConnected(account: Account, socket: number, connected: string, stream: Stream): void {
+    stream.push(new Entry(account, ENTRIES.socketConnected, socket, connected))
+  }
+
+  socketClosed(account: Account, socket: number, end: string, stream: Stream): void {
+    stream.push(new Entry(account, ENTRIES.socketClosed, socket, end))
   }
 
   /** What the work of an invocation, or of the module scope, is charged to. */

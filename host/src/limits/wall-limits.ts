@@ -48,6 +48,13 @@ export class WallLimits<T extends Limited> {
     if (!list.isTimed) this.#set(list, wallMs, wallMs)
   }
 
+  /** Its time begins anew, if it is limited. */
+  restart(limited: T, wallMs: number): void {
+    if (limited.list === undefined) return
+    this.remove(limited)
+    this.add(limited, wallMs)
+  }
+
   /** It has ended. Harmless if it had. */
   remove(limited: T): void {
     const { list, before, after } = limited

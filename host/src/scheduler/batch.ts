@@ -8,9 +8,13 @@ export class Entry {
   /** One of {@link ENTRIES}. */
   readonly op: number
   readonly number: number
-  readonly text: string
-  readonly kind: number
-  readonly body: string
+  text: string
+  kind: number
+  body: string
+  /** Until it goes in, more may be added to it. */
+  hasGoneIn = false
+  /** It waits among background work. */
+  isBackground = false
   /** Since when it could have run, on the monotonic clock, in ms. */
   readonly readyAtMs: number
 

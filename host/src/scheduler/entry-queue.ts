@@ -126,9 +126,12 @@ export class EntryQueue {
     this.#next()
   }
 
-  /** The same at the end of what runs now in the event loop: what comes in the same frame goes in as one batch. */
-  pushSoon(entry: Entry): void {
-    this.#waiting.push(entry)
+  /**
+   * The same at the end of what runs now in the event loop: what comes in the same frame goes in as one batch.
+   * @param behind an entry that it must not overtake; default: background work behind all others
+   */
+  pushSoon(entry: Entry, behind?: Entry): void {
+    this.#waiting.push(entry, behind)
     if (this.#isNextDue || this.#batch !== undefined) return
     this.#isNextDue = true
     queueMicrotask(this.#nextOfTurn)
@@ -251,8 +254,10 @@ export class EntryQueue {
     if (alone !== undefined) return void alone()
     const entries = this.#waiting.take(this.#size.max)
     const accounts: Account[] = []
-    for (const { account, op, number, text, kind, body } of entries) {
+    for (const entry of entries) {
+      const { account, op, number, text, kind, body } = entry
       accounts.push(account)
+      entry.hasGoneIn = true
       this.#isolate.push(op, number, text, kind, body)
     }
     this.#entries = entries

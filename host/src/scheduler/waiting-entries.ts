@@ -26,8 +26,10 @@ export class WaitingEntries {
     return this.#foreground.length === 0 && this.#background.length === 0
   }
 
-  push(entry: Entry): void {
-    if (this.#isBackground(entry)) this.#background.push(entry)
+  /** @param behind an entry that it must not overtake: its call may have ended since that came */
+  push(entry: Entry, behind?: Entry): void {
+    entry.isBackground = this.#isBackground(entry) && (behind === undefined || behind.hasGoneIn || behind.isBackground)
+    if (entry.isBackground) this.#background.push(entry)
     else this.#foreground.push(entry)
   }
 

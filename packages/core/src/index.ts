@@ -71,6 +71,9 @@ export {
   MAX_RESPONSE_HEAD,
   RESPONSE_HEADER_LIMITS,
   resolveLimits,
+  STREAM_MESSAGE_BYTES,
+  STREAM_PART_BYTES,
+  STREAM_WINDOW_BYTES,
   type FunctionLimits,
 } from './limits.ts'
 export { jsonLine, type LogLevel, type LogLine } from './log-line.ts'

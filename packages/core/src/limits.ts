@@ -28,6 +28,13 @@ export const MAX_FETCHES_PER_INVOCATION = 1_000
 /** Longest response head as JSON, in UTF-16 units: the largest one with every character escaped. A longer one is not read. */
 export const MAX_RESPONSE_HEAD = RESPONSE_HEADER_LIMITS.bytes * 6 + RESPONSE_HEADER_LIMITS.count * 8 + 100
 
+/** How far the sender of a stream may be ahead of its receiver, in each direction, in bytes. */
+export const STREAM_WINDOW_BYTES = 256 * 1024
+/** Most bytes of a stream that are passed on at once. */
+export const STREAM_PART_BYTES = 64 * 1024
+/** What each message of a WebSocket counts in the window besides its bytes: empty ones are not free, however many come. */
+export const STREAM_MESSAGE_BYTES = 128
+
 interface LimitRange {
   readonly default: number
   readonly min: number

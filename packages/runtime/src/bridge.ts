@@ -6,9 +6,9 @@ import type { FunctionLimits, HandlerForm, HeaderList, LogLevel } from '@carpool
 
 /**
  * How a body string is to be read: `text` is Unicode text that is UTF-8 on the wire; `bytes` has one character, U+0000 to U+00FF,
- * for each byte; `none` is no body.
+ * for each byte; `none` is no body; of `stream` the bytes come behind, by {@link ENTRIES.streamData} or {@link SAYS.streamData}.
  */
-export type BodyKind = 'none' | 'text' | 'bytes'
+export type BodyKind = 'none' | 'text' | 'bytes' | 'stream'
 
 /** `load`: what a guest knows of its own function. */
 export interface GuestOptions {
@@ -81,6 +81,26 @@ export const ENTRIES = {
   settleFetch: 4,
   /** Nothing: promises that the entry before has rejected have nobody who awaits them. Part of that entry. */
   settleRejections: 5,
+  /** Nothing: the entry before has run with all its microtasks, and has said {@link SAYS.awaitEnd}. Part of that entry. */
+  endEntry: 6,
+  /**
+   * Bytes of a stream: its number, and as kind its owner with {@link STREAM_FLAGS}; the bytes as `body`. With `end` of a WebSocket
+   * the text is JSON of its close code and reason.
+   */
+  streamData: 7,
+  /** So much more may be sent: the number of the stream, and as kind its owner with the bytes times {@link CREDIT_UNIT}. */
+  streamCredit: 8,
+  /**
+   * One direction of a stream has ended early: its number, and as kind its owner with {@link STREAM_FLAGS.received} if nobody takes
+   * what the guest sends; else what came breaks off. The text says why.
+   */
+  streamAbort: 9,
+  /** The number of the fetch and a FetchResult: its body streams behind it, and {@link ENTRIES.settleFetch} ends it. */
+  fetchHead: 10,
+  /** The number of the socket, and a ConnectedSocket. */
+  socketConnected: 11,
+  /** The number of the socket, and a SocketEnd. */
+  socketClosed: 12,
 } as const
 
 /**
@@ -114,6 +134,32 @@ export const SAYS = {
    * {@link LOG_LEVELS}; the line.
    */
   log: 9,
+  /** The number of the invocation; the head of its answer, whose body streams behind it. */
+  answerHead: 10,
+  /** The number of the invocation: the body of its answer is whole. */
+  endAnswer: 11,
+  /** The number of the stream, 0, and its owner with {@link STREAM_FLAGS}; text and bytes as in {@link ENTRIES.streamData}. */
+  streamData: 12,
+  /** The number of the stream, how many bytes of it were taken, and its owner. */
+  streamCredit: 13,
+  /**
+   * The number of the stream, 0, and its owner, with {@link STREAM_FLAGS.received} if the guest takes no more of what comes; else
+   * what it sends breaks off. The text says why.
+   */
+  streamAbort: 14,
+  /**
+   * The numbers of two streams, and their owners, of which that of the second times {@link CREDIT_UNIT}: what comes by the first goes out by
+   * the second without coming here, until the first ends, which the guest is told.
+   */
+  joinStreams: 15,
+  /** The numbers of the invocation and of the socket; a SocketTarget. */
+  openSocket: 16,
+  /** The number of the socket; TlsOptions. */
+  startTls: 17,
+  /** The number of the socket. */
+  stopSocket: 18,
+  /** Nothing, and not for the host: the addon calls with {@link ENTRIES.endEntry} when the entry has run. */
+  awaitEnd: 19,
 } as const
 
 /** Functions that the guest gets to be booted. User code reaches none of them. */
@@ -145,7 +191,22 @@ export function splitScripts(text: string): string[] {
   return text.split(SCRIPT_MARK)
 }
 
-export const BODY_KINDS = ['none', 'text', 'bytes'] as const satisfies readonly BodyKind[]
+export const BODY_KINDS = ['none', 'text', 'bytes', 'stream'] as const satisfies readonly BodyKind[]
+/** What streams belong to, and have their numbers of. */
+export const STREAM_OWNERS = ['call', 'fetch', 'socket'] as const
+/** Index of a stream's owner, in what comes with it. */
+export const OF_CALL = 0
+export const OF_FETCH = 1
+export const OF_SOCKET = 2
+/** The bits of the owner. */
+export const OWNER_MASK = 3
+/**
+ * Behind the owner, as bits: nothing comes behind it; it is of a message of text or of bytes, which goes on in the next; it is about
+ * what was received.
+ */
+export const STREAM_FLAGS = { end: 4, text: 8, bytes: 16, more: 32, received: 64 } as const
+/** What stands beside an owner is a multiple of this. */
+export const CREDIT_UNIT = 4
 export const LOG_LEVELS = ['debug', 'info', 'warn', 'error'] as const satisfies readonly LogLevel[]
 
 export const NO_INVOCATION = 0

@@ -5,6 +5,8 @@
 import type { FailedOutcome, FunctionLimits, HandlerForm, LogLevel } from '@carpool/core'
 import type { PackedUsage } from './usage.ts'
 
+export { STREAM_MESSAGE_BYTES, STREAM_PART_BYTES, STREAM_WINDOW_BYTES } from '@carpool/core'
+
 /** First message to a host. text: the guest runtime's script. */
 export interface Setup {
   readonly type: 'setup'
@@ -121,13 +123,6 @@ export interface StreamAbort {
   readonly number: number
   readonly side: 'sent' | 'received'
 }
-
-/** How far a sender may be ahead of its receiver, in each direction of a stream, in bytes. */
-export const STREAM_WINDOW_BYTES = 256 * 1024
-/** Most bytes of one {@link StreamData}. */
-export const STREAM_PART_BYTES = 64 * 1024
-/** What each message of a WebSocket counts in the window besides its bytes: empty ones are not free, however many come. */
-export const STREAM_MESSAGE_BYTES = 128
 
 /**
  * The head of a response whose body streams behind it, as {@link StreamData} of this fetch; {@link FetchSettled} ends it. text: JSON

@@ -10,6 +10,7 @@ import {
   NO_INVOCATION,
 } from '../bridge.ts'
 import { limitBodies } from './body-limit.ts'
+import { endEntry, expectEntries, streamAbort, streamCredit, streamData } from './channels.ts'
 import { letClockRun, markClock, startClock } from './clock.ts'
 import { addWebAssembly, fillProcess, installGlobals } from './globals.ts'
 import { findHandler, type Handler } from './handlers/find-handler.ts'
@@ -131,6 +132,8 @@ function dispatch(op: number, number = 0, text = '', kind = 0, body = ''): void 
     settleRejections()
     return endTurn()
   }
+  if (op === ENTRIES.endEntry) return endEntry()
+  expectEntries()
   markClock()
   beginTurn()
   switch (op) {
@@ -145,6 +148,15 @@ function dispatch(op: number, number = 0, text = '', kind = 0, body = ''): void 
       break
     case ENTRIES.settleFetch:
       settleFetch(number, text, BODY_KINDS[kind]!, body)
+      break
+    case ENTRIES.streamData:
+      streamData(number, text, kind, body)
+      break
+    case ENTRIES.streamCredit:
+      streamCredit(number, kind)
+      break
+    case ENTRIES.streamAbort:
+      streamAbort(number, text, kind)
   }
   endTurn()
 }

@@ -114,6 +114,42 @@ export const bridge = {
     spendCall(0)
     host.say(SAYS.stopFetch, fetch, 0, 0, '', '')
   },
+  answerHead(invocation: number, head: string): void {
+    spendText(head.length)
+    host.say(SAYS.answerHead, invocation, 0, 0, head, '')
+  },
+  endAnswer(invocation: number): void {
+    host.say(SAYS.endAnswer, invocation, 0, 0, '', '')
+  },
+  /** @param flags the owner, with STREAM_FLAGS */
+  streamData(number: number, flags: number, text: string, bytes: string): void {
+    spendCall(text.length + bytes.length)
+    host.say(SAYS.streamData, number, 0, flags, text, bytes)
+  },
+  streamCredit(number: number, owner: number, bytes: number): void {
+    spendCall(0)
+    host.say(SAYS.streamCredit, number, bytes, owner, '', '')
+  },
+  streamAbort(number: number, flags: number, why: string): void {
+    spendCall(why.length)
+    host.say(SAYS.streamAbort, number, 0, flags, why, '')
+  },
+  openSocket(invocation: number, socket: number, target: string): void {
+    spendCall(target.length)
+    host.say(SAYS.openSocket, invocation, socket, 0, target, '')
+  },
+  startTls(socket: number, options: string): void {
+    spendCall(options.length)
+    host.say(SAYS.startTls, socket, 0, 0, options, '')
+  },
+  stopSocket(socket: number): void {
+    spendCall(0)
+    host.say(SAYS.stopSocket, socket, 0, 0, '', '')
+  },
+  /** Has the addon call when the entry has run with all its microtasks. */
+  awaitEnd(): void {
+    host.say(SAYS.awaitEnd, 0, 0, 0, '', '')
+  },
   log(level: LogLevel, text: string, isRejection: boolean): void {
     spendCall(text.length)
     host.say(SAYS.log, currentInvocation, isRejection ? 1 : 0, indexIn(LOG_LEVELS, level), text, '')

@@ -5,10 +5,14 @@ import {
   type InvokeHead,
   BODY_KINDS,
   bundleRuntime,
+  CREDIT_UNIT,
   ENTRIES,
   LOG_LEVELS,
+  OF_CALL,
+  OWNER_MASK,
   splitScripts,
   SAYS,
+  STREAM_FLAGS,
 } from '@carpool/runtime'
 import { createRequire } from 'node:module'
 import ivm from 'isolated-vm'
@@ -51,8 +55,24 @@ export interface Fetch {
   readonly body: string
 }
 
+/** What the guest has said of one direction of a stream, or of what it takes of the other. */
+export interface Streamed {
+  body: string
+  /** Each part that came, as its length. */
+  readonly parts: number[]
+  readonly messages: { readonly kind: 'text' | 'bytes'; readonly text: string; readonly more: boolean }[]
+  hasEnded: boolean
+  closing: string
+  /** Of what was sent to it. */
+  credited: number
+  /** Why what it sends broke off, */
+  broke: string | undefined
+  /** and why it takes no more. */
+  stopped: string | undefined
+}
+
 interface Request extends Partial<InvokeHead> {
-  readonly bodyKind?: 'none' | 'text' | 'bytes'
+  readonly bodyKind?: BodyKind
   readonly body?: string
 }
 
@@ -73,6 +93,15 @@ export class Guest {
   readonly fetches = new Map<number, Fetch>()
   readonly stoppedFetches: number[] = []
   readonly canceled: number[] = []
+  /** Heads whose bodies stream behind them. */
+  readonly heads = new Map<number, Pick<Answer, 'status' | 'headers'>>()
+  readonly endedAnswers: number[] = []
+  readonly sockets = new Map<number, { readonly invocation: number; readonly target: unknown }>()
+  readonly startedTls: { readonly socket: number; readonly options: unknown }[] = []
+  readonly stoppedSockets: number[] = []
+  readonly joined: { readonly from: readonly number[]; readonly to: readonly number[] }[] = []
+  readonly #streams = new Map<number, Streamed>()
+  #awaitsEnd = false
   loaded: Record<string, unknown> | undefined
   entropyCalls = 0
   drainCalls = 0
@@ -152,6 +181,57 @@ export class Guest {
     this.#enter(ENTRIES.fireTimer, timer)
   }
 
+  /** What the guest has said of a stream. @param owner OF_CALL, OF_FETCH or OF_SOCKET */
+  streamOf(owner: number, number: number): Streamed {
+    const key = number * CREDIT_UNIT + owner
+    let found = this.#streams.get(key)
+    if (found === undefined) {
+      found = {
+        body: '',
+        parts: [],
+        messages: [],
+        hasEnded: false,
+        closing: '',
+        credited: 0,
+        broke: undefined,
+        stopped: undefined,
+      }
+      this.#streams.set(key, found)
+    }
+    return found
+  }
+
+  /** The body of an answer that streams, as far as it has come. */
+  bodyOf(invocation: number): string {
+    return this.streamOf(OF_CALL, invocation).body
+  }
+
+  /** @param flags STREAM_FLAGS */
+  streamData(owner: number, number: number, bytes: string, flags = 0, closing = ''): void {
+    this.#run(ENTRIES.streamData, number, closing, owner | flags, bytes)
+  }
+
+  streamCredit(owner: number, number: number, bytes: number): void {
+    this.#run(ENTRIES.streamCredit, number, '', owner + bytes * CREDIT_UNIT)
+  }
+
+  /** What came breaks off, or nobody takes what it sends. */
+  streamAbort(owner: number, number: number, side: 'sent' | 'received', why = ''): void {
+    this.#run(ENTRIES.streamAbort, number, why, owner | (side === 'received' ? STREAM_FLAGS.received : 0))
+  }
+
+  fetchHead(fetch: number, result: object): void {
+    this.#run(ENTRIES.fetchHead, fetch, JSON.stringify(result))
+  }
+
+  socketConnected(socket: number, connected: object): void {
+    this.#run(ENTRIES.socketConnected, socket, JSON.stringify(connected))
+  }
+
+  socketClosed(socket: number, end: object): void {
+    this.#run(ENTRIES.socketClosed, socket, JSON.stringify(end))
+  }
+
   settleFetch(fetch: number, result: object, kind: BodyKind = 'none', body = ''): void {
     this.#enter(ENTRIES.settleFetch, fetch, JSON.stringify(result), kind, body)
   }
@@ -162,7 +242,15 @@ export class Guest {
   }
 
   #enter(op: number, number: number, text = '', kind: BodyKind = 'none', body = ''): void {
-    this.#call('dispatch', op, number, text, BODY_KINDS.indexOf(kind), body)
+    this.#run(op, number, text, BODY_KINDS.indexOf(kind), body)
+  }
+
+  /** One entry, and its end, if the guest waits for that. */
+  #run(op: number, number: number, text = '', kind = 0, body = ''): void {
+    this.#call('dispatch', op, number, text, kind, body)
+    if (!this.#awaitsEnd) return
+    this.#awaitsEnd = false
+    this.#call('dispatch', ENTRIES.endEntry)
   }
 
   #call(name: string, ...args: unknown[]): void {
@@ -223,6 +311,47 @@ export class Guest {
         this.logs.push({ invocation: a, level: LOG_LEVELS[c]!, text })
         if (b === 1) this.rejections.push(text)
         this.onLog(text)
+        return
+      case SAYS.answerHead:
+        if (this.heads.has(a) || this.answers.has(a) || this.failures.has(a)) throw new Error('answered twice')
+        this.heads.set(a, JSON.parse(text) as Pick<Answer, 'status' | 'headers'>)
+        return
+      case SAYS.endAnswer:
+        this.endedAnswers.push(a)
+        return
+      case SAYS.streamData: {
+        const stream = this.streamOf(c & OWNER_MASK, a)
+        if (stream.hasEnded || stream.broke !== undefined) throw new Error('sent behind the end')
+        const kind = (c & STREAM_FLAGS.text) !== 0 ? 'text' : (c & STREAM_FLAGS.bytes) !== 0 ? 'bytes' : undefined
+        if (kind === undefined) {
+          stream.body += body
+          if (body.length > 0) stream.parts.push(body.length)
+        } else stream.messages.push({ kind, text: body, more: (c & STREAM_FLAGS.more) !== 0 })
+        stream.hasEnded = (c & STREAM_FLAGS.end) !== 0
+        stream.closing = text
+        return
+      }
+      case SAYS.streamCredit:
+        this.streamOf(c, a).credited += b
+        return
+      case SAYS.streamAbort:
+        if ((c & STREAM_FLAGS.received) === 0) this.streamOf(c & OWNER_MASK, a).broke = text
+        else this.streamOf(c & OWNER_MASK, a).stopped = text
+        return
+      case SAYS.joinStreams:
+        this.joined.push({ from: [c % CREDIT_UNIT, a], to: [Math.floor(c / CREDIT_UNIT), b] })
+        return
+      case SAYS.openSocket:
+        this.sockets.set(b, { invocation: a, target: JSON.parse(text) })
+        return
+      case SAYS.startTls:
+        this.startedTls.push({ socket: a, options: JSON.parse(text) })
+        return
+      case SAYS.stopSocket:
+        this.stoppedSockets.push(a)
+        return
+      case SAYS.awaitEnd:
+        this.#awaitsEnd = true
         return
       default:
         throw new Error(`The guest says ${op}.`)

@@ -1,0 +1,368 @@
+/**
+ * The streams between guest and host: of each call, fetch or socket up to two, what comes and what goes. Bodies of requests,
+ * responses and fetches, sockets and WebSockets are made of them.
+ */
+import { STREAM_MESSAGE_BYTES, STREAM_PART_BYTES, STREAM_WINDOW_BYTES } from '@carpool/core'
+import { CREDIT_UNIT, NO_INVOCATION, OF_SOCKET, OWNER_MASK, STREAM_FLAGS } from '../bridge.ts'
+import { ByteQueue } from './byte-queue.ts'
+import { type List, min, SafeList, SafeMap, stringSlice, typedArrayLength } from './language/primordials.ts'
+import { bridge, enter } from './port.ts'
+import { bytesFromLatin1, latin1FromBytes } from './web-api/encoding.ts'
+
+/** What is taken of a stream is credited when it is so much, in bytes: the sender has the rest of its window meanwhile. */
+const CREDIT_STEP = 64 * 1024
+
+export type MessageKind = 'text' | 'bytes'
+
+/** Takes what comes by a channel. All bytes count as held until {@link Channel.credit} says that they were passed on. */
+export interface Receiver {
+  /** The caller keeps nothing of them. */
+  data(bytes: Uint8Array<ArrayBuffer>): void
+  /**
+   * A part of a message of a WebSocket, whole unless it has `more`; the bytes of `text` have one character each. Every message counts
+   * STREAM_MESSAGE_BYTES besides its bytes.
+   */
+  message?(part: MessagePart): void
+  /** Nothing comes any more. @param closing of a WebSocket: JSON of its close code and reason */
+  ended(closing: string): void
+  /** It broke off. @param why for the function */
+  failed(why: string): void
+}
+
+/** How what goes by a channel begins and ends, where that is more than its bytes. */
+export interface Framing {
+  /**
+   * Before the first bytes leave, at the end of an entry.
+   * @param isWhole all of it is there, and it is no more than one window
+   * @returns whether they are to leave by the channel: else they were taken
+   */
+  begin(isWhole: boolean): boolean
+  /** All has left. */
+  end(): void
+}
+
+/** A message of a WebSocket, or a part of one. */
+export interface MessagePart {
+  readonly kind: MessageKind
+  /** One character for each byte. */
+  readonly text: string
+  /** It goes on in the next part. */
+  readonly more: boolean
+}
+
+/** What it takes of the window. */
+function costOf({ text, more }: MessagePart): number {
+  return text.length + (more ? 0 : STREAM_MESSAGE_BYTES)
+}
+
+/** By owner, then by number. */
+const channels: List<SafeMap<number, Channel>> = new SafeList()
+for (let owner = 0; owner <= OF_SOCKET; owner++) channels[owner] = new SafeMap()
+
+/** Both directions of a call's, fetch's or socket's bytes. */
+export class Channel {
+  readonly owner: number
+  readonly number: number
+  /** On whose behalf its entries run. */
+  invocation: number
+  /** Called when there is room again for what is to be sent. */
+  onRoom: (() => void) | undefined
+  /** Called when nobody takes any more of what is sent. */
+  onStopped: ((why: string) => void) | undefined
+  readonly #framing: Framing | undefined
+  #receiver: Receiver | undefined
+  /** What came before there was a receiver. */
+  readonly #arrived = new ByteQueue()
+  #messages: List<MessagePart> | undefined
+  #inState: 'open' | 'ended' | 'failed' | 'stopped' = 'open'
+  /** The closing of what ended, or why it failed. */
+  #inEnd = ''
+  /** Taken and not credited. */
+  #taken = 0
+  readonly #leaving = new ByteQueue()
+  #leavingMessages: List<MessagePart> | undefined
+  #messageBytes = 0
+  #window: number
+  #outState: 'open' | 'ending' | 'over' = 'open'
+  #closing = ''
+  #hasBegun = false
+  #isDirty = false
+
+  /**
+   * Opens it; {@link close} must be called when its call, fetch or socket has ended.
+   * @param owner OF_CALL, OF_FETCH or OF_SOCKET
+   * @param window how much may leave before the host has credited any
+   */
+  constructor(owner: number, number: number, invocation: number, window = STREAM_WINDOW_BYTES, framing?: Framing) {
+    this.owner = owner
+    this.number = number
+    this.invocation = invocation
+    this.#window = window
+    this.#framing = framing
+    channels[owner]!.set(number, this)
+  }
+
+  // What comes.
+
+  /** Whether nobody has asked for what comes. */
+  get isUnread(): boolean {
+    return this.#receiver === undefined
+  }
+
+  /** From now on this one takes what comes; what has come before, at once. There is one at a time. */
+  receive(receiver: Receiver): void {
+    this.#receiver = receiver
+    if (this.#arrived.length > 0) receiver.data(this.#arrived.takeAll())
+    const messages = this.#messages
+    this.#messages = undefined
+    if (messages !== undefined) {
+      for (let index = 0; index < messages.length; index++) receiver.message?.(messages[index]!)
+    }
+    if (this.#inState === 'ended') receiver.ended(this.#inEnd)
+    else if (this.#inState === 'failed') receiver.failed(this.#inEnd)
+  }
+
+  /** So many of the bytes that the receiver was given were passed on: as many more may come. */
+  credit(bytes: number): void {
+    if (this.#inState !== 'open') return
+    this.#taken += bytes
+    if (this.#taken < CREDIT_STEP) return
+    bridge.streamCredit(this.number, this.owner, this.#taken)
+    this.#taken = 0
+  }
+
+  /** Nobody wants what comes: the receiver hears no more. Without effect if it has ended. */
+  stopReceiving(why: string): void {
+    if (this.#inState !== 'open') return
+    this.#inState = 'stopped'
+    this.#arrived.clear()
+    this.#messages = this.#receiver = undefined
+    bridge.streamAbort(this.number, this.owner | STREAM_FLAGS.received, why)
+  }
+
+  /** What comes has ended, or broke off; whoever ends or fails it hears nothing of it. Without effect if it has ended. */
+  endIncoming(closing = ''): void {
+    if (this.#inState !== 'open') return
+    this.#inState = 'ended'
+    this.#inEnd = closing
+    this.#receiver?.ended(closing)
+  }
+
+  failIncoming(why: string): void {
+    if (this.#inState !== 'open') return
+    this.#inState = 'failed'
+    this.#inEnd = why
+    this.#receiver?.failed(why)
+  }
+
+  // What goes.
+
+  /** Whether whoever sends has to wait for {@link onRoom}. What is sent all the same waits here. */
+  get isFull(): boolean {
+    return this.#leaving.length + this.#messageBytes >= this.#window
+  }
+
+  /** Sends bytes, with what else is sent in this entry. They are copied. Without effect once it has ended. */
+  send(bytes: Uint8Array): void {
+    if (this.#outState !== 'open') return
+    this.#leaving.append(bytes)
+    this.#flushSoon()
+  }
+
+  /** Sends a message of a WebSocket. @param text with one character for each byte */
+  sendMessage(kind: MessageKind, text: string): void {
+    if (this.#outState !== 'open') return
+    const messages = (this.#leavingMessages ??= new SafeList())
+    let start = 0
+    do {
+      const end = min(text.length, start + STREAM_PART_BYTES)
+      const part = { kind, text: stringSlice(text, start, end), more: end < text.length }
+      messages[messages.length] = part
+      this.#messageBytes += costOf(part)
+      start = end
+    } while (start < text.length)
+    this.#flushSoon()
+  }
+
+  /** Nothing is sent behind what was. @param closing of a WebSocket: JSON of its close code and reason */
+  end(closing = ''): void {
+    if (this.#outState !== 'open') return
+    this.#outState = 'ending'
+    this.#closing = closing
+    this.#flushSoon()
+  }
+
+  /** What was sent breaks off. Without effect once it has ended. */
+  abort(why: string): void {
+    if (this.#outState === 'over') return
+    this.#drop()
+    bridge.streamAbort(this.number, this.owner, why)
+  }
+
+  /** What waits, for a {@link Framing} that sends it by other means, one character for each byte. Nothing more is sent. */
+  takeLeaving(): string {
+    let text = ''
+    for (let part = this.#leaving.take(STREAM_PART_BYTES); part !== undefined; part = this.#leaving.take(STREAM_PART_BYTES)) {
+      text += latin1FromBytes(part)
+    }
+    this.#drop()
+    return text
+  }
+
+  /** Sends what waits and may leave. Called at the end of the entry, so that what is written bit by bit leaves as one. */
+  flush(): void {
+    this.#isDirty = false
+    if (this.#outState === 'over') return
+    if (!this.#hasBegun) {
+      this.#hasBegun = true
+      const isWhole = this.#outState === 'ending' && this.#leaving.length <= STREAM_WINDOW_BYTES
+      if (this.#framing?.begin(isWhole) === false) return this.#drop()
+    }
+    if (this.#leavingMessages !== undefined) this.#flushMessages(this.#leavingMessages)
+    let isEndSaid = false
+    for (;;) {
+      const part = this.#leaving.take(min(STREAM_PART_BYTES, this.#window))
+      if (part === undefined) break
+      this.#window -= typedArrayLength(part)
+      isEndSaid = this.#framing === undefined && this.#outState === 'ending' && this.#leaving.length === 0
+      this.#sayData(isEndSaid ? STREAM_FLAGS.end : 0, isEndSaid ? this.#closing : '', latin1FromBytes(part))
+    }
+    if (this.#outState !== 'ending' || this.#leaving.length > 0 || this.#leavingMessages !== undefined) return
+    this.#outState = 'over'
+    if (this.#framing !== undefined) this.#framing.end()
+    else if (!isEndSaid) this.#sayData(STREAM_FLAGS.end, this.#closing, '')
+  }
+
+  /** Its call, fetch or socket has ended: nothing comes or goes any more. The receiver hears that it broke off, if it has not ended. */
+  close(why: string): void {
+    channels[this.owner]!.delete(this.number)
+    this.#drop()
+    this.failIncoming(why)
+  }
+
+  // Entries.
+
+  came(flags: number, closing: string, bytes: string): void {
+    if (this.#inState !== 'open') return
+    if ((flags & (STREAM_FLAGS.text | STREAM_FLAGS.bytes)) !== 0) {
+      const kind = (flags & STREAM_FLAGS.text) === 0 ? 'bytes' : 'text'
+      this.#messageCame({ kind, text: bytes, more: (flags & STREAM_FLAGS.more) !== 0 })
+    } else if (bytes.length > 0) {
+      const data = bytesFromLatin1(bytes)
+      if (this.#receiver === undefined) this.#arrived.append(data)
+      else this.#receiver.data(data)
+    }
+    if ((flags & STREAM_FLAGS.end) !== 0) this.endIncoming(closing)
+  }
+
+  credited(bytes: number): void {
+    if (this.#outState === 'over') return
+    this.#window += bytes
+    if (this.#leaving.length > 0 || this.#leavingMessages !== undefined) this.#flushSoon()
+    if (this.isFull) return
+    const { onRoom } = this
+    onRoom?.()
+  }
+
+  stopped(why: string): void {
+    if (this.#outState === 'over') return
+    this.#drop()
+    const { onStopped } = this
+    onStopped?.(why)
+  }
+
+  #messageCame(message: MessagePart): void {
+    if (this.#receiver !== undefined) return this.#receiver.message?.(message)
+    const messages = (this.#messages ??= new SafeList())
+    messages[messages.length] = message
+  }
+
+  #flushMessages(messages: List<MessagePart>): void {
+    let index = 0
+    for (; index < messages.length && costOf(messages[index]!) <= this.#window; index++) {
+      const part = messages[index]!
+      this.#window -= costOf(part)
+      this.#messageBytes -= costOf(part)
+      this.#sayData(STREAM_FLAGS[part.kind] | (part.more ? STREAM_FLAGS.more : 0), '', part.text)
+    }
+    const left: List<MessagePart> = new SafeList()
+    for (; index < messages.length; index++) left[left.length] = messages[index]!
+    this.#leavingMessages = left.length === 0 ? undefined : left
+  }
+
+  #sayData(flags: number, closing: string, bytes: string): void {
+    bridge.streamData(this.number, this.owner | flags, closing, bytes)
+  }
+
+  #flushSoon(): void {
+    if (this.#isDirty) return
+    this.#isDirty = true
+    flushAtEnd(this)
+  }
+
+  #drop(): void {
+    this.#outState = 'over'
+    this.#leaving.clear()
+    this.#leavingMessages = undefined
+    this.#messageBytes = 0
+  }
+}
+
+/** Those that send at the end of the entry. */
+let dirty: List<Channel> = new SafeList()
+let hasEntries = false
+
+function flushAtEnd(channel: Channel): void {
+  const index = dirty.length
+  dirty[index] = channel
+  if (index > 0) return
+  if (hasEntries) bridge.awaitEnd()
+  // The module scope is no entry of a batch.
+  else void flushLater()
+}
+
+async function flushLater(): Promise<void> {
+  await undefined
+  endEntry()
+}
+
+/** From now on all runs in entries, whose ends the addon tells. */
+export function expectEntries(): void {
+  hasEntries = true
+}
+
+/** Part of an entry: it has run, with all its microtasks. */
+export function endEntry(): void {
+  const leaving = dirty
+  dirty = new SafeList()
+  for (let index = 0; index < leaving.length; index++) leaving[index]!.flush()
+}
+
+function entered(owner: number, number: number): Channel | undefined {
+  const channel = channels[owner]?.get(number)
+  enter(channel?.invocation ?? NO_INVOCATION)
+  return channel
+}
+
+/** The channel of a fetch or socket of the guest, or of a call. */
+export function channelOf(owner: number, number: number): Channel | undefined {
+  return channels[owner]!.get(number)
+}
+
+/** Entry: bytes have come. */
+export function streamData(number: number, closing: string, flags: number, bytes: string): void {
+  entered(flags & OWNER_MASK, number)?.came(flags, closing, bytes)
+}
+
+/** Entry: more may be sent. */
+export function streamCredit(number: number, kind: number): void {
+  const owner = kind % CREDIT_UNIT
+  entered(owner, number)?.credited((kind - owner) / CREDIT_UNIT)
+}
+
+/** Entry: one direction has ended early. */
+export function streamAbort(number: number, why: string, flags: number): void {
+  const channel = entered(flags & OWNER_MASK, number)
+  if ((flags & STREAM_FLAGS.received) === 0) channel?.failIncoming(why)
+  else channel?.stopped(why)
+}
