@@ -82,6 +82,8 @@ export class Connection {
 export interface ConnectionPoolOptions extends ConnectionOptions {
   /** Limit of connections, used or idle. The caller must not acquire more at once. */
   readonly maxConnections: number
+  /** Connections besides those of the pool that count towards the limit. Default: none. */
+  readonly others?: () => number
 }
 
 /** Functions share no connection: what one has sent can do nothing to the responses of another. */
@@ -114,16 +116,21 @@ export class ConnectionPool {
       if (idle.isUsable) return idle
       this.discard(idle)
     }
-    if (this.#all.size >= this.#options.maxConnections) {
-      const [oldest] = this.#idleSince.keys()
-      if (oldest !== undefined) this.discard(oldest)
-    }
+    this.makeRoom()
     const connection: Connection = new Connection(origin, this.#options, () => {
       // One that is in use is released or discarded by its user.
       if (this.#idleSince.has(connection)) this.discard(connection)
     })
     this.#all.add(connection)
     return connection
+  }
+
+  /** Ends the connection that has been idle longest, if there is no room for one more. */
+  makeRoom(): void {
+    const { maxConnections, others } = this.#options
+    if (this.#all.size + (others?.() ?? 0) < maxConnections) return
+    const [oldest] = this.#idleSince.keys()
+    if (oldest !== undefined) this.discard(oldest)
   }
 
   /**

@@ -2,17 +2,23 @@ import type { Worker } from 'node:worker_threads'
 import { monotonicClock } from '@carpool/core'
 import { startThread } from '@carpool/core/start-thread'
 import { createAddressPolicy } from './address-policy.ts'
-import { failureSentence, type FetchEnd } from './failure.ts'
+import { failure, failureSentence, type FetchEnd } from './failure.ts'
+import { DEFAULT_LIMITS } from './limits.ts'
 import {
   Outbox,
+  type ByteTally,
   type EgressPolicy,
   type EgressReading,
   type EgressRequest,
   type EgressResult,
   type FromThread,
+  type SocketRequest,
+  type StreamPart,
+  type StreamSide,
   type ToThread,
 } from './messages.ts'
 import { afterDeath, type ThreadDeaths } from './restart-delay.ts'
+import { describeSocketEnd } from './socket-end.ts'
 
 export interface EgressOptions extends EgressPolicy {
   /** The thread has ended, with the fetches in it. */
@@ -25,6 +31,29 @@ interface ThreadParts {
   readonly pingMs: number
 }
 
+/** What is told of a socket. */
+export interface SocketEvents {
+  /** It is connected, or speaks TLS now. @param text JSON of the core's ConnectedSocket */
+  connected(text: string): void
+  /** Some of what its peer sends. */
+  data(part: StreamPart): void
+  /** The peer's system has taken so many bytes. */
+  credit(bytes: number): void
+  /** Called exactly once, at last and later. @param end JSON of the core's SocketEnd */
+  closed(end: string, bytes: Readonly<ByteTally>): void
+}
+
+/** A socket, from the moment at which it is opened. All of it is harmless once it is closed. */
+export interface EgressSocket {
+  /** JSON of the core's TlsOptions. */
+  startTls(options: string): void
+  send(part: StreamPart): void
+  /** So much of what has come was passed on. */
+  credit(bytes: number): void
+  abort(side: StreamSide): void
+  stop(): void
+}
+
 /** Ends a fetch. The result that follows has the bytes that went over until then. */
 export type StopFetch = () => void
 
@@ -34,7 +63,8 @@ const MAX_UNANSWERED = 4
 /** A thread that leaks ends by itself before the process does; bodies are not in its heap. */
 const MAX_HEAP_MB = 512
 const NO_BODY = new Uint8Array()
-const NOTHING: EgressReading = { open: 0, waiting: 0, connections: 0, memoryBytes: 0 }
+const NOTHING: EgressReading = { open: 0, waiting: 0, connections: 0, sockets: 0, memoryBytes: 0 }
+const NO_BYTES: ByteTally = { bytesOut: 0, bytesIn: 0 }
 
 /** Starts the thread that makes connections. It does not keep the process alive. */
 export function startEgressThread(
@@ -61,6 +91,7 @@ export class Egress {
   readonly #options: EgressOptions
   readonly #parts: ThreadParts
   readonly #open = new Map<number, (result: EgressResult) => void>()
+  readonly #sockets = new Map<number, SocketEvents>()
   readonly #outbox = new Outbox<ToThread>((items, transfers) => this.#thread?.postMessage(items, transfers), queueMicrotask)
   readonly #pingTimer: NodeJS.Timeout
   #lastNumber = 0
@@ -91,8 +122,7 @@ export class Egress {
 
   /** @param settled called exactly once, later */
   fetch(request: EgressRequest, settled: (result: EgressResult) => void): StopFetch {
-    // Before the fetch is known: if no thread can be started, those that are known fail at once.
-    if (this.#thread === undefined && !this.#isClosed && monotonicClock() >= this.#startsFromMs) this.#launch()
+    this.#launchIfNone()
     const number = ++this.#lastNumber
     this.#open.set(number, settled)
     if (this.#thread === undefined) {
@@ -105,6 +135,28 @@ export class Egress {
     }
   }
 
+  /** Opens a socket. */
+  openSocket(request: SocketRequest, events: SocketEvents): EgressSocket {
+    this.#launchIfNone()
+    const number = ++this.#lastNumber
+    this.#sockets.set(number, events)
+    if (this.#thread === undefined) {
+      queueMicrotask(() => this.#failSocket(number, this.#isClosed ? 'closed' : 'unavailable'))
+    } else {
+      this.#outbox.put({ kind: 'open', number, request })
+    }
+    const put = (item: ToThread, bytes?: Uint8Array): void => {
+      if (this.#sockets.has(number)) this.#outbox.put(item, bytes)
+    }
+    return {
+      startTls: (options) => put({ kind: 'start-tls', number, options }),
+      send: (part) => put({ kind: 'data', number, part }, part.bytes),
+      credit: (bytes) => put({ kind: 'credit', number, bytes }),
+      abort: (side) => put({ kind: 'abort', number, side }),
+      stop: () => put({ kind: 'stop', number }),
+    }
+  }
+
   /** Ends the thread with all connections; fetches at work fail. */
   async close(): Promise<void> {
     this.#isClosed = true
@@ -113,6 +165,11 @@ export class Egress {
     this.#thread = undefined
     this.#failAll('closed')
     await thread?.terminate()
+  }
+
+  /** Before what wants it is known: if no thread can be started, all that is known fails at once. */
+  #launchIfNone(): void {
+    if (this.#thread === undefined && !this.#isClosed && monotonicClock() >= this.#startsFromMs) this.#launch()
   }
 
   #launch(): void {
@@ -138,8 +195,21 @@ export class Egress {
   }
 
   #receive(item: FromThread): void {
-    if (item.kind === 'reading') this.#reading = item.reading
-    else this.#settle(item.number, item.settled)
+    switch (item.kind) {
+      case 'reading':
+        this.#reading = item.reading
+        return
+      case 'settled':
+        return this.#settle(item.number, item.settled)
+      case 'connected':
+        return this.#sockets.get(item.number)?.connected(item.connected)
+      case 'data':
+        return this.#sockets.get(item.number)?.data(item.part)
+      case 'credit':
+        return this.#sockets.get(item.number)?.credit(item.bytes)
+      case 'closed':
+        return this.#closeSocket(item.number, item.end, { bytesOut: item.bytesOut, bytesIn: item.bytesIn })
+    }
   }
 
   #lost(cause: unknown): void {
@@ -171,7 +241,19 @@ export class Egress {
   #failAll(code: 'closed' | 'interrupted'): void {
     // A listener may begin the next fetch.
     const numbers = [...this.#open.keys()]
+    const sockets = [...this.#sockets.keys()]
     for (const number of numbers) this.#fail(number, code)
+    for (const number of sockets) this.#failSocket(number, code)
+  }
+
+  #failSocket(number: number, code: 'closed' | 'interrupted' | 'unavailable'): void {
+    this.#closeSocket(number, JSON.stringify(describeSocketEnd(failure(code), '', DEFAULT_LIMITS)), NO_BYTES)
+  }
+
+  #closeSocket(number: number, end: string, bytes: ByteTally): void {
+    const events = this.#sockets.get(number)
+    this.#sockets.delete(number)
+    events?.closed(end, bytes)
   }
 
   #fail(number: number, code: 'closed' | 'interrupted' | 'unavailable'): void {

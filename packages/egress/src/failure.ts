@@ -46,7 +46,10 @@ const FAILED = {
   'undecodable': (host) => `The response of ${host} cannot be decompressed.`,
 } as const satisfies Record<string, Sentence>
 
-export type FailureCode = keyof typeof REFUSED | keyof typeof FAILED
+/** Failures of sockets alone; `socket-end.ts` has their sentences. */
+type SocketFailureCode = 'sockets-full' | 'tls-timed-out' | 'window-overrun' | 'not-connected'
+
+export type FailureCode = keyof typeof REFUSED | keyof typeof FAILED | SocketFailureCode
 
 const OWN_SENTENCES: Readonly<Record<string, Sentence>> = { ...REFUSED, ...FAILED }
 
@@ -80,7 +83,7 @@ export function isFailure(cause: unknown): boolean {
   return Object.hasOwn(OWN_SENTENCES, codeOf(cause))
 }
 
-const REFUSAL = 'refusal'
+export const REFUSAL = 'refusal'
 
 /** An error for a request that is not carried out, with the message for the function. */
 export function refusal(message: string): Error {
@@ -116,7 +119,7 @@ function sentenceOf(cause: unknown, code: string): Sentence {
   return (host) => `The fetch of ${host} failed.`
 }
 
-function codeOf(cause: unknown): string {
+export function codeOf(cause: unknown): string {
   return cause instanceof Error && 'code' in cause ? String(cause.code) : ''
 }
 

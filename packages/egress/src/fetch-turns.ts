@@ -3,8 +3,13 @@ import { failure, failureSentence } from './failure.ts'
 import type { FetchOutcome } from './fetcher.ts'
 import type { EgressRequest } from './messages.ts'
 
-/** How long fetches may be begun and stopped in one turn of the thread's event loop, in ms: each takes a tenth of that. */
+/** How long fetches and sockets may be begun and stopped in one turn of the thread's event loop, in ms: each takes a tenth of that. */
 const TURN_MS = 1
+
+/** The turns in which connections are begun and stopped. */
+export function createEgressTurns(): RoundRobin {
+  return new RoundRobin({ turnMs: TURN_MS, clock: monotonicClock, nextTurn: setImmediate })
+}
 
 /** Nothing of it has left. */
 const STOPPED: FetchOutcome = {
@@ -28,7 +33,7 @@ interface RunningFetch extends Holder {
 export class FetchTurns {
   readonly #fetch: (request: EgressRequest, ending: AbortController) => Promise<FetchOutcome>
   readonly #settled: (number: number, outcome: FetchOutcome) => void
-  readonly #roundRobin = new RoundRobin({ turnMs: TURN_MS, clock: monotonicClock, nextTurn: setImmediate })
+  readonly #roundRobin: RoundRobin
   /** Those whose turn has not come. */
   readonly #waiting = new Map<number, EgressRequest>()
   readonly #running = new Map<number, RunningFetch>()
@@ -37,7 +42,9 @@ export class FetchTurns {
   constructor(
     fetch: (request: EgressRequest, ending: AbortController) => Promise<FetchOutcome>,
     settled: (number: number, outcome: FetchOutcome) => void,
+    roundRobin = createEgressTurns(),
   ) {
+    this.#roundRobin = roundRobin
     this.#fetch = fetch
     this.#settled = settled
   }

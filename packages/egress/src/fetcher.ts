@@ -1,21 +1,14 @@
-import { monotonicClock, SharedPool, type FetchResult, type HeaderList } from '@carpool/core'
-import { createAddressPolicy, createOwnAddresses } from './address-policy.ts'
-import { ConnectionPool } from './connection-pool.ts'
-import { ConnectionSlots } from './connection-slots.ts'
+import type { FetchResult, HeaderList } from '@carpool/core'
 import { exchange, type HopResponse, type WantsBody } from './exchange.ts'
 import { describeFailure, failure } from './failure.ts'
-import { createGuardedConnector } from './guarded-connector.ts'
 import { firstHop, parseFetchHead, redirectedHop, redirectLocation, type Hop } from './hop.ts'
 import { isListed } from './host-list.ts'
-import { affordableConnections, DEFAULT_LIMITS, type EgressLimits } from './limits.ts'
-import type { ByteTally, EgressPolicy, EgressReading, EgressRequest, EgressResult } from './messages.ts'
+import type { EgressLimits } from './limits.ts'
+import type { ByteTally, EgressReading, EgressRequest, EgressResult } from './messages.ts'
 import { OpenFetches, type FetchLease } from './open-fetches.ts'
-import { createResolver, type Resolve } from './resolver.ts'
+import { Outside, type OutsideOptions } from './outside.ts'
 
-export interface FetcherOptions extends EgressPolicy {
-  /** Gives the addresses of a host name. Default: hosts file and DNS. */
-  readonly resolve?: Resolve
-}
+export type FetcherOptions = OutsideOptions
 
 const NO_BODY = new Uint8Array()
 /** Of the host in a message. */
@@ -35,28 +28,20 @@ interface RunningFetch {
 
 /** Fetches for functions, under policy. It runs in the egress thread; `Egress` is what the server sees of it. */
 export class Fetcher {
+  readonly #outside: Outside
   readonly #limits: EgressLimits
-  readonly #pool: ConnectionPool
-  readonly #slots: ConnectionSlots
-  readonly #memory: SharedPool
   readonly #open: OpenFetches
 
   /** @throws CarpoolError `invalid-setting` if a range of `allow` or `deny` is none */
-  constructor({ allow = [], deny = [], limits: given = {}, resolve = createResolver() }: FetcherOptions) {
-    const wanted = { ...DEFAULT_LIMITS, ...given }
-    const limits = { ...wanted, maxConnections: affordableConnections(wanted.maxConnections) }
-    const policy = createAddressPolicy({ allow, deny, isOwn: createOwnAddresses(monotonicClock) })
-    const connect = createGuardedConnector({ policy, connectTimeoutMs: limits.connectTimeoutMs, resolve })
-    this.#limits = limits
-    this.#pool = new ConnectionPool({ connect, ...limits })
-    this.#slots = new ConnectionSlots(limits)
-    this.#memory = new SharedPool(limits.maxMemoryBytes)
-    this.#open = new OpenFetches(limits, this.#memory)
+  constructor(options: FetcherOptions, outside = new Outside(options)) {
+    this.#outside = outside
+    this.#limits = outside.limits
+    this.#open = new OpenFetches(outside.limits, outside.memory)
   }
 
   get reading(): EgressReading {
-    const { waiting } = this.#slots
-    return { open: this.#open.count, waiting, connections: this.#pool.size, memoryBytes: this.#memory.used }
+    const { slots, pool, sockets, memory } = this.#outside
+    return { open: this.#open.count, waiting: slots.waiting, connections: pool.size + sockets, sockets, memoryBytes: memory.used }
   }
 
   /**
@@ -114,11 +99,12 @@ export class Fetcher {
 
   async #exchange(hop: Hop, running: RunningFetch, lease: FetchLease, wantsBody: WantsBody): Promise<HopResponse> {
     const { request, limits, tally, signal } = running
+    const { slots, pool } = this.#outside
     const claim = { functionName: request.functionName, owner: request.owner, origin: hop.url.origin }
     running.isWaiting = true
-    const slot = await this.#slots.take(claim, signal)
+    const slot = await slots.take(claim, signal)
     running.isWaiting = false
-    const connection = this.#pool.acquire(claim)
+    const connection = pool.acquire(claim)
     let isReusable = false
     try {
       // At every hop, also to another origin: a redirect must be no way around the count of hops.
@@ -128,9 +114,9 @@ export class Fetcher {
       return response
     } finally {
       if (isReusable) {
-        this.#pool.release(connection, claim, () => slot.release())
+        pool.release(connection, claim, () => slot.release())
       } else {
-        this.#pool.discard(connection)
+        pool.discard(connection)
         slot.release()
       }
     }

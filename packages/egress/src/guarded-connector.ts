@@ -14,6 +14,7 @@ export interface ConnectorOptions {
 export interface ConnectTarget {
   /** A name, or an address without brackets. */
   readonly hostname: string
+  /** `https:` speaks TLS; `tcp:` leaves everything to the caller, and stays open when the peer has ended. */
   readonly protocol: string
   /** Empty: that of the protocol. */
   readonly port: string
@@ -68,7 +69,7 @@ export function createGuardedConnector({ policy, connectTimeoutMs, resolve }: Co
           ...(isIP(hostname) === 0 && { servername: hostname.replace(/\.$/, '') }),
           ALPNProtocols: ['http/1.1'],
         })
-      : connectTcp(options)
+      : connectTcp({ ...options, allowHalfOpen: protocol === 'tcp:' })
     const timer = setTimeout(() => socket.destroy(failure('connect-timed-out')), connectTimeoutMs)
     let isSettled = false
     const settle: Connected = (error, result) => {

@@ -28,9 +28,15 @@ export function checkHostList(entries: readonly string[]): string[] {
 
 /** Whether a list, as {@link checkHostList} writes it, has the host of a URL. */
 export function isListed(list: readonly string[], { hostname, port, protocol }: URL): boolean {
+  return hasHost(list, hostname, port === '' ? (DEFAULT_PORTS[protocol] ?? '') : port)
+}
+
+const DEFAULT_PORTS: Readonly<Record<string, string>> = { 'http:': '80', 'ws:': '80', 'https:': '443', 'wss:': '443' }
+
+/** Whether a list has a host with a port. @param hostname as URLs have it, addresses of IPv6 in brackets */
+export function hasHost(list: readonly string[], hostname: string, usedPort: string): boolean {
   // A dot at the end makes no other name of it.
   const host = hostname.replace(/\.$/, '')
-  const usedPort = port === '' ? (protocol === 'https:' ? '443' : '80') : port
   return list.some((entry) => {
     const [, pattern = '', wantedPort] = PARTS.exec(entry) ?? []
     if (wantedPort !== undefined && wantedPort !== usedPort) return false

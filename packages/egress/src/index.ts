@@ -1,5 +1,5 @@
-export { Egress, type EgressOptions, type StopFetch } from './egress.ts'
+export { Egress, type EgressOptions, type EgressSocket, type SocketEvents, type StopFetch } from './egress.ts'
 export type { FetchEnd } from './failure.ts'
 export { checkHostList } from './host-list.ts'
 export type { EgressLimits } from './limits.ts'
-export type { EgressReading, EgressRequest, EgressResult } from './messages.ts'
+export type { EgressReading, EgressRequest, EgressResult, SocketRequest, StreamPart, StreamSide } from './messages.ts'

@@ -38,6 +38,8 @@ export interface EgressLimits {
   readonly maxWaitingPerFunction: number
   /** Fetches of one invocation that are open or wait. Default: 1000. */
   readonly maxFetchesPerInvocation: number
+  /** Sockets of one function that are open or wait, all its calls together. Default: 1000. */
+  readonly maxSocketsPerFunction: number
   /** Memory for requests and responses of all fetches, shared out in the same way as connections. Default: 256 MiB. */
   readonly maxMemoryBytes: number
 }
@@ -59,6 +61,7 @@ export const DEFAULT_LIMITS: EgressLimits = {
   maxConnectionsPerOrigin: 10_000,
   maxWaitingPerFunction: 10_000,
   maxFetchesPerInvocation: MAX_FETCHES_PER_INVOCATION,
+  maxSocketsPerFunction: 1_000,
   maxMemoryBytes: 256 * 1024 * 1024,
 }
 

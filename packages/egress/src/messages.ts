@@ -30,6 +30,31 @@ export interface EgressRequest {
   readonly carpoolHeaders?: HeaderList
 }
 
+/** A socket of a function. `target` comes from user code; the rest from the server. */
+export interface SocketRequest {
+  /** JSON of the core's SocketTarget, as the host sent it. */
+  readonly target: string
+  /** Whose socket it is. */
+  readonly functionName: string
+  readonly owner: string
+  /** As for a fetch. */
+  readonly hosts?: readonly string[]
+}
+
+/** Some bytes of a stream, in order; see the wire's StreamData. */
+export interface StreamPart {
+  /** Their memory goes over to the receiver. */
+  readonly bytes: Uint8Array<ArrayBuffer>
+  readonly end?: true
+  readonly message?: 'text' | 'bytes'
+  readonly more?: true
+  /** With `end` of a WebSocket. */
+  readonly text?: string
+}
+
+/** A direction of a stream, as whoever speaks of it sees it. */
+export type StreamSide = 'sent' | 'received'
+
 /** Bytes of bodies that have gone over connections, of all hops, also if the fetch fails. */
 export interface ByteTally {
   bytesOut: number
@@ -51,21 +76,34 @@ export interface EgressReading {
   readonly open: number
   /** Of these, those that wait for a connection. */
   readonly waiting: number
-  /** Connections, used or idle. */
+  /** Connections, used or idle, with those of sockets. */
   readonly connections: number
+  readonly sockets: number
   /** Of requests and responses. */
   readonly memoryBytes: number
 }
 
-/** A fetch has the same number on both sides. */
+/** A fetch or socket has the same number on both sides. */
 export type ToThread =
   | { readonly kind: 'fetch'; readonly number: number; readonly request: EgressRequest }
+  | { readonly kind: 'open'; readonly number: number; readonly request: SocketRequest }
+  /** JSON of the core's TlsOptions. */
+  | { readonly kind: 'start-tls'; readonly number: number; readonly options: string }
+  | { readonly kind: 'data'; readonly number: number; readonly part: StreamPart }
+  | { readonly kind: 'credit'; readonly number: number; readonly bytes: number }
+  | { readonly kind: 'abort'; readonly number: number; readonly side: StreamSide }
   | { readonly kind: 'stop'; readonly number: number }
   /** Answered by a reading. */
   | { readonly kind: 'ping' }
 
 export type FromThread =
   | { readonly kind: 'settled'; readonly number: number; readonly settled: EgressResult }
+  /** JSON of the core's ConnectedSocket. */
+  | { readonly kind: 'connected'; readonly number: number; readonly connected: string }
+  | { readonly kind: 'data'; readonly number: number; readonly part: StreamPart }
+  | { readonly kind: 'credit'; readonly number: number; readonly bytes: number }
+  /** JSON of the core's SocketEnd. */
+  | ({ readonly kind: 'closed'; readonly number: number; readonly end: string } & Readonly<ByteTally>)
   | { readonly kind: 'reading'; readonly reading: EgressReading }
 
 /** Sends the messages of one turn of the event loop together: each send costs more than what is in it. */

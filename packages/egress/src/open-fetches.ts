@@ -1,5 +1,6 @@
-import type { Holder, SharedPool } from '@carpool/core'
+import type { Holder } from '@carpool/core'
 import type { MemoryLease } from './response-body.ts'
+import type { StreamMemory } from './stream-memory.ts'
 
 /** What one fetch holds while it is open. */
 export interface FetchLease extends MemoryLease {
@@ -15,11 +16,11 @@ interface Fetching extends Holder {
 /** Counts the open fetches of each invocation, and the memory of each function's. */
 export class OpenFetches {
   readonly #maxPerInvocation: number
-  readonly #memory: SharedPool
+  readonly #memory: StreamMemory
   readonly #byInvocation = new Map<string, number>()
   #count = 0
 
-  constructor({ maxFetchesPerInvocation }: { readonly maxFetchesPerInvocation: number }, memory: SharedPool) {
+  constructor({ maxFetchesPerInvocation }: { readonly maxFetchesPerInvocation: number }, memory: StreamMemory) {
     this.#maxPerInvocation = maxFetchesPerInvocation
     this.#memory = memory
   }

@@ -1,3 +1,4 @@
+export type { StreamFromHost, StreamToHost } from './pool/host-connection.ts'
 export { Fleet, type FleetListener, type FleetOptions, type FleetPolicy } from './fleet.ts'
 export { Machine } from './machine.ts'
 export type { CallListener } from './placement/placement.ts'

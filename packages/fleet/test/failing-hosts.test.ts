@@ -26,6 +26,7 @@ function fleetOf(script: string, { hostStartTimeoutMs = 60_000, launcher }: Flee
     logged: ignore,
     fetchStarted: ignore,
     fetchStopped: ignore,
+    streamSaid: ignore,
     usedInBackground: ignore,
     usedCpu: ignore,
     uncached: ignore,

@@ -3,6 +3,7 @@ import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Holder } from '@carpool/core'
 import { Egress, type EgressOptions } from '@carpool/egress'
+import type { StreamToHost } from '@carpool/fleet'
 import fc from 'fast-check'
 import t, { type Test } from 'tap'
 import {
@@ -41,6 +42,10 @@ class Settled implements FetchingHost {
     const settlement = { ...(JSON.parse(result) as { ok: boolean }), body: Buffer.from(body).toString(), bytes }
     this.results.set(fetch, settlement)
     this.#waiting.get(fetch)?.(settlement)
+  }
+
+  sayOfStream(_holder: Holder, { type }: StreamToHost): void {
+    throw new Error(`${type} of a fetch that does not stream`)
   }
 
   until(fetch: number): Promise<Settlement> {
@@ -172,7 +177,7 @@ t.test('a number that is used twice is settled once, for the later fetch', async
 t.test('bytes are added up by host and revision, and told once', (t) => {
   const told: unknown[] = []
   const unclaimed = new UnclaimedEgress(({ id }, used) => told.push({ id, ...used }))
-  const [one, two] = [1, 2].map((id) => ({ id, settleFetch() {} }))
+  const [one, two] = [1, 2].map((id) => ({ id, settleFetch() {}, sayOfStream() {} }))
   if (one === undefined || two === undefined) return t.end()
   for (let call = 0; call < 100; call += 1) unclaimed.add(one, 'a', { bytesOut: 1, bytesIn: 10 })
   unclaimed.add(one, 'b', { bytesOut: 0, bytesIn: 0 })
@@ -189,7 +194,7 @@ t.test('bytes are added up by host and revision, and told once', (t) => {
 t.test('they are told soon also if nobody closes', async (t) => {
   const told = Promise.withResolvers<unknown>()
   const unclaimed = new UnclaimedEgress((_host, used) => told.resolve(used))
-  unclaimed.add({ id: 1, settleFetch() {} }, 'a', { bytesOut: 3, bytesIn: 0 })
+  unclaimed.add({ id: 1, settleFetch() {}, sayOfStream() {} }, 'a', { bytesOut: 3, bytesIn: 0 })
   // What is told later must not keep the process.
   const alive = setInterval(() => {}, 1_000)
   t.match(await told.promise, { egressBytesOut: 3 })

@@ -89,8 +89,8 @@ export type StreamOwner = 'call' | 'fetch' | 'socket'
 
 /**
  * Bytes of a stream, in order: of a request's body or of what came for a fetch or socket, if the server sends it; of a response's
- * body or of what a fetch or socket sends, if the host does. No more than {@link STREAM_PART_BYTES} in one, and no more than
- * {@link STREAM_WINDOW_BYTES} beyond what was credited. body: the bytes; text: with `end` of a WebSocket, JSON of its close code and
+ * body or of what a fetch or socket sends, if the host does. No more than the core's STREAM_PART_BYTES in one, and no more than
+ * its STREAM_WINDOW_BYTES beyond what was credited. body: the bytes; text: with `end` of a WebSocket, JSON of its close code and
  * reason.
  */
 export interface StreamData {

@@ -3,15 +3,25 @@ import { NO_USAGE, type Call, type CallHolder, type Holder, type InvocationResul
 import {
   Connection,
   LARGE_BYTES,
+  NO_BODY,
   unpackUsage,
   whole,
   type Background,
   type Fetch,
+  type FetchHeadCame,
   type HostCpu,
   type HostStart,
   type Log,
   type LoadReport,
+  type SocketClosed,
+  type SocketConnected,
+  type SocketOpen,
+  type SocketStop,
+  type StartTls,
   type StartResult,
+  type StreamAbort,
+  type StreamCredit,
+  type StreamData,
   type ToHost,
   type ToServer,
   type UnsentBody,
@@ -40,6 +50,11 @@ export interface FetchedBytes {
   readonly bytesIn: number
 }
 
+/** What a host says of the sockets of functions, and of the bodies of their fetches. */
+export type StreamFromHost = SocketOpen | StartTls | SocketStop | StreamData | StreamCredit | StreamAbort
+/** What it is told of them. */
+export type StreamToHost = FetchHeadCame | SocketConnected | SocketClosed | StreamData | StreamCredit | StreamAbort
+
 /** What a host sends besides replies. Called on the server's loop, as a frame of the host is read. */
 export interface HostEvents {
   ready(): void
@@ -51,6 +66,8 @@ export interface HostEvents {
   logged(log: Log, text: string): void
   fetchStarted(fetch: Fetch, head: string, body: Uint8Array): void
   fetchStopped(fetch: number): void
+  /** Something of a socket, or of the bodies of a fetch. */
+  streamSaid(message: StreamFromHost, text: string, body: Uint8Array): void
   usedInBackground(background: Background): void
   usedCpu(cpu: HostCpu): void
   /** What a function did harms the process for good. */
@@ -248,6 +265,11 @@ export class HostConnection implements CallHolder {
     this.#wire.bodies.enter(holder, body, (sent) => this.#wire.send(message, result, sent))
   }
 
+  /** Says something of a socket or fetch: it arrives in the order in which it was said, large bodies of others or not. */
+  sayOfStream(holder: Holder, message: StreamToHost, text?: string, body?: Uint8Array): void {
+    this.#wire.bodies.enterPart(holder, body ?? NO_BODY, (sent) => this.#wire.send(message, text, sent))
+  }
+
   /** @returns whether the host knows nothing of the call, and will not */
   #dropUnsent(invocation: number): boolean {
     const unsent = this.#unsent.get(invocation)
@@ -327,6 +349,15 @@ export class HostConnection implements CallHolder {
         return this.#events.fetchStarted(message, text, body)
       case 'fetch-stop':
         return this.#events.fetchStopped(message.fetch)
+      case 'socket-open':
+      case 'start-tls':
+      case 'socket-stop':
+        return this.#events.streamSaid(message, text, body)
+      case 'stream-data':
+      case 'stream-credit':
+      case 'stream-abort':
+        if (message.of !== 'call') this.#events.streamSaid(message, text, body)
+        return
       case 'code-cache-made':
         return this.#pending.codeCacheMade(message.revision, body.length === 0 ? undefined : body.slice())
       case 'uncached':

@@ -8,7 +8,7 @@ import { Standstill } from '../health/standstill.ts'
 import { HostSuspects, suspectsOf, type HostHarm } from '../health/suspects.ts'
 import { HostSlots } from '../placement/host-slots.ts'
 import type { HostLimitPolicy } from '../scaling/host-limit.ts'
-import { HostConnection, type FetchedBytes } from './host-connection.ts'
+import { HostConnection, type FetchedBytes, type StreamFromHost, type StreamToHost } from './host-connection.ts'
 import { demoteProcess, demoteStuck, isCrash, processUsage, spawnHost, type HostProgram, type SpawnedHost } from './os-process.ts'
 
 /** What a host process is kept to. */
@@ -33,6 +33,8 @@ export interface HostProcessListener {
   /** A function fetches: answer with {@link HostProcess.settleFetch}. */
   fetchStarted(host: HostProcess, fetch: Fetch, head: string, body: Uint8Array): void
   fetchStopped(host: HostProcess, fetch: number): void
+  /** A function opens a socket, or something is said of one or of the bodies of a fetch: see {@link HostProcess.sayOfStream}. */
+  streamSaid(host: HostProcess, message: StreamFromHost, text: string, body: Uint8Array): void
   /** A function used something outside of any call. */
   usedInBackground(host: HostProcess, background: Background): void
   /** Where the CPU time of the process went so far. */
@@ -123,6 +125,7 @@ export class HostProcess {
       logged: (log, text) => listener.logged(log, text),
       fetchStarted: (fetch, head, bytes) => listener.fetchStarted(this, fetch, head, bytes),
       fetchStopped: (fetch) => listener.fetchStopped(this, fetch),
+      streamSaid: (message, text, bytes) => listener.streamSaid(this, message, text, bytes),
       usedInBackground: (background) => listener.usedInBackground(this, background),
       usedCpu: (cpu) => listener.usedCpu(this, cpu),
       poisoned: (functionName, why) => this.#poisonedBy(functionName, why),
@@ -326,6 +329,10 @@ export class HostProcess {
 
   settleFetch(holder: Holder, fetch: number, result: string, body: Uint8Array, bytes: FetchedBytes): void {
     this.connection.settleFetch(holder, fetch, result, body, bytes)
+  }
+
+  sayOfStream(holder: Holder, message: StreamToHost, text?: string, body?: Uint8Array): void {
+    this.connection.sayOfStream(holder, message, text, body)
   }
 
   /** Takes no more calls from here on; ends when its socket is closed. */

@@ -1,8 +1,10 @@
 import { LIMIT_RANGES, NOBODY, type FailedFetch, type HeaderList, type Holder, type Revision } from '@carpool/core'
 import { Egress, type StopFetch } from '@carpool/egress'
-import { NO_BODY, type Fetch } from '@carpool/wire'
+import type { StreamFromHost, StreamToHost } from '@carpool/fleet'
+import { NO_BODY, whole, type Fetch } from '@carpool/wire'
 import type { Logger } from 'pino'
 import type { ServerSettings } from '../settings/table.ts'
+import { partOf, SocketRelay } from './socket-relay.ts'
 
 /** Bytes of bodies that went over connections for one fetch, with its redirects. */
 export interface FetchedBytes {
@@ -15,13 +17,14 @@ export interface FetchedBytes {
 export interface FetchingHost {
   readonly id: number
   settleFetch(holder: Holder, fetch: number, result: string, body: Uint8Array, bytes: FetchedBytes): void
+  sayOfStream(holder: Holder, message: StreamToHost, text?: string, body?: Uint8Array): void
 }
 
 /** What the relay needs to know of whose fetch it is. */
 export type FetchingRevision = Pick<Revision, 'functionName' | 'owner' | 'limits' | 'egress'>
 
 export interface EgressRelayParts {
-  readonly egress: Pick<Egress, 'fetch'>
+  readonly egress: Pick<Egress, 'fetch' | 'openSocket'>
   /** The revisions that hosts may speak of. */
   readonly revisionOf: (id: string) => FetchingRevision | undefined
   /** Headers that Carpool adds to a fetch at every hop of it, to any origin. Default: none. */
@@ -38,9 +41,11 @@ export class EgressRelay {
   readonly #parts: EgressRelayParts
   readonly #open = new WeakMap<FetchingHost, Map<number, StopFetch>>()
   readonly #gone = new WeakSet<FetchingHost>()
+  readonly #sockets: SocketRelay
 
   constructor(parts: EgressRelayParts) {
     this.#parts = parts
+    this.#sockets = new SocketRelay(parts)
   }
 
   /** Settles the fetch in the host, unless it is stopped before. */
@@ -81,9 +86,29 @@ export class EgressRelay {
     stop?.()
   }
 
-  /** The host is gone, or about to be ended: its fetches stop, and it starts no more. */
+  /** A host says something of a socket. */
+  said(host: FetchingHost, message: StreamFromHost, text: string, body: Uint8Array): void {
+    if (this.#gone.has(host)) return
+    switch (message.type) {
+      case 'socket-open':
+        return this.#sockets.open(host, message, text)
+      case 'start-tls':
+        return this.#sockets.find(host, message.socket)?.startTls(text)
+      case 'socket-stop':
+        return this.#sockets.find(host, message.socket)?.stop()
+      case 'stream-data':
+        return this.#sockets.find(host, message.number)?.send(partOf(message, text, ownMemoryOf(body)))
+      case 'stream-credit':
+        return this.#sockets.find(host, message.number)?.credit(whole(message.bytes))
+      case 'stream-abort':
+        return this.#sockets.find(host, message.number)?.abort(message.side === 'sent' ? 'sent' : 'received')
+    }
+  }
+
+  /** The host is gone, or about to be ended: its fetches and sockets stop, and it starts no more. */
   stopAll(host: FetchingHost): void {
     this.#gone.add(host)
+    this.#sockets.stopAll(host)
     const open = this.#open.get(host)
     if (open === undefined) return
     const stops = [...open.values()]

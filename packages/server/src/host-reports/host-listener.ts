@@ -32,6 +32,7 @@ export function createHostListener(parts: HostListenerParts): FleetListener {
     },
     fetchStarted: (host, fetch, head, body) => relay.start(host, fetch, head, body),
     fetchStopped: (host, fetch) => relay.stop(host, fetch),
+    streamSaid: (host, message, text, body) => relay.said(host, message, text, body),
     usedInBackground: (host, background) => usage.usedInBackground(host, background),
     usedCpu: (host, cpu) => usage.usedCpu(host, cpu),
     uncached: (id) => {

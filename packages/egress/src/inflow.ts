@@ -1,0 +1,165 @@
+import { STREAM_MESSAGE_BYTES, STREAM_PART_BYTES, STREAM_WINDOW_BYTES, type Holder } from '@carpool/core'
+import type { StreamPart } from './messages.ts'
+import type { ReadTurns } from './read-turns.ts'
+import type { MemoryWaiter, StreamMemory } from './stream-memory.ts'
+
+/** Where bytes come from. */
+export interface Source {
+  pause(): void
+  resume(): void
+}
+
+export interface InflowParts {
+  readonly holder: Holder
+  readonly memory: StreamMemory
+  readonly turns: ReadTurns
+  readonly source: Source
+  readonly post: (part: StreamPart) => void
+}
+
+type WaitingPart = Omit<StreamPart, 'bytes'> & { readonly bytes: Uint8Array }
+
+/**
+ * What comes from a peer for a function. It is passed on as far as the function has room for it and its share of memory allows; the
+ * peer is not read meanwhile, so that no more than one read waits here.
+ */
+export class Inflow {
+  /** All that has come, in bytes. */
+  bytesIn = 0
+  readonly #parts: InflowParts
+  #waiting: WaitingPart[] = []
+  /** What was passed on and not credited. */
+  #aheadBytes = 0
+  #heldBytes = 0
+  #memoryWaiter: MemoryWaiter | undefined
+  #hasTurn = true
+  #isPaused = false
+  #isDiscarding = false
+  #isClosed = false
+
+  constructor(parts: InflowParts) {
+    this.#parts = parts
+  }
+
+  /** Nothing that came waits here. */
+  get isEmpty(): boolean {
+    return this.#waiting.length === 0
+  }
+
+  /** @param bytes a whole message of a WebSocket, if `message` is there */
+  push(bytes: Uint8Array, message?: 'text' | 'bytes'): void {
+    if (this.#isClosed) return
+    this.bytesIn += bytes.length
+    if (!this.#isDiscarding) {
+      this.#append(bytes, message)
+      this.#passOn()
+    }
+    this.#hasTurn &&= this.#parts.turns.took(this.#parts.holder, bytes.length, this)
+    this.#follow()
+  }
+
+  /** Nothing more comes. @param text of the end of a WebSocket */
+  end(text?: string): void {
+    if (this.#isClosed || this.#isDiscarding) return
+    this.#waiting.push({ bytes: NO_BYTES, end: true, ...(text !== undefined && { text }) })
+    this.#passOn()
+  }
+
+  /** The function has taken so much. A host may say anything. */
+  credit(bytes: number): void {
+    const taken = Math.min(Math.max(bytes, 0), this.#aheadBytes)
+    if (this.#isClosed || !(taken > 0)) return
+    this.#aheadBytes -= taken
+    const freed = Math.max(0, this.#heldBytes - this.#aheadBytes)
+    this.#heldBytes -= freed
+    this.#parts.memory.give(this.#parts.holder, freed)
+    this.#passOn()
+    this.#follow()
+  }
+
+  /** The function takes no more: what still comes is read, so that the end of the peer is seen, and dropped. */
+  discard(): void {
+    if (this.#isClosed || this.#isDiscarding) return
+    this.#isDiscarding = true
+    this.#letGo()
+    this.#follow()
+  }
+
+  /** Gives back what it holds. Nothing is passed on any more. */
+  close(): void {
+    if (this.#isClosed) return
+    this.#isClosed = true
+    this.#letGo()
+    this.#parts.turns.leave(this.#parts.holder, this)
+  }
+
+  /** For {@link ReadTurns}. */
+  readAgain(): void {
+    this.#hasTurn = true
+    this.#follow()
+  }
+
+  #append(bytes: Uint8Array, message: 'text' | 'bytes' | undefined): void {
+    let rest = bytes
+    while (rest.length > STREAM_PART_BYTES) {
+      const more = message !== undefined && ({ message, more: true } as const)
+      this.#waiting.push({ bytes: rest.subarray(0, STREAM_PART_BYTES), ...more })
+      rest = rest.subarray(STREAM_PART_BYTES)
+    }
+    if (rest.length > 0 || message !== undefined) this.#waiting.push({ bytes: rest, ...(message !== undefined && { message }) })
+  }
+
+  #passOn(): void {
+    const { holder, memory, post } = this.#parts
+    while (this.#memoryWaiter === undefined) {
+      const [first] = this.#waiting
+      if (first === undefined) return
+      const cost = first.bytes.length + (first.message !== undefined && first.more !== true ? STREAM_MESSAGE_BYTES : 0)
+      if (cost > 0 && this.#aheadBytes + cost > STREAM_WINDOW_BYTES) return
+      if (cost > 0 && !memory.tryTake(holder, cost)) return this.#awaitMemory(cost)
+      this.#aheadBytes += cost
+      this.#heldBytes += cost
+      this.#waiting.shift()
+      post({ ...first, bytes: ownMemoryOf(first.bytes) })
+    }
+  }
+
+  #awaitMemory(bytes: number): void {
+    this.#memoryWaiter = {
+      bytes,
+      ready: () => {
+        this.#memoryWaiter = undefined
+        this.#passOn()
+        this.#follow()
+      },
+    }
+    this.#parts.memory.wait(this.#parts.holder, this.#memoryWaiter)
+  }
+
+  #letGo(): void {
+    const { holder, memory } = this.#parts
+    this.#waiting = []
+    if (this.#memoryWaiter !== undefined) memory.leave(holder, this.#memoryWaiter)
+    this.#memoryWaiter = undefined
+    memory.give(holder, this.#heldBytes)
+    this.#heldBytes = 0
+  }
+
+  /** Has the peer read or not, as things stand. */
+  #follow(): void {
+    const isFull = !this.#isDiscarding && (this.#waiting.length > 0 || this.#aheadBytes >= STREAM_WINDOW_BYTES)
+    const wanted = isFull || !this.#hasTurn
+    if (wanted === this.#isPaused || this.#isClosed) return
+    this.#isPaused = wanted
+    if (wanted) this.#parts.source.pause()
+    else this.#parts.source.resume()
+  }
+}
+
+const NO_BYTES = new Uint8Array(0)
+
+/** Its memory goes over to another thread, so it must be its alone. */
+export function ownMemoryOf(bytes: Uint8Array): Uint8Array<ArrayBuffer> {
+  const { buffer } = bytes
+  return buffer instanceof ArrayBuffer && buffer.byteLength === bytes.length ? new Uint8Array(buffer) : new Uint8Array(bytes)
+}

@@ -1,0 +1,40 @@
+import { monotonicClock, SharedPool } from '@carpool/core'
+import { createAddressPolicy, createOwnAddresses } from './address-policy.ts'
+import { ConnectionPool } from './connection-pool.ts'
+import { ConnectionSlots } from './connection-slots.ts'
+import { createGuardedConnector, type Connect } from './guarded-connector.ts'
+import { affordableConnections, DEFAULT_LIMITS, type EgressLimits } from './limits.ts'
+import type { EgressPolicy } from './messages.ts'
+import { ReadTurns } from './read-turns.ts'
+import { createResolver, type Resolve } from './resolver.ts'
+import { StreamMemory } from './stream-memory.ts'
+
+export interface OutsideOptions extends EgressPolicy {
+  /** Gives the addresses of a host name. Default: hosts file and DNS. */
+  readonly resolve?: Resolve
+}
+
+/** What fetches and sockets share: the way out, and the connections and memory that they take there. */
+export class Outside {
+  readonly limits: EgressLimits
+  readonly connect: Connect
+  readonly slots: ConnectionSlots
+  /** Connections of fetches. */
+  readonly pool: ConnectionPool
+  readonly memory: StreamMemory
+  readonly reads = new ReadTurns()
+  /** Connections of sockets. */
+  sockets = 0
+
+  /** @throws CarpoolError `invalid-setting` if a range of `allow` or `deny` is none */
+  constructor({ allow = [], deny = [], limits: given = {}, resolve = createResolver() }: OutsideOptions) {
+    const wanted = { ...DEFAULT_LIMITS, ...given }
+    const limits = { ...wanted, maxConnections: affordableConnections(wanted.maxConnections) }
+    const policy = createAddressPolicy({ allow, deny, isOwn: createOwnAddresses(monotonicClock) })
+    this.limits = limits
+    this.connect = createGuardedConnector({ policy, connectTimeoutMs: limits.connectTimeoutMs, resolve })
+    this.pool = new ConnectionPool({ connect: this.connect, ...limits, others: () => this.sockets })
+    this.slots = new ConnectionSlots(limits)
+    this.memory = new StreamMemory(new SharedPool(limits.maxMemoryBytes))
+  }
+}

@@ -1,0 +1,183 @@
+import { isIP, type Socket } from 'node:net'
+import { connect as connectTls, type ConnectionOptions, type TLSSocket } from 'node:tls'
+import type { ConnectedSocket, TlsOptions } from '@carpool/core'
+import { failure } from './failure.ts'
+import type { Connect } from './guarded-connector.ts'
+
+export interface PeerEvents {
+  /** The connection is there, or speaks TLS now. */
+  connected(socket: ConnectedSocket): void
+  data(bytes: Buffer): void
+  /** The peer sends no more. */
+  ended(): void
+  /** Called once, at last. @param cause absent: both sides have ended, or it was destroyed without a cause */
+  closed(cause: Error | undefined): void
+}
+
+export interface PeerTarget {
+  /** A name, or an address without brackets. */
+  readonly host: string
+  readonly port: number
+  readonly tls?: TlsOptions
+}
+
+export interface PeerSocketParts {
+  readonly connect: Connect
+  readonly tlsTimeoutMs: number
+  readonly events: PeerEvents
+}
+
+/** One TCP connection to a peer, that may speak TLS from its beginning or later on. */
+export class PeerSocket {
+  readonly #parts: PeerSocketParts
+  readonly #target: PeerTarget
+  #socket: Socket | undefined
+  #tls: TLSSocket | undefined
+  #tlsTimer: NodeJS.Timeout | undefined
+  #cause: Error | undefined
+  /** The one of both that is read. */
+  #reading: Socket | undefined
+  #isPaused = false
+  #isClosed = false
+
+  constructor(target: PeerTarget, parts: PeerSocketParts) {
+    this.#target = target
+    this.#parts = parts
+    const { host, port, tls } = target
+    this.#socket = parts.connect({ hostname: host, port: String(port), protocol: 'tcp:' }, (error, socket) => {
+      if (socket === null) return this.#fail(error ?? failure('aborted'))
+      if (tls !== undefined) return this.startTls(tls)
+      this.#attach(socket)
+      parts.events.connected(describe(socket))
+    })
+    // The reason of an end comes before it; a socket that was refused has neither.
+    this.#socket?.on('error', (cause) => (this.#cause ??= cause)).once('close', () => this.#close())
+  }
+
+  get #active(): Socket | undefined {
+    return this.#tls ?? this.#socket
+  }
+
+  write(bytes: Uint8Array, taken: () => void): void {
+    this.#active?.write(bytes, (error) => {
+      if (error === null || error === undefined) taken()
+    })
+  }
+
+  end(): void {
+    this.#active?.end()
+  }
+
+  pause(): void {
+    this.#isPaused = true
+    this.#reading?.pause()
+  }
+
+  resume(): void {
+    this.#isPaused = false
+    this.#reading?.resume()
+  }
+
+  /** Whether it can begin to speak TLS. */
+  get isPlain(): boolean {
+    return this.#tls === undefined && this.#socket?.readyState === 'open'
+  }
+
+  /** Speaks TLS from here on. What was not read yet belongs to it. */
+  startTls(options: TlsOptions): void {
+    const { host } = this.#target
+    const raw = this.#socket!
+    raw.removeAllListeners('data').removeAllListeners('end')
+    this.#reading = undefined
+    try {
+      const tls = connectTls(connectionOptions(raw, host, options))
+      this.#tls = tls
+      this.#tlsTimer = setTimeout(() => this.destroy(failure('tls-timed-out')), this.#parts.tlsTimeoutMs)
+      tls
+        .on('error', (cause) => (this.#cause ??= cause))
+        .once('secureConnect', () => {
+          clearTimeout(this.#tlsTimer)
+          this.#attach(tls)
+          this.#parts.events.connected(describe(tls))
+        })
+        .once('close', () => raw.destroy())
+    } catch (cause) {
+      // A certificate or key that is none.
+      this.destroy(cause as Error)
+    }
+  }
+
+  /** Ends it at once, in any state. */
+  destroy(cause?: Error): void {
+    if (cause !== undefined) this.#cause ??= cause
+    this.#tls?.destroy()
+    this.#socket?.destroy()
+  }
+
+  /** Ends it so that the peer sees that it broke off, where the system can say so. */
+  reset(): void {
+    if (this.isPlain) this.#socket?.resetAndDestroy()
+    else this.destroy()
+  }
+
+  #attach(socket: Socket): void {
+    const { events } = this.#parts
+    this.#reading = socket
+    socket.on('data', (bytes: Buffer) => events.data(bytes)).once('end', () => events.ended())
+    if (this.#isPaused) socket.pause()
+  }
+
+  #fail(cause: Error): void {
+    this.#cause ??= cause
+    // One that was refused never was a socket.
+    if (this.#socket === undefined) this.#close()
+    else this.#socket.destroy()
+  }
+
+  #close(): void {
+    if (this.#isClosed) return
+    this.#isClosed = true
+    clearTimeout(this.#tlsTimer)
+    this.#parts.events.closed(this.#cause)
+  }
+}
+
+function connectionOptions(raw: Socket, host: string, options: TlsOptions): ConnectionOptions {
+  const { serverName, isVerified, alpn, ca, cert, key, passphrase } = options
+  const name = (serverName === '' ? host : serverName).replace(/\.$/, '')
+  return {
+    socket: raw,
+    // The certificate must be for it.
+    host: name,
+    ...(isIP(name) === 0 && { servername: name }),
+    rejectUnauthorized: isVerified,
+    ...(alpn.length > 0 && { ALPNProtocols: [...alpn] }),
+    ...(ca !== undefined && { ca }),
+    ...(cert !== undefined && { cert }),
+    ...(key !== undefined && { key }),
+    ...(passphrase !== undefined && { passphrase }),
+  }
+}
+
+function describe(socket: Socket | TLSSocket): ConnectedSocket {
+  const { remoteAddress = '', remotePort = 0 } = socket
+  if (!('authorized' in socket)) return { remoteAddress, remotePort }
+  const { authorized, authorizationError } = socket
+  return {
+    remoteAddress,
+    remotePort,
+    tls: {
+      protocol: socket.getProtocol() ?? '',
+      cipher: socket.getCipher().name,
+      alpn: socket.alpnProtocol ?? false,
+      isAuthorized: authorized,
+      ...(!authorized && { authorizationError: nameOf(authorizationError) }),
+      certificate: socket.getPeerX509Certificate()?.raw.toString('base64') ?? '',
+    },
+  }
+}
+
+/** Node gives a code, although its types say that it is an error. */
+function nameOf(error: unknown): string {
+  return error instanceof Error ? ('code' in error ? String(error.code) : error.message) : String(error)
+}

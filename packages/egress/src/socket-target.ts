@@ -1,0 +1,85 @@
+import { isIP } from 'node:net'
+import type { SocketTarget, TlsOptions } from '@carpool/core'
+import { refusal } from './failure.ts'
+
+/** Of a target or of options of TLS, as JSON: certificates of a large company take half of it. */
+const MAX_LENGTH = 256 * 1024
+const MAX_HOST_LENGTH = 260
+const MAX_TIMEOUT_MS = 2 ** 31 - 1
+const MAX_ALPN = 16
+
+export type TcpTarget = Extract<SocketTarget, { kind: 'tcp' }>
+
+/**
+ * Reads what a function's socket is to connect to. It comes from user code, so all of it is checked. The host is written as in a URL
+ * then, without brackets: lower case, punycode, addresses in their usual form.
+ * @throws refusal
+ */
+export function parseSocketTarget(text: string): TcpTarget {
+  const target = parseObject<SocketTarget>(text, 'The target of a socket')
+  if (target.kind === 'websocket') throw refusal('WebSockets are not open to functions.')
+  if (target.kind !== 'tcp') throw refusal('The kind of a socket must be tcp or websocket.')
+  const { host, port, tls, timeoutMs } = target as Partial<Record<keyof TcpTarget, unknown>>
+  if (typeof host !== 'string') throw refusal('The host of a socket must be a text.')
+  if (!Number.isInteger(port) || (port as number) < 1 || (port as number) > 65_535) {
+    throw refusal('The port of a socket must be a number from 1 to 65535.')
+  }
+  if (timeoutMs !== undefined && !isDuration(timeoutMs))
+    throw refusal('The timeout of a socket must be a number of milliseconds.')
+  return {
+    kind: 'tcp',
+    host: normalHost(host),
+    port: port as number,
+    ...(tls !== undefined && { tls: checkTlsOptions(tls) }),
+    ...(timeoutMs !== undefined && { timeoutMs }),
+  }
+}
+
+/** Reads how a connected socket is to speak TLS. @throws refusal */
+export function parseTlsOptions(text: string): TlsOptions {
+  return checkTlsOptions(parseObject<TlsOptions>(text, 'The TLS options of a socket'))
+}
+
+function parseObject<T extends object>(text: string, what: string): Partial<T> {
+  if (text.length > MAX_LENGTH) throw refusal(`${what} has ${text.length} characters; the limit is ${MAX_LENGTH}.`)
+  try {
+    const parsed: unknown = JSON.parse(text)
+    if (typeof parsed === 'object' && parsed !== null) return parsed as Partial<T>
+  } catch {}
+  throw refusal(`${what} cannot be read.`)
+}
+
+function isDuration(value: unknown): value is number {
+  return typeof value === 'number' && value >= 0 && value <= MAX_TIMEOUT_MS
+}
+
+/** Begins another part of a URL, or is left out by the URL parser. */
+const NO_HOST = /[\s/?#@\\%]|[\p{Cc}]/u
+
+function normalHost(host: string): string {
+  const bare = host.startsWith('[') && host.endsWith(']') ? host.slice(1, -1) : host
+  const isIpv6 = isIP(bare) === 6
+  if (host.length <= MAX_HOST_LENGTH && !NO_HOST.test(bare) && (isIpv6 || !bare.includes(':'))) {
+    const normal = URL.parse(`http://${isIpv6 ? `[${bare}]` : bare}/`)?.hostname
+    if (normal !== undefined && normal !== '') return isIpv6 ? normal.slice(1, -1) : normal
+  }
+  throw refusal('The host of a socket must be a host name or an address.')
+}
+
+function checkTlsOptions(value: unknown): TlsOptions {
+  if (typeof value !== 'object' || value === null) throw refusal('The TLS options of a socket cannot be read.')
+  const { serverName, isVerified, alpn, ca, cert, key, passphrase } = value as Partial<Record<keyof TlsOptions, unknown>>
+  if (typeof serverName !== 'string' || serverName.length > MAX_HOST_LENGTH || serverName.includes('\0')) {
+    throw refusal('The server name of a socket must be a host name.')
+  }
+  if (typeof isVerified !== 'boolean') throw refusal('Whether a certificate is verified must be true or false.')
+  const isAlpn = Array.isArray(alpn) && alpn.length <= MAX_ALPN && alpn.every(isProtocol)
+  if (!isAlpn) throw refusal(`The ALPN protocols of a socket must be up to ${MAX_ALPN} texts of 1 to 255 bytes.`)
+  const texts = Object.entries({ ca, cert, key, passphrase }).filter((entry): entry is [string, string] => entry[1] !== undefined)
+  if (!texts.every(([, text]) => typeof text === 'string')) throw refusal('Certificates and keys of a socket must be texts.')
+  return { serverName, isVerified, alpn: alpn as string[], ...Object.fromEntries(texts) }
+}
+
+function isProtocol(value: unknown): value is string {
+  return typeof value === 'string' && value !== '' && Buffer.byteLength(value) <= 255
+}

@@ -1,0 +1,74 @@
+import type { RoundRobin, SocketEnd } from '@carpool/core'
+import { failure } from './failure.ts'
+import type { ByteTally, FromThread, SocketRequest } from './messages.ts'
+import type { Outside } from './outside.ts'
+import { describeSocketEnd } from './socket-end.ts'
+import { parseSocketTarget } from './socket-target.ts'
+import { TcpStream } from './tcp-stream.ts'
+
+interface OpenSocket {
+  readonly request: SocketRequest
+  readonly stream: TcpStream
+}
+
+const NOTHING = { bytesOut: 0, bytesIn: 0 }
+
+/** The sockets of functions, by number: they are begun and stopped by turns, like fetches. */
+export class Sockets {
+  readonly #outside: Outside
+  readonly #turns: RoundRobin
+  readonly #put: (item: FromThread, bytes?: Uint8Array) => void
+  readonly #open = new Map<number, OpenSocket>()
+  readonly #ofFunction = new Map<string, number>()
+
+  constructor(outside: Outside, turns: RoundRobin, put: (item: FromThread, bytes?: Uint8Array) => void) {
+    this.#outside = outside
+    this.#turns = turns
+    this.#put = put
+  }
+
+  open(number: number, request: SocketRequest): void {
+    const { functionName } = request
+    const before = this.#ofFunction.get(functionName) ?? 0
+    try {
+      if (before >= this.#outside.limits.maxSocketsPerFunction) throw failure('sockets-full')
+      const stream = this.#create(number, request)
+      this.#ofFunction.set(functionName, before + 1)
+      this.#open.set(number, { request, stream })
+    } catch (cause) {
+      const end = describeSocketEnd(cause, '', this.#outside.limits)
+      return this.#put({ kind: 'closed', number, end: JSON.stringify(end), ...NOTHING })
+    }
+    // It may be stopped meanwhile.
+    this.#turns.enter(request, () => void this.find(number)?.open(request))
+  }
+
+  find(number: number): TcpStream | undefined {
+    return this.#open.get(number)?.stream
+  }
+
+  stop(number: number): void {
+    const open = this.#open.get(number)
+    if (open !== undefined) this.#turns.enter(open.request, () => open.stream.stop())
+  }
+
+  #create(number: number, request: SocketRequest): TcpStream {
+    return new TcpStream(this.#outside, parseSocketTarget(request.target), request, {
+      connected: (connected) => this.#put({ kind: 'connected', number, connected }),
+      data: (part) => this.#put({ kind: 'data', number, part }, part.bytes),
+      credit: (bytes) => this.#put({ kind: 'credit', number, bytes }),
+      closed: (end, bytes) => this.#end(number, end, bytes),
+    })
+  }
+
+  #end(number: number, end: SocketEnd, bytes: ByteTally): void {
+    const open = this.#open.get(number)
+    if (open === undefined) return
+    this.#open.delete(number)
+    const { functionName } = open.request
+    const left = (this.#ofFunction.get(functionName) ?? 1) - 1
+    if (left === 0) this.#ofFunction.delete(functionName)
+    else this.#ofFunction.set(functionName, left)
+    this.#put({ kind: 'closed', number, end: JSON.stringify(end), ...bytes })
+  }
+}
