@@ -76,7 +76,6 @@ export {
   STREAM_WINDOW_BYTES,
   type FunctionLimits,
 } from './limits.ts'
-export { STREAM_MESSAGE_BYTES, STREAM_PART_BYTES, STREAM_WINDOW_BYTES } from './streams.ts'
 export { jsonLine, type LogLevel, type LogLine } from './log-line.ts'
 export { nearestName } from './nearest-name.ts'
 export { NumberedTable } from './numbered-table.ts'

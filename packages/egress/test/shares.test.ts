@@ -127,7 +127,7 @@ t.test('an abort storm leaves nothing open', async (t) => {
     storm.abort()
     await Promise.all(fetches)
   }
-  t.same(egress.reading, { open: 0, waiting: 0, connections: 0, memoryBytes: 0 })
+  t.same(egress.reading, { open: 0, waiting: 0, connections: 0, sockets: 0, memoryBytes: 0 })
   while (open.size > 0) await new Promise((resolve) => setImmediate(resolve))
 })
 

@@ -5,7 +5,6 @@
 import type { FailedOutcome, FunctionLimits, HandlerForm, LogLevel } from '@carpool/core'
 import type { PackedUsage } from './usage.ts'
 
-export { STREAM_MESSAGE_BYTES, STREAM_PART_BYTES, STREAM_WINDOW_BYTES } from '@carpool/core'
 
 /** First message to a host. text: the guest runtime's script. */
 export interface Setup {
