@@ -44,7 +44,7 @@ function parseObject<T extends object>(text: string, what: string): Partial<T> {
   if (text.length > MAX_LENGTH) throw refusal(`${what} has ${text.length} characters; the limit is ${MAX_LENGTH}.`)
   try {
     const parsed: unknown = JSON.parse(text)
-    if (typeof parsed === 'object' && parsed !== null) return parsed as Partial<T>
+    if (typeof parsed === 'object' && parsed !== null) return parsed
   } catch {}
   throw refusal(`${what} cannot be read.`)
 }
@@ -77,7 +77,7 @@ function checkTlsOptions(value: unknown): TlsOptions {
   if (!isAlpn) throw refusal(`The ALPN protocols of a socket must be up to ${MAX_ALPN} texts of 1 to 255 bytes.`)
   const texts = Object.entries({ ca, cert, key, passphrase }).filter((entry): entry is [string, string] => entry[1] !== undefined)
   if (!texts.every(([, text]) => typeof text === 'string')) throw refusal('Certificates and keys of a socket must be texts.')
-  return { serverName, isVerified, alpn: alpn as string[], ...Object.fromEntries(texts) }
+  return { serverName, isVerified, alpn, ...Object.fromEntries(texts) }
 }
 
 function isProtocol(value: unknown): value is string {
