@@ -1,6 +1,7 @@
+import type { AnswerSink, BegunAnswer, Upload } from './call-streams.ts'
 import type { CarpoolError } from './errors.ts'
 import type { Revision } from './function.ts'
-import type { RequestHead } from './http.ts'
+import type { RequestHead, ResponseHead } from './http.ts'
 import type { InvocationRecord, InvocationResult, Trigger } from './invocation.ts'
 import { NO_USAGE, type InvocationUsage } from './usage.ts'
 
@@ -10,6 +11,8 @@ const NO_BYTES = new Uint8Array(0)
 export interface Slot {
   /** The call waits: another may run. */
   release(): void
+  /** The call has sent the head of its answer: from its next wait on it does not count any more, however long its body takes. */
+  streams(): void
   /** The call has ended. Gives back what was not given back yet. */
   end(): void
 }
@@ -62,8 +65,10 @@ export abstract class Call {
   readonly tree: string
   readonly startedAtMs: number
   readonly cameMs: number
-  /** Body of the request, whole. */
+  /** Body of the request, whole; empty if it streams. */
   body: Uint8Array = NO_BYTES
+  /** Body of the request, if it streams. */
+  upload: Upload | undefined = undefined
   /** The client has left. */
   isCanceled = false
   /** Notified when the client leaves; undefined if no stage could do anything. */
@@ -95,6 +100,8 @@ export abstract class Call {
   // Run.
   /** What it has used in its present host, as last reported. */
   usage: InvocationUsage = NO_USAGE
+  /** The answer whose head came ahead of its body. */
+  begun: BegunAnswer | undefined = undefined
   /** Its result in a host that was lost or could not begin it, before it was tried once more. */
   firstResult: InvocationResult | undefined = undefined
   result: InvocationResult | undefined = undefined
@@ -120,6 +127,16 @@ export abstract class Call {
     if (this.isCanceled) return
     this.isCanceled = true
     this.holder?.cancel(this)
+  }
+
+  /**
+   * The head of its answer has come, and the body streams behind it. {@link end} follows, with a result that is `ok` if the body is
+   * whole.
+   * @param credit to be called when so many bytes of the body were passed on: as many more may come
+   * @returns what takes the body; undefined if this caller wants answers whole
+   */
+  beginAnswer(_head: ResponseHead, _credit: (bytes: number) => void): AnswerSink | undefined {
+    return undefined
   }
 
   /**

@@ -10,6 +10,14 @@ export {
   type Invoke,
   type Slot,
 } from './call.ts'
+export {
+  announcedLength,
+  isBodiless,
+  type AnswerSink,
+  type BegunAnswer,
+  type Upload,
+  type UploadTaker,
+} from './call-streams.ts'
 export { type Clock, monotonicClock } from './clock.ts'
 export {
   FUNCTION_STATES,

@@ -124,3 +124,23 @@ t.test('a function that was deleted counts until its calls end, and then not at 
   slots.take(flowOf('gone', 'y')).end()
   t.equal(slots.running, 0)
 })
+
+t.test('answers that stream do not count once their calls wait, however many there are', async (t) => {
+  const flow = { owner: 'o', functionName: 'streams', costMs: 100, wallMs: 1_000 }
+  for (const waitsFirst of [true, false]) {
+    let freed = 0
+    const slots = slotsOf(64, () => freed++)
+    const held = Array.from({ length: 50 }, () => {
+      t.ok(slots.hasRoom(flow))
+      const slot = slots.take(flow)
+      if (waitsFirst) slot.release()
+      slot.streams()
+      slot.release()
+      return slot
+    })
+    const before = freed
+    t.same([slots.running, slots.runningOf('streams')], [0, 0])
+    for (const slot of held) slot.end()
+    t.equal(freed, before, 'there is no more room by their ends')
+  }
+})

@@ -11,8 +11,8 @@ const ok = {
 } as const
 
 /** Counts how often it is given back, as a real one would not. */
-function slot(): { released: number; release(): void; end(): void } {
-  const one = { released: 0, release: () => void one.released++, end: () => void one.released++ }
+function slot(): { released: number; release(): void; streams(): void; end(): void } {
+  const one = { released: 0, release: () => void one.released++, streams: () => {}, end: () => void one.released++ }
   return one
 }
 

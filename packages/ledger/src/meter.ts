@@ -73,14 +73,16 @@ export class Meter {
     const { usage } = result
     const isFirstEver = result.start === 'host-cold' && !this.#options.hasRun(call.revision?.id ?? '')
     const response = result.outcome === 'ok' ? result.response : undefined
+    // Of an answer that streamed, the caller has the head's status, however the call ended.
+    const streamed = call.begun?.status === undefined ? undefined : call.begun
     this.#write(
       call,
       recordOf(call, this.#options.clock(), {
         usage,
         start: isFirstEver ? 'function-cold' : result.start,
         outcome: result.outcome,
-        status: result.outcome === 'ok' ? result.response.status : OUTCOMES[result.outcome].status,
-        bytesOut: response === undefined ? 0 : response.body.length,
+        status: streamed?.status ?? (result.outcome === 'ok' ? result.response.status : OUTCOMES[result.outcome].status),
+        bytesOut: streamed?.bytes ?? response?.body.length ?? 0,
       }),
       written,
     )
@@ -145,7 +147,7 @@ function recordOf(call: Call, endedMs: number, { usage, start, outcome, status, 
     queueUs: microseconds((placedMs < 0 ? endedMs : placedMs) - cameMs),
     wallUs: microseconds(endedMs - cameMs),
     memoryMb: revision?.limits.memoryMb ?? 0,
-    bytesIn: call.body.length,
+    bytesIn: call.upload?.takenBytes ?? call.body.length,
     cpuUs: usage.cpuUs,
     initUs: usage.initUs,
     initCpuUs: usage.initCpuUs,

@@ -105,6 +105,8 @@ export class CallPipeline implements CallListener {
  */
 function mayBeginAgain(call: Call, result: InvocationResult): boolean {
   if (result.outcome !== 'host-lost' && !neverBegan(result)) return false
+  // What has left of its body, or has come of its answer, is gone.
+  if (call.upload !== undefined || call.begun !== undefined) return false
   if (call.isCanceled || monotonicClock() - call.placedMs >= (call.revision?.limits.wallMs ?? 0)) return false
   return result.outcome === 'host-lost' ? result.isSuspect !== true && SAFE_METHODS.has(call.head.method) : true
 }

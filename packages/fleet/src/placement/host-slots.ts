@@ -223,6 +223,7 @@ class HeldSlot implements Slot {
   readonly #costMs: number | undefined
   #isReleased = false
   #isEnded = false
+  #hasHead = false
 
   constructor(slots: HostSlots, ofFunction: FunctionInHost, costMs: number | undefined) {
     this.#slots = slots
@@ -234,14 +235,25 @@ class HeldSlot implements Slot {
     if (this.#isReleased) return
     this.#isReleased = true
     this.#slots.released(this.#ofFunction, this.#costMs)
+    if (this.#hasHead) this.#endOnce()
     this.#slots.hasMoreRoom(this.#ofFunction)
   }
 
+  streams(): void {
+    this.#hasHead = true
+    if (this.#isReleased && this.#endOnce()) this.#slots.hasMoreRoom(this.#ofFunction)
+  }
+
   end(): void {
-    if (this.#isEnded) return
-    this.#isEnded = true
-    this.#slots.ended(this.#ofFunction)
+    if (!this.#endOnce()) return
     if (this.#isReleased) this.#slots.hasMoreRoom(this.#ofFunction)
     else this.release()
+  }
+
+  #endOnce(): boolean {
+    if (this.#isEnded) return false
+    this.#isEnded = true
+    this.#slots.ended(this.#ofFunction)
+    return true
   }
 }

@@ -98,7 +98,7 @@ export class Placement {
 
   /** A host has replied how a call ended, or is gone. Called after the call's slot was given back. */
   answered(host: HostProcess, call: Call, result: InvocationResult): void {
-    if (!CUT_SHORT.has(result.outcome)) this.#flows.used(call.functionName, result.usage.cpuUs / 1000)
+    if (!CUT_SHORT.has(result.outcome)) this.#flows.used(call.functionName, costMs(call, result))
     if (call.isOfStaleRevision && call.revision !== undefined) host.connection.retire(call.revision.id)
     this.#options.calls.answered(call, result)
   }
@@ -195,6 +195,12 @@ export class Placement {
     calls.placed(call)
     host.connection.send(call)
   }
+}
+
+/** What it used of CPU time, in ms; of an answer that streams, no more than it can have used up to its head. */
+function costMs({ begun, placedMs }: Call, { usage }: InvocationResult): number {
+  const cpuMs = usage.cpuUs / 1000
+  return begun === undefined ? cpuMs : Math.min(cpuMs, Math.max(0, begun.atMs - placedMs))
 }
 
 function isSilent(host: HostProcess): boolean {

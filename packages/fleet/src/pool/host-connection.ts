@@ -1,5 +1,15 @@
 import type { Duplex } from 'node:stream'
-import { NO_USAGE, type Call, type CallHolder, type Holder, type InvocationResult, type Revision } from '@carpool/core'
+import {
+  NO_USAGE,
+  type Call,
+  type CallHolder,
+  type Holder,
+  type InvocationResult,
+  type InvocationUsage,
+  type Revision,
+  type StartKind,
+  type Upload,
+} from '@carpool/core'
 import {
   Connection,
   LARGE_BYTES,
@@ -26,6 +36,7 @@ import {
   type ToServer,
   type UnsentBody,
 } from '@carpool/wire'
+import { AnswerStream, UploadSender } from './call-streams.ts'
 import type { HostProgram } from './os-process.ts'
 import { PendingReplies } from './pending-replies.ts'
 import { ResponseHeadReader } from './response-head.ts'
@@ -94,6 +105,8 @@ const CANCELED_UNSENT: InvocationResult = {
   detail: 'The client left before its request was with the host.',
 }
 
+const NO_SECOND_BEGIN = 'The host process stood still before it began the invocation, whose body was already on its way.'
+
 /** A call whose body has not left as a whole: its host knows nothing of it. */
 interface UnsentCall {
   readonly revision: string
@@ -112,12 +125,18 @@ export class HostConnection implements CallHolder {
   readonly #ran = new Set<string>()
   readonly #heads = new ResponseHeadReader()
   readonly #unsent = new Map<number, UnsentCall>()
+  readonly #uploads = new Map<number, UploadSender>()
+  readonly #answers = new Map<number, AnswerStream>()
   readonly #maxBodyBytes: number
+  readonly #sendOfStream = (message: ToHost, text?: string, body?: Uint8Array): void => this.#wire.send(message, text, body)
 
   /** @param readyBy when the host should have been ready, on the monotonic clock, in ms */
   constructor(stream: Duplex, { setup, runtime }: HostProgram, readyBy: number, events: HostEvents) {
     this.#events = events
-    this.#pending = new PendingReplies(readyBy, (call, result) => events.answered(call, result))
+    this.#pending = new PendingReplies(readyBy, (call, result) => {
+      if (call.upload !== undefined || call.begun !== undefined) this.#endStreams(call)
+      events.answered(call, result)
+    })
     this.#maxBodyBytes = setup.maxBodyBytes
     this.#wire = new Connection<ToServer, ToHost>(stream, {
       onMessage: (message, text, body) => this.#receive(message, text, body),
@@ -231,6 +250,7 @@ export class HostConnection implements CallHolder {
     if (call.isFirstInHost) this.#ran.add(revision.id)
     const { method, url, headers, clientIp } = head
     const text = JSON.stringify({ invocationId: id, method, url, headers, clientIp })
+    if (call.upload !== undefined) return this.#sendWithUpload(call, call.upload, revision, text)
     const message = { type: 'invoke', invocation: call.number, id, revision: revision.id } as const
     if (body.length < LARGE_BYTES) return this.#wire.send(message, text, body)
     const { number } = call
@@ -239,6 +259,15 @@ export class HostConnection implements CallHolder {
       this.#wire.send(message, text, sent)
     })
     if (unsent !== undefined) this.#unsent.set(number, { revision: revision.id, body: unsent })
+  }
+
+  #sendWithUpload({ id, number }: Call, upload: Upload, revision: Revision, text: string): void {
+    this.#wire.send({ type: 'invoke', streams: true, invocation: number, id, revision: revision.id }, text)
+    const sender = new UploadSender(number, upload, this.#sendOfStream, (body, send) =>
+      this.#wire.bodies.enterPart(revision, body, send),
+    )
+    this.#uploads.set(number, sender)
+    upload.open(sender)
   }
 
   /**
@@ -280,8 +309,40 @@ export class HostConnection implements CallHolder {
   }
 
   #unbegun(invocation: number): void {
+    const known = this.#pending.callOf(invocation)
+    if (known?.begun !== undefined) return
+    // What has left of a body cannot be sent again.
+    if (known?.upload !== undefined) {
+      const result = { outcome: 'host-lost', start: 'warm', usage: NO_USAGE, detail: NO_SECOND_BEGIN } as const
+      return this.#pending.answer(invocation, result)
+    }
     const call = this.#pending.takeBack(invocation)
     if (call !== undefined) this.#events.unbegun(call)
+  }
+
+  /** The call has ended: nothing of its streams is of use any more. */
+  #endStreams({ number }: Call): void {
+    this.#uploads.get(number)?.stop()
+    this.#uploads.delete(number)
+    this.#answers.delete(number)
+  }
+
+  /** A host may send anything of calls that it has, or has not. */
+  #receiveOfCall(message: StreamData | StreamCredit | StreamAbort, body: Uint8Array): void {
+    const { number } = message
+    if (message.type === 'stream-data') this.#answers.get(number)?.receive(body, message.end === true)
+    else if (message.type === 'stream-credit') this.#uploads.get(number)?.credit(whole(message.bytes))
+    else if (message.side === 'received') this.#uploads.get(number)?.stop()
+  }
+
+  #beginAnswer(call: Call, text: string): void {
+    if (call.begun !== undefined || call.revision === undefined) return
+    const { streamMs } = call.revision.limits
+    call.overdueAtMs = streamMs === 0 ? Number.POSITIVE_INFINITY : performance.now() + streamMs + OVERDUE_GRACE_MS
+    call.slot?.streams()
+    const answer = new AnswerStream(call, this.#heads.read(text), this.#maxBodyBytes, this.#sendOfStream)
+    call.begun = answer
+    this.#answers.set(call.number, answer)
   }
 
   #receive(message: ToServer, text: string, body: Uint8Array): void {
@@ -291,7 +352,7 @@ export class HostConnection implements CallHolder {
       case 'answer': {
         const { invocation } = message
         const call = this.#pending.callOf(invocation)
-        if (call === undefined) return
+        if (call === undefined || call.begun !== undefined) return
         // The host has checked the size, but it runs user code.
         const head =
           body.length > this.#maxBodyBytes
@@ -302,9 +363,25 @@ export class HostConnection implements CallHolder {
         return this.#pending.answer(
           invocation,
           typeof head === 'string'
-            ? { outcome: 'invalid-response', start, usage, detail: head, stack: head }
+            ? invalidResponse(head, start, usage)
             : { outcome: 'ok', start, usage, response: { status: head.status, headers: head.headers, body } },
         )
+      }
+      case 'answer-head': {
+        const call = this.#pending.callOf(message.invocation)
+        return call === undefined ? undefined : this.#beginAnswer(call, text)
+      }
+      case 'answer-end': {
+        const { invocation } = message
+        const call = this.#pending.callOf(invocation)
+        const answer = this.#answers.get(invocation)
+        if (call === undefined || answer === undefined) return
+        const start = startOf(call, message.start)
+        const usage = unpackUsage(message.usage)
+        const wrong = answer.finish()
+        if (wrong !== undefined) return this.#pending.answer(invocation, invalidResponse(wrong, start, usage))
+        const { status, headers } = answer.head
+        return this.#pending.answer(invocation, { outcome: 'ok', start, usage, response: { status, headers, body: answer.body } })
       }
       case 'failed': {
         const { invocation, outcome, detail, stack } = message
@@ -312,6 +389,8 @@ export class HostConnection implements CallHolder {
         if (call === undefined) return
         const start = startOf(call, message.start)
         const usage = unpackUsage(message.usage)
+        const wrong = this.#answers.get(invocation)?.wrong
+        if (wrong !== undefined) return this.#pending.answer(invocation, invalidResponse(wrong, start, usage))
         return this.#pending.answer(invocation, { outcome, start, usage, detail, ...(stack !== undefined && { stack }) })
       }
       case 'away':
@@ -356,7 +435,8 @@ export class HostConnection implements CallHolder {
       case 'stream-data':
       case 'stream-credit':
       case 'stream-abort':
-        if (message.of !== 'call') this.#events.streamSaid(message, text, body)
+        if (message.of === 'call') this.#receiveOfCall(message, body)
+        else this.#events.streamSaid(message, text, body)
         return
       case 'code-cache-made':
         return this.#pending.codeCacheMade(message.revision, body.length === 0 ? undefined : body.slice())
@@ -369,6 +449,10 @@ export class HostConnection implements CallHolder {
         return this.#events.ready()
     }
   }
+}
+
+function invalidResponse(detail: string, start: StartKind, usage: InvocationUsage): InvocationResult {
+  return { outcome: 'invalid-response', start, usage, detail, stack: detail }
 }
 
 /** How the call started. Which revision is new to a host is counted here: a host may report anything. */
