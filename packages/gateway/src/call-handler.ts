@@ -1,14 +1,27 @@
 import { randomUUIDv7 } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import { Call, CarpoolError, monotonicClock, type CallChain, type CallInit, type ErrorCode, type Invoke } from '@carpool/core'
+import {
+  announcedLength,
+  Call,
+  CarpoolError,
+  isBodiless,
+  monotonicClock,
+  type AnswerSink,
+  type CallChain,
+  type CallInit,
+  type ErrorCode,
+  type Invoke,
+  type ResponseHead,
+} from '@carpool/core'
+import { ClientAnswer } from './answer-stream.ts'
 import type { Reservation } from './byte-budget.ts'
 import type { GatewayLimits } from './gateway-limits.ts'
 import type { ClientConnection } from './hardening/connections.ts'
-import type { LingeringClose, WriteStallTimeout } from './hardening/slow-clients.ts'
-import { hasBody, type BodyReader } from './request-body.ts'
+import type { LingeringClose, WriteStallOptions, WriteStallTimeout } from './hardening/slow-clients.ts'
+import { hasBody, wayOfBody, type BodyReader } from './request-body.ts'
 import { checkRequest, decodeRequest, endsReading, expectsContinue } from './request.ts'
-import { writeError, writeResult, type Refusal } from './response-encoder.ts'
+import { writeError, writeHeadAlone, writeResult, writeStreamHead, type Refusal } from './response-encoder.ts'
 
 /**
  * What a gateway does with requests: it serves them; or it serves them and closes their connections, because it shuts down; or it
@@ -29,6 +42,9 @@ export interface CallHandlerOptions {
   /** What is known of a client's connection; undefined if it is closed or was refused. */
   readonly connectionOf: (socket: Socket) => ClientConnection | undefined
   readonly bodies: BodyReader
+  /** For answers that stream. */
+  readonly stall: WriteStallOptions
+  /** For those that are whole. */
   readonly writeStall: WriteStallTimeout
   readonly lingering: LingeringClose
 }
@@ -38,6 +54,7 @@ export interface CallHandlerOptions {
  * them.
  */
 const MAX_PIPELINED = 32
+const HOSTS_STREAM: boolean = false
 const HOPS_HEADER = 'x-carpool-hops'
 
 /** A call that came as an HTTP request. */
@@ -49,6 +66,10 @@ class HttpCall extends Call {
   reservation: Reservation | undefined = undefined
   /** It was given to `invoke`: a refusal from here on is on record, or is not the gateway's to count. */
   isInvoked = false
+  /** Why its body broke off while it ran: what its client is told, if that can still be told anything. */
+  brokenBy: CarpoolError | undefined = undefined
+  /** The body of its answer, if that streams to the client. */
+  streamed: ClientAnswer | undefined = undefined
   readonly #handler: CallHandler
 
   constructor(
@@ -61,6 +82,10 @@ class HttpCall extends Call {
     this.incoming = incoming
     this.response = response
     this.#handler = handler
+  }
+
+  override beginAnswer(head: ResponseHead, credit: (bytes: number) => void): AnswerSink {
+    return this.#handler.beginAnswer(this, head, credit)
   }
 
   override end(error: CarpoolError | undefined): void {
@@ -135,6 +160,10 @@ export class CallHandler {
     const { bodies, ownerOf } = this.#options
     const { connection, incoming, response, functionName, head } = call
     try {
+      // Hosts do not take streams yet.
+      const way = HOSTS_STREAM && !ignoresBody(head.method) ? wayOfBody(incoming) : 'whole'
+      if (way === 'stream') return this.#streamBody(call)
+      if (way === 'stream-unless-whole' && !(await bodies.isWholeAtOnce(connection, incoming))) return this.#streamBody(call)
       const reservation = (call.reservation = bodies.reserve(connection, incoming))
       // Only now: a client must not send a body that is refused.
       if (expectsContinue(incoming)) response.writeContinue()
@@ -147,32 +176,79 @@ export class CallHandler {
     this.#invoke(call)
   }
 
+  #streamBody(call: HttpCall): void {
+    call.upload = this.#options.bodies.stream(call, (error) => {
+      call.brokenBy = error
+      call.cancel()
+    })
+    this.#invoke(call)
+  }
+
   #invoke(call: HttpCall): void {
     call.isInvoked = true
     this.#options.invoke(call)
   }
 
+  /** The head of an answer has come, and its body streams behind it. Never throws, as {@link answer}. */
+  beginAnswer(call: HttpCall, head: ResponseHead, credit: (bytes: number) => void): AnswerSink {
+    const { id, connection, response, placedMs, cameMs } = call
+    const lengthBytes = announcedLength(head.headers)
+    call.streamed = new ClientAnswer(response, lengthBytes, credit, this.#options.stall)
+    try {
+      const isLast = this.#isLast(connection, response)
+      if (!connection.socket.destroyed) writeStreamHead(response, head, { id, queueMs: placedMs - cameMs, lengthBytes, isLast })
+      if (isLast) connection.refuseFurther()
+    } catch (cause) {
+      this.#options.onFault(CarpoolError.from(cause))
+      connection.socket.destroy()
+    }
+    return call.streamed
+  }
+
   /** A call has ended: answers it (8). Called once for each call; never throws, for it is called among those of others. */
   answer(call: HttpCall, error: CarpoolError | undefined): void {
-    const { connection } = call
+    const { connection, streamed, brokenBy } = call
     connection.remove(call)
     call.reservation?.release()
+    call.upload?.stop()
     try {
-      if (error === undefined) this.#write(call)
-      else this.#writeRefusal(call, error)
+      if (streamed !== undefined) this.#endStreamed(call, streamed, error)
+      else if (error !== undefined || brokenBy !== undefined) this.#writeRefusal(call, error ?? brokenBy!)
+      else this.#write(call)
     } catch (cause) {
       this.#options.onFault(CarpoolError.from(cause))
       connection.socket.destroy()
     }
   }
 
-  #write({ connection, response, result, record }: HttpCall): void {
+  #endStreamed({ connection, response, result }: HttpCall, streamed: ClientAnswer, error: CarpoolError | undefined): void {
+    if (error !== undefined || result?.outcome !== 'ok') return streamed.break()
+    streamed.end(() => {
+      const { writeStall } = this.#options
+      const onFlushed = this.#closerOfUnread(connection, response)
+      response.end(onFlushed)
+      writeStall.watch(connection.socket, response, 0)
+    })
+  }
+
+  #write({ connection, response, result, record, begun, head }: HttpCall): void {
     const { socket } = connection
     if (socket.destroyed || result === undefined || record === undefined) return
-    const isLast = this.#isLast(connection, response)
-    writeResult(response, result, record, isLast)
+    const onFlushed = this.#closerOfUnread(connection, response)
+    const isLast = onFlushed !== undefined || this.#isLast(connection, response)
     if (isLast) connection.refuseFurther()
+    if (result.outcome !== 'ok') writeResult(response, result, record, isLast, onFlushed)
+    else if (begun !== undefined && isBodiless(head.method, result.response.status)) {
+      writeHeadAlone(response, result.response, record, isLast)
+    } else writeResult(response, result, record, isLast, onFlushed)
     this.#options.writeStall.watch(socket, response, result.outcome === 'ok' ? result.response.body.length : 0)
+  }
+
+  /** What closes the connection behind an answer, if the rest of the request before it is not read. */
+  #closerOfUnread(connection: ClientConnection, { req }: ServerResponse): (() => void) | undefined {
+    if (req.complete || !hasBody(req)) return undefined
+    connection.refuseFurther()
+    return () => this.#options.lingering.close(connection.socket)
   }
 
   #writeRefusal({ id, connection, response, isInvoked, cameMs }: HttpCall, error: CarpoolError): void {
@@ -198,14 +274,13 @@ export class CallHandler {
   }
 
   #refuse(connection: ClientConnection, response: ServerResponse, error: CarpoolError, refusal: Refusal): void {
-    const { onFault, random, lingering } = this.#options
+    const { onFault, random } = this.#options
     const { socket } = connection
     if (error.code === 'internal') onFault(error)
     if (response.headersSent) return void response.destroy()
     if (socket.destroyed) return
-    const hasUnread = !response.req.complete && hasBody(response.req)
-    if (refusal.isLast || hasUnread) connection.refuseFurther()
-    const onFlushed = hasUnread ? () => lingering.close(socket) : undefined
+    if (refusal.isLast) connection.refuseFurther()
+    const onFlushed = this.#closerOfUnread(connection, response)
     writeError(response, error, { ...refusal, random, onFlushed })
   }
 }

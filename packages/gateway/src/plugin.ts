@@ -46,7 +46,8 @@ export function createCalls(options: GatewayOptions, connectionOf: (socket: Sock
   const budget = new ByteBudget(limits.maxBufferedBytes)
   const lingering = new LingeringClose(sweep, clock)
   const bodies = new BodyReader({ limits, sweep, budget, clock })
-  const writeStall = new WriteStallTimeout({ sweep, budget, clock, timeoutMs: limits.answerTimeoutMs })
+  const stall = { sweep, budget, clock, timeoutMs: limits.answerTimeoutMs }
+  const writeStall = new WriteStallTimeout(stall)
   const { invoke, onFault } = options
   const parts = {
     invoke,
@@ -59,6 +60,7 @@ export function createCalls(options: GatewayOptions, connectionOf: (socket: Sock
     random,
     connectionOf,
     bodies,
+    stall,
     writeStall,
     lingering,
   }

@@ -4,6 +4,7 @@ import type { ByteBudget, Reservation } from './byte-budget.ts'
 import type { GatewayLimits } from './gateway-limits.ts'
 import type { ClientConnection } from './hardening/connections.ts'
 import type { Sweep } from './hardening/slow-clients.ts'
+import { RequestStream, type StreamingRequest } from './request-stream.ts'
 
 type BodyLimits = Pick<GatewayLimits, 'maxBodyBytes' | 'bodyTimeoutMs' | 'bodyBytesPerSecond' | 'maxBufferedBytes'>
 
@@ -13,11 +14,21 @@ const MIN_CAPACITY_BYTES = 4096
 /** Once this share of an announced body has come, there is memory for all of it. */
 const TRUSTED_SHARE = 0.25
 
+/** A body that is announced to be no larger is whole before its call begins. */
+const MAX_WHOLE_BYTES = 64 * 1024
+
 /** Whether a request has a body, by its headers. */
 export function hasBody({ headers }: IncomingMessage): boolean {
   if (headers['transfer-encoding'] !== undefined) return true
   const length = headers['content-length']
   return length !== undefined && Number(length) > 0
+}
+
+/** How the body of a request comes into its call, by its headers: whole, streaming, or streaming unless it is whole at once. */
+export function wayOfBody({ headers }: IncomingMessage): 'whole' | 'stream' | 'stream-unless-whole' {
+  if (headers['transfer-encoding'] === undefined) return Number(headers['content-length']) > MAX_WHOLE_BYTES ? 'stream' : 'whole'
+  // A client that waits to be told to go on sends nothing before.
+  return headers.expect === undefined ? 'stream-unless-whole' : 'stream'
 }
 
 export interface BodyReaderOptions {
@@ -47,6 +58,22 @@ export class BodyReader {
   }
 
   /**
+   * Waits for what came with the head of a request to be parsed.
+   * @returns whether the body is whole
+   * @throws CarpoolError `bad-request` if what came is none
+   */
+  async isWholeAtOnce(connection: ClientConnection, incoming: IncomingMessage): Promise<boolean> {
+    await new Promise((resolve) => setImmediate(resolve))
+    if (connection.broken !== undefined) throw connection.broken
+    return incoming.complete
+  }
+
+  /** @param onBroken told why the body broke off */
+  stream(request: StreamingRequest, onBroken: (error: CarpoolError) => void): RequestStream {
+    return new RequestStream(request, this.#options, onBroken)
+  }
+
+  /**
    * @param holder the function that the body is for: it gets a share of what the server holds
    * @throws CarpoolError `body-too-large`, `request-timeout`, `saturated`, `bad-request`
    */
@@ -72,7 +99,13 @@ export class BodyReader {
     if (readableLength > maxBodyBytes) throw bodyTooLarge(`has ${readableLength} bytes`, maxBodyBytes)
     reservation.add(readableLength)
     if (!reservation.isOpen) throw tooManyBuffered(maxBufferedBytes)
-    return (incoming.read() as Buffer | null) ?? NO_BYTES
+    const first = incoming.read() as Buffer | null
+    if (first === null || first.length === readableLength) return first ?? NO_BYTES
+    // Each read may give one chunk.
+    const chunks = [first]
+    for (let chunk = incoming.read() as Buffer | null; chunk !== null; chunk = incoming.read() as Buffer | null)
+      chunks.push(chunk)
+    return Buffer.concat(chunks)
   }
 
   async #collect(connection: ClientConnection, incoming: IncomingMessage, reservation: Reservation): Promise<Uint8Array> {
@@ -179,7 +212,7 @@ export class RequestBody {
 }
 
 /** How long a body of which so much has come may have taken, in ms: the rule of Apache's mod_reqtimeout with a `MinRate`. */
-function bodyTimeMs(receivedBytes: number, { bodyTimeoutMs, bodyBytesPerSecond }: BodyLimits): number {
+export function bodyTimeMs(receivedBytes: number, { bodyTimeoutMs, bodyBytesPerSecond }: BodyLimits): number {
   return bodyTimeoutMs + (receivedBytes / bodyBytesPerSecond) * 1000
 }
 
@@ -187,14 +220,14 @@ function bodyTooLarge(what: string, limitBytes: number): CarpoolError {
   return new CarpoolError('body-too-large', `The request body ${what}; the limit is ${limitBytes} bytes.`)
 }
 
-function tooSlow(receivedBytes: number, { bodyTimeoutMs, bodyBytesPerSecond }: BodyLimits): CarpoolError {
+export function tooSlow(receivedBytes: number, { bodyTimeoutMs, bodyBytesPerSecond }: BodyLimits): CarpoolError {
   return new CarpoolError(
     'request-timeout',
     `Of the request body ${receivedBytes} bytes arrived; the limit is ${bodyTimeoutMs} ms, and a second for each ${bodyBytesPerSecond} bytes.`,
   )
 }
 
-function tooManyBuffered(limitBytes: number): CarpoolError {
+export function tooManyBuffered(limitBytes: number): CarpoolError {
   return new CarpoolError('saturated', `The limit for what the server holds for its clients is ${limitBytes} bytes.`)
 }
 

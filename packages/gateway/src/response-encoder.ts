@@ -1,5 +1,6 @@
 import type { OutgoingHttpHeaders, ServerResponse } from 'node:http'
 import {
+  announcedLength,
   execUs,
   PROBLEM_CONTENT_TYPE,
   problemOfError,
@@ -10,6 +11,7 @@ import {
   type InvocationResult,
   type InvocationRecord,
   type Problem,
+  type ResponseHead,
 } from '@carpool/core'
 import { isReserved } from './request.ts'
 
@@ -26,31 +28,42 @@ const PIECE_BYTES = 64 * 1024
 const CLOSE = { connection: 'close' }
 const NO_BYTES = new Uint8Array(0)
 
-/** Answers with the result of an invocation. @param isLast closes the connection behind the answer */
-export function writeResult(raw: ServerResponse, result: InvocationResult, record: InvocationRecord, isLast: boolean): void {
-  if (result.outcome === 'ok') return writeResponse(raw, result.response, record, isLast)
-  writeProblem(raw, problemOfOutcome(result.outcome, result.detail, record.id), {
+/**
+ * Answers with the result of an invocation.
+ * @param isLast closes the connection behind the answer
+ * @param onFlushed given if the rest of the request is not read: called when the answer has left, and has to close the connection
+ */
+export function writeResult(
+  raw: ServerResponse,
+  result: InvocationResult,
+  record: InvocationRecord,
+  isLast: boolean,
+  onFlushed?: () => void,
+): void {
+  if (result.outcome === 'ok') return writeResponse(raw, result.response, record, isLast, onFlushed)
+  const headers = {
     [INVOCATION_HEADER]: record.id,
     [TIMING_HEADER]: serverTiming(record),
     ...(isLast && CLOSE),
-  })
+  }
+  writeProblem(raw, problemOfOutcome(result.outcome, result.detail, record.id), headers, onFlushed)
 }
 
-/** The head was checked when it came from the host, so nothing in it can move the end of the response. */
-function writeResponse(raw: ServerResponse, response: HttpResponse, record: InvocationRecord, isLast: boolean): void {
-  const { status, headers } = response
+function writeResponse(
+  raw: ServerResponse,
+  response: HttpResponse,
+  record: InvocationRecord,
+  isLast: boolean,
+  onFlushed: (() => void) | undefined,
+): void {
+  const { status } = response
   // 205 resets the client's form, and may have no content (RFC 9110, section 15.3.6).
   const body = status === 205 ? NO_BYTES : response.body
-  const flat = [INVOCATION_HEADER, record.id, TIMING_HEADER, serverTiming(record)]
-  for (const [name, value] of headers) {
-    if (SERVER_HEADERS.has(name) || isReserved(name)) continue
-    // One of the function's own stands beside ours, unless it could pass for it.
-    if (name === TIMING_HEADER && OWN_METRIC.test(value)) continue
-    flat.push(name, value)
-  }
+  const flat = headersOf(response, record.id, serverTiming(record))
   if (status !== 204 && status !== 304) flat.push('content-length', String(body.length))
   if (isLast) flat.push('connection', 'close')
   raw.writeHead(status, flat)
+  if (onFlushed !== undefined) return writeUnended(raw, body, onFlushed)
   // Node.js sends head and body in one write if the body is a string, else in two; latin1 keeps every byte as it is.
   if (body.length <= MAX_JOINED_BYTES) {
     raw.end(Buffer.from(body.buffer, body.byteOffset, body.length).toString('latin1'), 'latin1')
@@ -58,17 +71,72 @@ function writeResponse(raw: ServerResponse, response: HttpResponse, record: Invo
   else writeInPieces(raw, body)
 }
 
-function writeInPieces(raw: ServerResponse, body: Uint8Array): void {
+/** What stands in the head of an answer that streams besides what the function gave. */
+export interface StreamHead {
+  /** Of the invocation. */
+  readonly id: string
+  readonly queueMs: number
+  /** Of the body, if the function has said it. */
+  readonly lengthBytes: number | undefined
+  readonly isLast: boolean
+}
+
+/** Writes the head of an answer whose body streams behind it. What its call uses is not known yet. */
+export function writeStreamHead(raw: ServerResponse, head: ResponseHead, { id, queueMs, lengthBytes, isLast }: StreamHead): void {
+  const flat = headersOf(head, id, `queue;dur=${queueMs.toFixed(3)}`)
+  if (lengthBytes !== undefined) flat.push('content-length', String(lengthBytes))
+  if (isLast) flat.push('connection', 'close')
+  raw.writeHead(head.status, flat)
+  const { socket } = raw
+  // What comes of the body in this turn leaves with the head.
+  socket?.cork()
+  raw.flushHeaders()
+  if (socket !== null) process.nextTick(() => socket.uncork())
+}
+
+/** Answers HEAD, or without content, where the function streams a body all the same: nothing of that was wanted. */
+export function writeHeadAlone(raw: ServerResponse, head: ResponseHead, record: InvocationRecord, isLast: boolean): void {
+  const flat = headersOf(head, record.id, serverTiming(record))
+  const lengthBytes = raw.req.method === 'HEAD' ? announcedLength(head.headers) : undefined
+  if (lengthBytes !== undefined) flat.push('content-length', String(lengthBytes))
+  if (isLast) flat.push('connection', 'close')
+  raw.writeHead(head.status, flat)
+  raw.end()
+}
+
+/** The head was checked when it came from the host, so nothing in it can move the end of the response. */
+function headersOf({ headers }: ResponseHead, id: string, timing: string): string[] {
+  const flat = [INVOCATION_HEADER, id, TIMING_HEADER, timing]
+  for (const [name, value] of headers) {
+    if (SERVER_HEADERS.has(name) || isReserved(name)) continue
+    // One of the function's own stands beside ours, unless it could pass for it.
+    if (name === TIMING_HEADER && OWN_METRIC.test(value)) continue
+    flat.push(name, value)
+  }
+  return flat
+}
+
+function writeInPieces(raw: ServerResponse, body: Uint8Array, onFlushed?: () => void): void {
   let written = 0
   const writeOn = (): void => {
     while (written < body.length) {
       const piece = body.subarray(written, written + PIECE_BYTES)
       written += piece.length
+      if (written === body.length && onFlushed !== undefined) return void raw.write(piece, onFlushed)
       if (!raw.write(piece) && written < body.length) return void raw.once('drain', writeOn)
     }
     raw.end()
   }
   writeOn()
+}
+
+/** A response that is ended closes its connection at once, with what is unread. */
+function writeUnended(raw: ServerResponse, body: Uint8Array, onFlushed: () => void): void {
+  if (body.length > 0) return writeInPieces(raw, body, onFlushed)
+  raw.flushHeaders()
+  // Behind other answers it has to wait for the connection.
+  if (raw.socket === null) raw.once('socket', () => setImmediate(onFlushed))
+  else onFlushed()
 }
 
 /**

@@ -100,8 +100,12 @@ export class ClientConnection {
    * TCP tells the two apart only when something is sent: a client that left answers with a reset, which the next write runs into.
    * So the connection is probed with `100 Continue`, which a client must read past at any time (RFC 9110, section 15.2), until
    * all its calls are answered or it is found closed. HTTP/1.0 has no `100 Continue`: such a client counts as waiting.
+   *
+   * In the middle of an answer that streams nothing can be asked. Who has nothing more to send says so before there is an answer;
+   * who says so then has left.
    */
   probeHalfOpen(): void {
+    if (this.#pending[0]?.response.headersSent === true) return void this.socket.destroy()
     let probes = 0
     const probe = (): void => {
       if (this.socket.destroyed || this.isIdle) return
