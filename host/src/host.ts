@@ -76,7 +76,7 @@ export class Host {
     })
     this.#streams = new Streams({ send, bodies })
     this.#fetches = new Fetches({ send, bodies, backlogBytes, maxBodyBytes, streams: this.#streams })
-    this.#sockets = new Sockets(send, this.#streams)
+    this.#sockets = new Sockets({ send, streams: this.#streams })
     this.#invocations = new Invocations({
       send,
       bodies,
@@ -186,7 +186,7 @@ export class Host {
       case 'socket-connected':
         return this.#sockets.connected(message.socket, text)
       case 'socket-closed':
-        return this.#sockets.closed(message.socket, text, message)
+        return this.#sockets.closed(message.socket, text)
       case 'stream-data':
       case 'stream-credit':
       case 'stream-abort':

@@ -49,6 +49,7 @@ async function made(t: Test): Promise<Rig> {
     fetchStarted: none,
     fetchStopped: none,
     socketOpened: none,
+    socketUsed: none,
     tlsStarted: none,
     socketStopped: none,
     canceled: none,

@@ -1,6 +1,7 @@
 import type { HostCpu } from '@carpool/wire'
 import type { Guest } from '../isolates/guest.ts'
 import type { ActiveInvocation } from '../calls/invocation.ts'
+import type { Account } from './account.ts'
 import type { Send } from '../send.ts'
 import type { Batch } from '../scheduler/batch.ts'
 
@@ -61,18 +62,26 @@ export class UsageReport {
   }
 
   #sendBackground(guest: Guest): boolean {
-    const { cpuNs, egressBytesOut, egressBytesIn } = guest.background.take()
-    const cpuUs = Math.floor(cpuNs / 1000)
-    guest.background.charge(cpuNs - cpuUs * 1000)
-    if (cpuUs + egressBytesOut + egressBytesIn > 0) {
-      this.#parts.send({ type: 'background', revision: guest.revision, cpuUs, egressBytesOut, egressBytesIn })
-    }
+    const cpuUs = this.#sendOf(guest, guest.background)
+    // Calls wait for it, so it has no budget of its own.
+    this.#sendOf(guest, guest.shared)
     if (!guest.disposed) return !guest.backgroundBudget.take(cpuUs / 1000, guest.limits.cpuMs, performance.now())
     if (guest.batch !== undefined) return false
     this.#guests.delete(guest)
     this.#goneNs += guest.chargedNs
     this.#goneMemoryWatchNs += guest.memoryAccount.cpuNs
     return false
+  }
+
+  /** @returns the CPU time that it has sent, in µs */
+  #sendOf({ revision }: Guest, account: Account): number {
+    const { cpuNs, egressBytesOut, egressBytesIn } = account.take()
+    const cpuUs = Math.floor(cpuNs / 1000)
+    account.charge(cpuNs - cpuUs * 1000)
+    if (cpuUs + egressBytesOut + egressBytesIn > 0) {
+      this.#parts.send({ type: 'background', revision, cpuUs, egressBytesOut, egressBytesIn })
+    }
+    return cpuUs
   }
 
   #hasChanged(invocation: ActiveInvocation): boolean {

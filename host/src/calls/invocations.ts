@@ -150,7 +150,12 @@ export class Invocations implements EnteredCalls {
 
   socketOpened(guest: Guest, number: number, guestSocket: number, target: string): void {
     const id = this.#hadEffect(guest, number)
-    this.#parts.sockets.start(guest, { invocation: number, id, guestSocket }, target)
+    this.#parts.sockets.open(guest, { invocation: number, id, guestSocket }, target)
+  }
+
+  socketUsed(guest: Guest, number: number, guestSocket: number): void {
+    this.#hadEffect(guest, number)
+    this.#parts.sockets.sentBy(guest, guestSocket, number)
   }
 
   tlsStarted(guest: Guest, guestSocket: number, options: string): void {
@@ -202,7 +207,8 @@ export class Invocations implements EnteredCalls {
     const notStarted = guest.queue.notStarted
     for (const invocation of this.#in(guest)) {
       if (notStarted.has(invocation.account)) invocation.attempts--
-      const again = this.#callAgain(invocation)
+      // What was sent by a socket may have been for any of them.
+      const again = guest.hadSockets && !notStarted.has(invocation.account) ? undefined : this.#callAgain(invocation)
       if (invocation.account === culprit) {
         const detail = detailOf(invocation)
         this.#fail(invocation, outcome, detail, detail)
@@ -275,6 +281,7 @@ export class Invocations implements EnteredCalls {
     }
     invocation.attempts++
     invocation.lease = lease
+    lease.isolate.callsUnderWay++
     if (call.body.length > MAX_KEPT_BODY) invocation.call = undefined
     lease.isolate.invoke(invocation.account, invocation.number, call.head, call.kind, call.body)
     invocation.stream?.attach(lease.isolate)
@@ -341,6 +348,7 @@ export class Invocations implements EnteredCalls {
     this.#sendEnd(invocation)
     if (lease === undefined) return
     account.close(lease.isolate.background)
+    lease.isolate.callsUnderWay--
     lease.release()
   }
 

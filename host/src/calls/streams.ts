@@ -60,8 +60,9 @@ export class Stream {
   /** Bytes that came, and that went. */
   receivedBytes = 0
   sentBytes = 0
+  /** What its entries are charged to. */
+  account: Account
   readonly #owner: number
-  readonly #account: Account
   readonly #listener: StreamListener
   readonly #parts: StreamsParts
   readonly #forget: (stream: Stream) => void
@@ -90,7 +91,7 @@ export class Stream {
     this.number = number
     this.#guestNumber = guestNumber
     this.#owner = STREAM_OWNERS.indexOf(of)
-    this.#account = account
+    this.account = account
     this.#listener = listener
     this.#window = window
     this.#parts = parts
@@ -215,7 +216,7 @@ export class Stream {
   }
 
   #push(op: number, kind: number, text = '', body = ''): Entry {
-    const entry = new Entry(this.#account, op, this.#guestNumber, text, kind, body)
+    const entry = new Entry(this.account, op, this.#guestNumber, text, kind, body)
     this.push(entry)
     return entry
   }

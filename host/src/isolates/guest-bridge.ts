@@ -1,7 +1,16 @@
 import { isUtf8 } from 'node:buffer'
 import { randomBytes } from 'node:crypto'
 import type { LogLevel } from '@carpool/core'
-import { BODY_KINDS, ENTROPY_BYTES, LOG_LEVELS, OWNER_MASK, SAYS, type BodyKind, type LoadReport } from '@carpool/runtime/bridge'
+import {
+  BODY_KINDS,
+  ENTROPY_BYTES,
+  LOG_LEVELS,
+  OF_SOCKET,
+  OWNER_MASK,
+  SAYS,
+  type BodyKind,
+  type LoadReport,
+} from '@carpool/runtime/bridge'
 import { NO_BODY } from '@carpool/wire'
 import type { Account } from '../accounting/account.ts'
 import { streamKey, type Stream } from '../calls/streams.ts'
@@ -31,6 +40,8 @@ export interface GuestCalls<G> {
   fetchStarted(guest: G, invocation: number, fetch: number, head: string, kind: BodyKind, body: string): void
   fetchStopped(guest: G, fetch: number): void
   socketOpened(guest: G, invocation: number, socket: number, target: string): void
+  /** The invocation sends by it. */
+  socketUsed(guest: G, invocation: number, socket: number): void
   tlsStarted(guest: G, socket: number, options: string): void
   socketStopped(guest: G, socket: number): void
   /** The guest got round to a `cancel`: its messages about that invocation came before. */
@@ -88,6 +99,7 @@ export function messageHandler<G extends BridgedGuest>(guest: G, relay: Relay<G>
       case SAYS.endAnswer:
         return calls.answerEnded(guest, a)
       case SAYS.streamData:
+        if ((c & OWNER_MASK) === OF_SOCKET) calls.socketUsed(guest, b, a)
         return streamOf(guest, a, c)?.sent(c, text, body)
       case SAYS.streamCredit:
         return streamOf(guest, a, c)?.took(b)

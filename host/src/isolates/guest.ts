@@ -56,6 +56,11 @@ const START_WALL_MAX_MS = 60_000
 export class Guest implements Poolable, BatchListener, BridgedGuest, Runnable {
   /** What its background work is charged to. */
   readonly background = new Account()
+  /**
+   * What entries of its sockets are charged to while it runs calls and it is not known for which: its calls wait for them, but none is to
+   * pay for the others.
+   */
+  readonly shared = new Account()
   readonly backgroundBudget = new BackgroundBudget()
   /** What its start is charged to, until it is loaded. */
   readonly start = new Account()
@@ -63,6 +68,12 @@ export class Guest implements Poolable, BatchListener, BridgedGuest, Runnable {
   openFetches = 0
   /** Those of its calls, fetches and sockets. */
   readonly streams = new Map<number, Stream>()
+  /** Its open sockets: numbers on the connection by its own. */
+  readonly sockets = new Map<number, number>()
+  /** Whether it ever had one. */
+  hadSockets = false
+  /** Invocations in it that have not ended. */
+  callsUnderWay = 0
   /** Invocations that ever entered it. */
   invocations = 0
   readonly isolate: GuestIsolate
@@ -91,6 +102,8 @@ export class Guest implements Poolable, BatchListener, BridgedGuest, Runnable {
     this.#relay = relay
     this.#host = host
     this.#onMessage = messageHandler(this, relay, host.calls)
+    // The calls that wait for it have given theirs back.
+    this.shared.hasReturnedSlot = true
     this.timers = new TimerTable((timer, account) => this.queue.pushSoon(new Entry(account, ENTRIES.fireTimer, timer)))
     this.queue = new EntryQueue(isolate, this, host.scheduler, this.background)
     isolate.listen({

@@ -205,8 +205,8 @@ function memoryDetail({ limits }: Guest): string {
 }
 
 /** Background work is limited entry by entry, for it has no end at which to begin again. */
-function isLimitedByEntry({ background, memoryAccount }: Guest, { current }: Batch): boolean {
-  return current.open === background || current === memoryAccount
+function isLimitedByEntry({ background, shared, memoryAccount }: Guest, { current }: Batch): boolean {
+  return current.open === background || current === shared || current === memoryAccount
 }
 
 /** A module scope has a limit of its own, unless that of invocations is higher. */

@@ -76,6 +76,7 @@ export { execUs, START_KINDS, type InvocationRecord, type InvocationResult, type
 export {
   LIMIT_RANGES,
   MAX_FETCHES_PER_INVOCATION,
+  MAX_SOCKETS_PER_GUEST,
   MAX_RESPONSE_HEAD,
   RESPONSE_HEADER_LIMITS,
   resolveLimits,
@@ -87,7 +88,7 @@ export {
 export { jsonLine, type LogLevel, type LogLine } from './log-line.ts'
 export { nearestName } from './nearest-name.ts'
 export { NumberedTable } from './numbered-table.ts'
-export type { NodeSupport, ServerAdapter } from './node-support.ts'
+export type { NodeSupport, OpenSocket, ServerAdapter, SocketEvents } from './node-support.ts'
 export { OUTCOMES, type FailedOutcome, type Outcome } from './outcome.ts'
 export { PROBLEM_CONTENT_TYPE, problemOfError, problemOfOutcome, retryAfterSeconds, type Problem } from './problem.ts'
 export { RoundRobin, type RoundRobinOptions } from './sharing/round-robin.ts'

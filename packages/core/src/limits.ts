@@ -25,6 +25,9 @@ export const RESPONSE_HEADER_LIMITS = { count: 100, bytes: 64 * 1024 } as const
 /** Fetches that one invocation may have open. Counted where it runs, and again where the connections are made. */
 export const MAX_FETCHES_PER_INVOCATION = 1_000
 
+/** Sockets and WebSockets that the isolate of a function may have open to others. Counted there, and again in its host. */
+export const MAX_SOCKETS_PER_GUEST = 500
+
 /** Longest response head as JSON, in UTF-16 units: the largest one with every character escaped. A longer one is not read. */
 export const MAX_RESPONSE_HEAD = RESPONSE_HEADER_LIMITS.bytes * 6 + RESPONSE_HEADER_LIMITS.count * 8 + 100
 

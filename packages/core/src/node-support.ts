@@ -1,3 +1,33 @@
+import type { ConnectedSocket, SocketEnd, SocketTarget, TlsOptions } from './http.ts'
+
+/** What whoever opens a socket hears of it. */
+export interface SocketEvents {
+  /** It is connected, or speaks TLS now after {@link OpenSocket.startTls}. */
+  connected(socket: ConnectedSocket): void
+  data(bytes: Uint8Array<ArrayBuffer>): void
+  /** The peer sends nothing more. */
+  ended(): void
+  /** There is room again for what is to be sent. */
+  room(): void
+  /** It has ended, connected or not. Said once, and last; not after {@link OpenSocket.stop}. */
+  closed(end: SocketEnd): void
+}
+
+/** A function's socket. What is sent in one entry leaves together, at its end. */
+export interface OpenSocket {
+  /** Whether whoever sends should wait for {@link SocketEvents.room}. */
+  readonly isFull: boolean
+  /** Sends a copy of the bytes. */
+  send(bytes: Uint8Array): void
+  /** Nothing is sent behind what was. */
+  end(): void
+  /** So many bytes of what came were passed on: as many more may come. */
+  took(bytes: number): void
+  startTls(options: TlsOptions): void
+  /** It is not needed any more. */
+  stop(): void
+}
+
 /**
  * What the modules of Node.js in a function's bundle need of the runtime around it, which calls the bundle's factory with it. Both
  * are the function's own: whatever it does with this, it does to itself.
@@ -22,6 +52,8 @@ export interface NodeSupport {
    * @throws WebAssembly.CompileError, or RangeError if one does not fit into the memory limit
    */
   webAssembly(files: Readonly<Record<string, string>>): Readonly<Record<string, object>>
+  /** Opens a socket, as the host's address policy lets it. @throws Error if too many are open */
+  openSocket(target: SocketTarget, events: SocketEvents): OpenSocket
   /** Sets who makes handlers of servers of `node:http`. */
   adaptServers(adapt: ServerAdapter): void
 }

@@ -138,7 +138,10 @@ export const SAYS = {
   answerHead: 10,
   /** The number of the invocation: the body of its answer is whole. */
   endAnswer: 11,
-  /** The number of the stream, 0, and its owner with {@link STREAM_FLAGS}; text and bytes as in {@link ENTRIES.streamData}. */
+  /**
+   * The numbers of the stream and of the invocation that sends, and its owner with {@link STREAM_FLAGS}; text and bytes as in
+   * {@link ENTRIES.streamData}.
+   */
   streamData: 12,
   /** The number of the stream, how many bytes of it were taken, and its owner. */
   streamCredit: 13,

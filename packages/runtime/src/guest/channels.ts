@@ -291,7 +291,7 @@ export class Channel {
   }
 
   #sayData(flags: number, closing: string, bytes: string): void {
-    bridge.streamData(this.number, this.owner | flags, closing, bytes)
+    bridge.streamData(this.number, this.invocation, this.owner | flags, closing, bytes)
   }
 
   #flushSoon(): void {

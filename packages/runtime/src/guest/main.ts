@@ -20,6 +20,7 @@ import { beginTurn, endTurn, nodeSupport, offerModules } from './node-support.ts
 import { bridge, connectBridge, enter } from './port.ts'
 import { rejected, settleRejections } from './rejections.ts'
 import { fireTimer } from './timers.ts'
+import { socketClosed, socketConnected } from './sockets.ts'
 import { startEntropy } from './web-api/crypto.ts'
 import { describeError } from './web-api/errors.ts'
 import { valueOfHeader } from './web-api/fetch/headers.ts'
@@ -157,6 +158,12 @@ function dispatch(op: number, number = 0, text = '', kind = 0, body = ''): void 
       break
     case ENTRIES.streamAbort:
       streamAbort(number, text, kind)
+      break
+    case ENTRIES.socketConnected:
+      socketConnected(number, text)
+      break
+    case ENTRIES.socketClosed:
+      socketClosed(number, text)
   }
   endTurn()
 }

@@ -1,26 +1,14 @@
 import type { NodeSupport, ServerAdapter } from '@carpool/core'
 import { SafeError } from './language/primordials.ts'
 import { library, loadedLibrary } from './libraries.ts'
-import { innerState } from './port.ts'
+import { carried, carry, innerState } from './port.ts'
+import { openSocket } from './sockets.ts'
 import { logUncaught } from './web-api/errors.ts'
 
 let afterTurn: (() => void) | undefined
 let carriesOver = false
 let adapter: ServerAdapter | undefined
 let compile: NodeSupport['webAssembly'] | undefined
-/** Without the addon nothing is carried by promises. */
-let carriedHere: unknown
-
-function carried(): unknown {
-  const { carried } = innerState
-  return carried === undefined ? carriedHere : carried()
-}
-
-function carry(value: unknown): void {
-  const { carried } = innerState
-  if (carried === undefined) carriedHere = value
-  else carried(value)
-}
 
 /** For the bundle's factory. Whoever reaches it can change how their own function works, as with any of its globals. */
 export const nodeSupport: NodeSupport = {
@@ -48,6 +36,7 @@ export const nodeSupport: NodeSupport = {
     compile = undefined
     return given(files)
   },
+  openSocket: (target, events) => openSocket(target, events),
   adaptServers(adapt) {
     adapter = adapt
   },

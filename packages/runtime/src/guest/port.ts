@@ -24,12 +24,73 @@ export function connectBridge(names: string, functions: readonly unknown[]): voi
 /**
  * The invocation on whose behalf this entry runs; log lines, timers and fetches are counted to it. Every entry sets it, and all
  * microtasks of an entry run before the next one begins. A continuation of one invocation that another one's entry released is
- * counted to the latter.
+ * counted to the latter, unless {@link tellCallsApart} was called.
  */
-export let currentInvocation = NO_INVOCATION
+let currentInvocation = NO_INVOCATION
+let tellsApart = false
+/** Without the addon nothing is carried by promises. */
+let carriedHere: unknown
+
+let invocationIn: (carried: unknown) => number | undefined
+let valueIn: (carried: unknown) => unknown
+
+/** What continuations of promises carry along: which invocation made them, and what the function itself has them carry. */
+class Frame {
+  readonly #invocation: number
+  readonly #value: unknown
+
+  static {
+    const isFrame = (value: unknown): value is Frame => typeof value === 'object' && value !== null && #invocation in value
+    invocationIn = (value) => (isFrame(value) ? value.#invocation : undefined)
+    valueIn = (value) => (isFrame(value) ? value.#value : value)
+  }
+
+  constructor(invocation: number, value: unknown) {
+    this.#invocation = invocation
+    this.#value = value
+  }
+}
+
+function carriedNow(): unknown {
+  const { carried } = innerState
+  return carried === undefined ? carriedHere : carried()
+}
+
+function carryOn(value: unknown): void {
+  const { carried } = innerState
+  if (carried === undefined) carriedHere = value
+  else carried(value)
+}
 
 export function enter(invocation: number): void {
   currentInvocation = invocation
+  if (tellsApart) carryOn(new Frame(invocation, undefined))
+}
+
+/** The invocation whose code runs. */
+export function invocationNow(): number {
+  if (!tellsApart) return currentInvocation
+  return invocationIn(carriedNow()) ?? currentInvocation
+}
+
+/**
+ * From now on continuations are counted to the invocation that made them. Where calls share a socket the entry that brings what one
+ * of them waits for is mostly another one's: its fetches would end with that one.
+ */
+export function tellCallsApart(): void {
+  if (tellsApart) return
+  const value = carriedNow()
+  tellsApart = true
+  carryOn(new Frame(currentInvocation, value))
+}
+
+/** What the function has continuations carry. */
+export function carried(): unknown {
+  return valueIn(carriedNow())
+}
+
+export function carry(value: unknown): void {
+  carryOn(tellsApart ? new Frame(invocationNow(), value) : value)
 }
 
 /** Calls, and UTF-16 units of text in them, that may be on their way to the host: it keeps them outside every memory limit. */
@@ -121,10 +182,13 @@ export const bridge = {
   endAnswer(invocation: number): void {
     host.say(SAYS.endAnswer, invocation, 0, 0, '', '')
   },
-  /** @param flags the owner, with STREAM_FLAGS */
-  streamData(number: number, flags: number, text: string, bytes: string): void {
+  /**
+   * @param invocation on whose behalf it is sent
+   * @param flags the owner, with STREAM_FLAGS
+   */
+  streamData(number: number, invocation: number, flags: number, text: string, bytes: string): void {
     spendCall(text.length + bytes.length)
-    host.say(SAYS.streamData, number, 0, flags, text, bytes)
+    host.say(SAYS.streamData, number, invocation, flags, text, bytes)
   },
   streamCredit(number: number, owner: number, bytes: number): void {
     spendCall(0)
@@ -152,7 +216,7 @@ export const bridge = {
   },
   log(level: LogLevel, text: string, isRejection: boolean): void {
     spendCall(text.length)
-    host.say(SAYS.log, currentInvocation, isRejection ? 1 : 0, indexIn(LOG_LEVELS, level), text, '')
+    host.say(SAYS.log, invocationNow(), isRejection ? 1 : 0, indexIn(LOG_LEVELS, level), text, '')
   },
   entropy(): string | undefined {
     spendCall(0)

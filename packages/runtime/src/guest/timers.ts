@@ -1,7 +1,7 @@
 import { apply, SafeMap, SafePromise, SafeRangeError, SafeTypeError } from './language/primordials.ts'
 import { toNumber } from './language/values.ts'
 import { carriedByTimer, carryForTimer } from './node-support.ts'
-import { bridge, currentInvocation, enter } from './port.ts'
+import { bridge, enter, invocationNow } from './port.ts'
 import { reportUncaught } from './web-api/errors.ts'
 
 /** The longest delay that a timer can have; one that is longer fires at once, as in Node.js. */
@@ -89,7 +89,7 @@ class Timeout {
   /** Begins anew, also when it has fired; without effect once it was cleared. */
   refresh(): this {
     if (this.#isCleared) return this
-    this.#invocation = currentInvocation
+    this.#invocation = invocationNow()
     begin(this)
     return this
   }
@@ -115,7 +115,7 @@ function start(
   delay: unknown,
   args: unknown[],
   repeats: boolean,
-  invocation: number = currentInvocation,
+  invocation: number = invocationNow(),
 ): Timeout {
   if (typeof callback !== 'function') throw new SafeTypeError('The callback of a timer must be a function.')
   const ms = toNumber(delay)

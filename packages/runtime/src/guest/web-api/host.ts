@@ -13,7 +13,7 @@ export { startFetch, stopFetch } from '../fetches.ts'
 export { whenCanceled } from '../invocation.ts'
 export { library, loadedLibrary } from '../libraries.ts'
 export { resizableBuffer } from '../memory/reservation.ts'
-export { currentInvocation } from '../port.ts'
+export { invocationNow } from '../port.ts'
 export { nextEntry, setTimeout } from '../timers.ts'
 
 /** Writes to the log of the invocation that runs. `isRejection`: of a promise that nobody awaits. */

@@ -8,7 +8,7 @@ import {
   stringStartsWith,
 } from '../../language/primordials.ts'
 import { type AbortSignal, followSignal, isAborted, reasonOf } from '../abort-signal.ts'
-import { type BodyKind, currentInvocation, library, startFetch, stopFetch, whenCanceled } from '../host.ts'
+import { type BodyKind, invocationNow, library, startFetch, stopFetch, whenCanceled } from '../host.ts'
 import { Body, bodyFromBridge, type BodyReceiver, cancelBody, sendWhole } from './body.ts'
 import { collectBody } from './body-collector.ts'
 import {
@@ -25,7 +25,7 @@ import { isNullBodyStatus, type Response, responseOfFetch } from './response.ts'
 
 /** The `fetch` of user code: the host carries it out, so every network policy is the host's. */
 export function fetch(input: unknown, init?: RequestInit | null): Promise<Response> {
-  const invocation = currentInvocation
+  const invocation = invocationNow()
   return new SafePromise((resolve, reject) => {
     const request = new Request(input, init)
     const signal = signalOfRequest(request)
