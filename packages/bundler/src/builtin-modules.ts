@@ -30,6 +30,7 @@ const OURS: Readonly<Record<string, string>> = {
   'stream/web': 'stream-web',
   'timers': 'timers',
   'timers/promises': 'timers-promises',
+  'tls': 'tls',
   'tty': 'tty',
   'vm': 'vm',
   'worker_threads': 'worker-threads',
@@ -81,7 +82,9 @@ const BEHIND: Readonly<Record<string, string>> = {
 /** The same for what needs no more than a few names each: exports of `builtins/internal/small-parts.ts`. */
 const SMALL: Readonly<Record<string, string>> = {
   'binding:config': 'config',
+  'binding:cares_wrap': 'caresWrap',
   'binding:constants': 'constants',
+  'binding:crypto': 'cryptoBinding',
   'binding:diagnostics_channel': 'diagnostics',
   'binding:encoding_binding': 'encodingBinding',
   'binding:errors': 'errors',
@@ -98,6 +101,7 @@ const SMALL: Readonly<Record<string, string>> = {
   'internal/async_context_frame': 'asyncContextFrame',
   'internal/async_hooks': 'asyncHooks',
   'internal/blob': 'blob',
+  'internal/blocklist': 'blockLists',
   'internal/bootstrap/realm': 'realm',
   'internal/encoding': 'encoding',
   'internal/errors/error_source': 'errorSource',
@@ -111,6 +115,7 @@ const SMALL: Readonly<Record<string, string>> = {
   'internal/process/task_queues': 'taskQueues',
   'internal/process/warning': 'warning',
   'internal/repl/history': 'history',
+  'internal/socketaddress': 'socketAddresses',
   'internal/source_map/source_map_cache': 'sourceMaps',
   'internal/streams/iter/classic': 'streamIteration',
   'internal/streams/iter/types': 'streamIteration',
@@ -118,6 +123,7 @@ const SMALL: Readonly<Record<string, string>> = {
   'internal/trace_events': 'traceEvents',
   'internal/tty': 'tty',
   'internal/v8/startup_snapshot': 'startupSnapshot',
+  'internal/worker/js_transferable': 'transferable',
 }
 
 const SMALL_PARTS = 'internal/small-parts'
@@ -126,12 +132,25 @@ const SMALL_PARTS = 'internal/small-parts'
 const LIGHTER: Readonly<Record<string, Readonly<Record<string, readonly [file: string, part: string]>>>> = {
   'internal/errors': { buffer: ['internal/light', 'buffer'], util: ['internal/light', 'util'] },
   'internal/util': { vm: ['internal/light', 'vm'] },
+  'internal/stream_base_commons': { timers: [SMALL_PARTS, 'netTimers'] },
   'internal/util/inspect': { buffer: ['internal/light', 'buffer'] },
+  'net': { 'internal/net': ['sockets/names', 'names'], timers: [SMALL_PARTS, 'netTimers'] },
   'path': {
     'internal/fs/glob': ['internal/light-path', 'glob'],
     'internal/util': ['internal/light-path', 'util'],
     'internal/validators': ['internal/light-path', 'validators'],
   },
+  'tls': { 'internal/tls/common': ['sockets/tls-parts', 'common'], 'internal/tls/wrap': ['sockets/tls-parts', 'wrap'] },
+}
+
+/** Modules of Node.js' own that ours of the same name load, by the names that they have for them. */
+const OWN: Readonly<Record<string, string>> = { 'own/net': 'net', 'own/tls': 'tls' }
+
+/** What stands behind them: exports of `builtins/sockets/handle.ts`. */
+const SOCKET_PARTS: Readonly<Record<string, string>> = {
+  'binding:pipe_wrap': 'pipe',
+  'binding:stream_wrap': 'streamWrap',
+  'binding:tcp_wrap': 'tcp',
 }
 
 const NODE = 'node'
@@ -164,6 +183,10 @@ export function builtinModules(assets: Assets): Plugin {
         if (!path.startsWith('node:') && nodeModules.includes(`node:${name}`)) return undefined
         return resolved(name, kind === 'require-call')
       })
+      build.onResolve({ filter: /^(?:cloudflare:|@carpool\/sdk\/)sockets$/ }, () => ({
+        path: shimPath('sockets/connect'),
+        sideEffects: false,
+      }))
       build.onResolve({ filter: /^carpool-node:/ }, ({ path }) => {
         const name = path.slice('carpool-node:'.length)
         return VIRTUALS.includes(name) ? { path: name, namespace: VIRTUAL, sideEffects: false } : resolvedInside(name)
@@ -223,8 +246,10 @@ const NAMELESS = [
   'fs/promises',
   'http',
   'https',
+  'net',
   'process',
   'stream/web',
+  'tls',
   'zlib',
 ]
 
@@ -232,6 +257,10 @@ const NAMELESS = [
 function resolvedInside(name: string, importer = ''): Resolved {
   const lighter = LIGHTER[importer]?.[name]
   if (lighter !== undefined) return { path: lighter.join('#'), namespace: SMALL_PART }
+  const own = OWN[name]
+  if (own !== undefined) return { path: own, namespace: NODE }
+  const socketPart = SOCKET_PARTS[name]
+  if (socketPart !== undefined) return { path: `sockets/handle#${socketPart}`, namespace: SMALL_PART }
   const behind = BEHIND[name]
   if (behind !== undefined) return { path: `internal/${behind}`, namespace: COMMONJS }
   if (Object.hasOwn(SMALL, name)) return { path: `${SMALL_PARTS}#${SMALL[name]}`, namespace: SMALL_PART }

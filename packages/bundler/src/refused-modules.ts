@@ -5,7 +5,7 @@ interface Refusal {
   readonly values?: Readonly<Record<string, unknown>>
 }
 
-const NO_SOCKETS = 'it has no sockets; use fetch'
+const NO_SOCKETS = 'it has no sockets of this kind; use fetch, node:net or node:tls'
 const NO_PROCESSES = 'it has no processes'
 const NO_INSIDE = 'V8 is shared with others'
 
@@ -26,7 +26,6 @@ export const REFUSED: Readonly<Record<string, Refusal>> = {
   'sqlite': { why: 'it has no disk; use a database that answers over HTTP' },
   'test': { why: 'tests run where the code is written' },
   'test/reporters': { why: 'tests run where the code is written' },
-  'tls': { why: NO_SOCKETS },
   'trace_events': { why: NO_INSIDE },
   'v8': { why: NO_INSIDE },
   'wasi': { why: 'it has no file system' },

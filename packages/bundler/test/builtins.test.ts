@@ -157,21 +157,26 @@ t.test('node:process is the global of the host', async (t) => {
 t.test('a built-in module that cannot work is there, and says so by name where it is used', async (t) => {
   const folder = t.testdir({
     'index.mjs': `import { spawn } from 'node:child_process'; import old from './old.cjs'; import * as http2 from 'node:http2'; import net from 'net'
-      class Mine extends net.Socket {}
+      import tls from 'node:tls'
+      class Mine extends net.Server {}
       const refusal = (use) => { try { use() } catch (error) { return [error.code, error.message] } }
       export const handler = () => [refusal(() => spawn('ls')), refusal(() => old.connect()), refusal(() => new http2.Http2ServerRequest()),
-        refusal(() => net.connect(1)), net.isIP('::1'), http2.constants.HTTP2_HEADER_STATUS, new Mine().destroyed]`,
-    'old.cjs': "const { connect } = require('tls'); exports.connect = connect",
+        refusal(() => net.createServer()), refusal(() => new Mine().listen(80)), net.isIP('::1'), http2.constants.HTTP2_HEADER_STATUS,
+        tls.DEFAULT_MAX_VERSION]`,
+    'old.cjs': "const { createSocket } = require('dgram'); exports.connect = createSocket",
   })
   const CODE = 'ERR_FEATURE_UNAVAILABLE_ON_PLATFORM'
+  const NO_SOCKETS = 'it has no sockets of this kind; use fetch, node:net or node:tls.'
+  const NO_SERVERS = 'nothing reaches it but its calls; node:http has servers that answer them.'
   t.same(await runInIsolate((await bundleFunction(folder)).code, 'exports.handler()'), [
     [CODE, 'node:child_process.spawn is not available in a function: it has no processes.'],
-    [CODE, 'node:tls.connect is not available in a function: it has no sockets; use fetch.'],
-    [CODE, 'node:http2.Http2ServerRequest is not available in a function: it has no sockets; use fetch.'],
-    [CODE, 'node:net.connect is not available in a function: it has no sockets; use fetch, or node:http over it.'],
+    [CODE, `node:dgram.createSocket is not available in a function: ${NO_SOCKETS}`],
+    [CODE, `node:http2.Http2ServerRequest is not available in a function: ${NO_SOCKETS}`],
+    [CODE, `node:net.createServer is not available in a function: ${NO_SERVERS}`],
+    [CODE, `node:net.createServer is not available in a function: ${NO_SERVERS}`],
     6,
     ':status',
-    false,
+    'TLSv1.3',
   ])
 })
 

@@ -5,7 +5,6 @@
 import type { FailedOutcome, FunctionLimits, HandlerForm, LogLevel } from '@carpool/core'
 import type { PackedUsage } from './usage.ts'
 
-
 /** First message to a host. text: the guest runtime's script. */
 export interface Setup {
   readonly type: 'setup'

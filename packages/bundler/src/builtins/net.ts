@@ -1,108 +1,37 @@
-/** `node:net` in a function: addresses can be told apart, but there are no sockets. */
+/**
+ * `node:net` in a function: Node.js' own module over sockets of the host. Many packages only ask it about addresses, so the rest is
+ * loaded when it is first used.
+ */
 import EventEmitter from 'node:events'
 import addresses from './internal/addresses.ts'
+import { lazily } from './internal/lazily.ts'
 import { refuse } from './refuse.ts'
 
+declare const require: (name: string) => object
+
 const { isIP, isIPv4, isIPv6 } = addresses
+const WHY = 'nothing reaches it but its calls; node:http has servers that answer them'
+const { BoundSocket, createServer } = refuse('net', WHY, ['BoundSocket', 'createServer'])
 
-const WHY = 'it has no sockets; use fetch, or node:http over it'
-const { BoundSocket, createServer, createConnection, connect } = refuse('net', WHY, [
-  'BoundSocket',
-  'createServer',
-  'createConnection',
-  'connect',
-])
-
-/** Can be extended and asked about, as packages do; what would reach a network is refused. */
-class Socket extends EventEmitter {
-  connecting = false
-  destroyed = false
-  readable = false
-  writable = false
-  remoteAddress: string | undefined = undefined
-
-  connect(): never {
-    return connect!() as never
-  }
-  setTimeout(): this {
-    return this
-  }
-  setNoDelay(): this {
-    return this
-  }
-  setKeepAlive(): this {
-    return this
-  }
-  ref(): this {
-    return this
-  }
-  unref(): this {
-    return this
-  }
-  destroy(): this {
-    this.destroyed = true
-    return this
-  }
-  end(): this {
-    return this
-  }
-}
-
+/** Can be extended and asked about, as packages do. */
 class Server extends EventEmitter {
   listen(): never {
     return createServer!() as never
   }
 }
 
-class BlockList {
-  addAddress(): never {
-    return refuse('net', 'it has no sockets', ['BlockList'])['BlockList']!() as never
-  }
-}
-class SocketAddress {}
+const LATER = [
+  '_normalizeArgs',
+  'BlockList',
+  'connect',
+  'createConnection',
+  'getDefaultAutoSelectFamily',
+  'getDefaultAutoSelectFamilyAttemptTimeout',
+  'setDefaultAutoSelectFamily',
+  'setDefaultAutoSelectFamilyAttemptTimeout',
+  'Socket',
+  'SocketAddress',
+  'Stream',
+] as const
 
-let autoSelect = true
-const getDefaultAutoSelectFamily = (): boolean => autoSelect
-const setDefaultAutoSelectFamily = (value: boolean): void => {
-  autoSelect = value
-}
-const getDefaultAutoSelectFamilyAttemptTimeout = (): number => 250
-const setDefaultAutoSelectFamilyAttemptTimeout = (): void => {}
-const Stream = Socket
-
-export {
-  BlockList,
-  BoundSocket,
-  connect,
-  createConnection,
-  createServer,
-  getDefaultAutoSelectFamily,
-  getDefaultAutoSelectFamilyAttemptTimeout,
-  isIP,
-  isIPv4,
-  isIPv6,
-  Server,
-  setDefaultAutoSelectFamily,
-  setDefaultAutoSelectFamilyAttemptTimeout,
-  Socket,
-  SocketAddress,
-  Stream,
-}
-export default {
-  BlockList,
-  BoundSocket,
-  connect,
-  createConnection,
-  createServer,
-  getDefaultAutoSelectFamily,
-  getDefaultAutoSelectFamilyAttemptTimeout,
-  isIP,
-  isIPv4,
-  isIPv6,
-  Server,
-  setDefaultAutoSelectFamily,
-  setDefaultAutoSelectFamilyAttemptTimeout,
-  Socket,
-  SocketAddress,
-  Stream,
-}
+export default lazily({ BoundSocket, createServer, isIP, isIPv4, isIPv6, Server }, LATER, () => require('carpool-node:own/net'))

@@ -21,6 +21,9 @@ const alone: NodeSupport = {
   webAssembly() {
     throw new Error('WebAssembly is compiled by the runtime, without which this bundle runs.')
   },
+  openSocket() {
+    throw new Error("Sockets are the runtime's, without which this bundle runs.")
+  },
   adaptServers() {},
 }
 

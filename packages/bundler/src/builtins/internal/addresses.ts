@@ -24,4 +24,16 @@ function isIPv6(text: unknown): boolean {
 
 const isIP = (text: unknown): number => (isIPv4(text) ? 4 : isIPv6(text) ? 6 : 0)
 
-export default { isIP, isIPv4, isIPv6, normalizedArgsSymbol: Symbol('normalizedArgs') }
+export default {
+  isIP,
+  isIPv4,
+  isIPv6,
+  kReinitializeHandle: Symbol('kReinitializeHandle'),
+  kSetNoDelay: Symbol('kSetNoDelay'),
+  kSetKeepAlive: Symbol('kSetKeepAlive'),
+  kSetKeepAliveInitialDelay: Symbol('kSetKeepAliveInitialDelay'),
+  kSetKeepAliveInterval: Symbol('kSetKeepAliveInterval'),
+  kSetKeepAliveCount: Symbol('kSetKeepAliveCount'),
+  makeSyncWrite: () => {},
+  normalizedArgsSymbol: Symbol('normalizedArgs'),
+}

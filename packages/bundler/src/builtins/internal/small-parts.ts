@@ -18,9 +18,14 @@ function globals(...names: readonly string[]): Record<string, unknown> {
   return result
 }
 
+const OPTIONS: Readonly<Record<string, unknown>> = {
+  '--stack-trace-limit': 10,
+  '--max-http-header-size': 16_384,
+  '--network-family-autoselection': true,
+  '--network-family-autoselection-attempt-timeout': 500,
+}
 export const options = {
-  getOptionValue: (name: string) =>
-    name === '--stack-trace-limit' ? 10 : name === '--max-http-header-size' ? 16_384 : undefined,
+  getOptionValue: (name: string) => OPTIONS[name],
   getEmbedderOptions: () => ({}),
   refreshOptions: nothing,
 }
@@ -93,6 +98,7 @@ export const asyncHooks = {
   defaultTriggerAsyncIdScope: (_id: number, callback: (...args: unknown[]) => unknown, ...args: unknown[]) => callback(...args),
   enabledHooksExist: () => false,
   getOrSetAsyncId: () => 1,
+  newAsyncId: () => 1,
   symbols: { async_id_symbol: Symbol('async_id_symbol'), owner_symbol: Symbol('owner_symbol') },
 }
 
@@ -108,17 +114,112 @@ export const traceEvents = {
   kAsyncEnd: 0,
 }
 
-/** Nothing here needs a timer of the host: what is kept for a while is kept for a microtask. */
+/**
+ * The timer of a socket's `setTimeout`, which every byte that comes or goes sets back: it notes when, and looks at that when its time
+ * is over, so that a busy socket costs no timer of the host for each byte.
+ */
+class IdleTimer {
+  readonly #callback: (arg: unknown) => void
+  readonly #arg: unknown
+  #ms: number
+  #sinceMs = 0
+  #timer: ReturnType<typeof setTimeout> | undefined
+
+  constructor(callback: (arg: unknown) => void, ms: number, arg: unknown) {
+    this.#callback = callback
+    this.#ms = ms
+    this.#arg = arg
+    this.refresh()
+  }
+  restart(ms: number): void {
+    this.close()
+    this.#ms = ms
+    this.refresh()
+  }
+  refresh(): this {
+    this.#sinceMs = performance.now()
+    this.#timer ??= globalThis.setTimeout(() => this.#look(), this.#ms)
+    return this
+  }
+  close(): void {
+    globalThis.clearTimeout(this.#timer)
+    this.#timer = undefined
+  }
+  [Symbol.toPrimitive](): number {
+    return Number(this.#timer ?? 0)
+  }
+  #look(): void {
+    this.#timer = undefined
+    const leftMs = this.#sinceMs + this.#ms - performance.now()
+    if (leftMs <= 0) return this.#callback(this.#arg)
+    this.#timer = globalThis.setTimeout(() => this.#look(), leftMs)
+  }
+}
+
+/** What else is kept for a while is kept for a microtask: it needs no timer of the host. */
 export const timers = {
   kTimeout: Symbol('timeout'),
   setUnrefTimeout: (callback: () => void) => {
     globalThis.queueMicrotask(callback)
   },
   clearTimeout: nothing,
+  reuseOrCreateUnrefTimeout: (timer: IdleTimer | null, callback: (arg: unknown) => void, ms: number, arg: unknown) => {
+    if (timer === null) return new IdleTimer(callback, ms, arg)
+    timer.restart(ms)
+    return timer
+  },
   getTimerDuration: Number,
   TIMEOUT_MAX: 2 ** 31 - 1,
 }
 export const timersBinding = { getLibuvNow: () => performance.now() }
+/** `node:net` clears the timers of its sockets, which are of two kinds. */
+export const netTimers = {
+  setTimeout: globalThis.setTimeout,
+  clearTimeout: (timer: unknown) => {
+    if (timer instanceof IdleTimer) timer.close()
+    else globalThis.clearTimeout(timer as number)
+  },
+}
+export const caresWrap = {
+  /** As they are compared with those of a certificate. */
+  canonicalizeIP: (address: string) => {
+    try {
+      return address.includes(':') ? new URL(`ws://[${address}]`).hostname.slice(1, -1) : new URL(`ws://${address}`).hostname
+    } catch {
+      return undefined
+    }
+  },
+  convertIpv6StringToBuffer: nothing,
+}
+/** Of what `node:tls` asks OpenSSL, which the host has. */
+export const cryptoBinding = {
+  getBundledRootCertificates: () => [],
+  getExtraCACertificates: () => [],
+  getSystemCACertificates: () => [],
+  getUserRootCertificates: () => [],
+  getCertificateCompressionAlgorithms: () => [],
+  getSSLCiphers: () => ['tls_aes_256_gcm_sha384', 'tls_chacha20_poly1305_sha256', 'tls_aes_128_gcm_sha256'],
+  resetRootCertStore: nothing,
+  startLoadingCertificatesOffThread: nothing,
+}
+/** It can be made, as packages do when they are loaded. */
+class BlockList {
+  static isBlockList(value: unknown): boolean {
+    return value instanceof BlockList
+  }
+  addAddress(): never {
+    const error = new Error("node:net.BlockList is not available in a function: what it may reach is the host's to say.")
+    throw Object.assign(error, { code: 'ERR_FEATURE_UNAVAILABLE_ON_PLATFORM' })
+  }
+  addRange(): never {
+    return this.addAddress()
+  }
+  addSubnet(): never {
+    return this.addAddress()
+  }
+}
+export const blockLists = { BlockList }
+export const socketAddresses = { SocketAddress: class SocketAddress {} }
 export const performanceObserver = { hasObserver: no, startPerf: nothing, stopPerf: nothing }
 export const errorSource = { getErrorSourceExpression: nothing, getErrorSourcePositions: nothing }
 export const glob = {
@@ -145,6 +246,11 @@ export const history = {
       return false
     }
   },
+}
+
+export const transferable = {
+  markTransferMode: nothing,
+  ...Object.fromEntries(['kClone', 'kDeserialize', 'kTransfer', 'kTransferList'].map((name) => [name, Symbol(name)])),
 }
 
 export const tty = { getColorDepth: () => 1 }
