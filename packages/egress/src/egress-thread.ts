@@ -1,10 +1,12 @@
 /** The thread in which the connections of functions are made. */
 import { parentPort, workerData } from 'node:worker_threads'
+import { FetchStream } from './fetch-stream.ts'
 import { createEgressTurns, FetchTurns } from './fetch-turns.ts'
 import { Fetcher } from './fetcher.ts'
-import { Outbox, type EgressPolicy, type FromThread, type ToThread } from './messages.ts'
+import { Outbox, type EgressPolicy, type EgressRequest, type FromThread, type ToThread } from './messages.ts'
 import { Outside } from './outside.ts'
 import { Sockets } from './sockets.ts'
+import type { TcpStream } from './tcp-stream.ts'
 
 const policy = workerData as EgressPolicy
 const outside = new Outside(policy)
@@ -12,27 +14,48 @@ const fetcher = new Fetcher(policy, outside)
 const outbox = new Outbox<FromThread>((items, transfers) => parentPort?.postMessage(items, transfers), setImmediate)
 const roundRobin = createEgressTurns()
 const turns = new FetchTurns(
-  (request, ending) => fetcher.fetch(request, ending),
+  (request, ending, stream) => fetcher.fetch(request, ending, stream),
   (number, { result, ...rest }) =>
     outbox.put({ kind: 'settled', number, settled: { result: JSON.stringify(result), ...rest } }, rest.body),
   roundRobin,
 )
 const sockets = new Sockets(outside, roundRobin, (item, bytes) => outbox.put(item, bytes))
 
+/** For the bodies of a fetch, if any may stream. */
+function streamOf(number: number, request: EgressRequest): FetchStream | undefined {
+  const { streams = false, takesStream = false } = request
+  if (!streams && !takesStream) return undefined
+  return new FetchStream(
+    outside,
+    { holder: request, streams, takesStream },
+    {
+      head: (head) => outbox.put({ kind: 'head', number, head: JSON.stringify(head) }),
+      data: (part) => outbox.put({ kind: 'data', number, part }, part.bytes),
+      credit: (bytes) => outbox.put({ kind: 'credit', number, bytes }),
+      stopped: () => outbox.put({ kind: 'stopped', number }),
+    },
+  )
+}
+
+/** What a number belongs to, if it streams. */
+function find(number: number): FetchStream | TcpStream | undefined {
+  return sockets.find(number) ?? turns.find(number)
+}
+
 function receive(item: ToThread): void {
   switch (item.kind) {
     case 'fetch':
-      return turns.begin(item.number, item.request)
+      return turns.begin(item.number, item.request, streamOf(item.number, item.request))
     case 'open':
       return sockets.open(item.number, item.request)
     case 'start-tls':
       return sockets.find(item.number)?.startTls(item.options)
     case 'data':
-      return sockets.find(item.number)?.receive(item.part)
+      return find(item.number)?.receive(item.part)
     case 'credit':
-      return sockets.find(item.number)?.credit(item.bytes)
+      return find(item.number)?.credit(item.bytes)
     case 'abort':
-      return sockets.find(item.number)?.abort(item.side)
+      return find(item.number)?.abort(item.side)
     case 'stop':
       turns.stop(item.number)
       return sockets.stop(item.number)

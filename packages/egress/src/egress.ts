@@ -31,31 +31,48 @@ interface ThreadParts {
   readonly pingMs: number
 }
 
-/** What is told of a socket. */
-export interface SocketEvents {
-  /** It is connected, or speaks TLS now. @param text JSON of the core's ConnectedSocket */
-  connected(text: string): void
-  /** Some of what its peer sends. */
+/** What is told of a stream to a peer and back. */
+export interface StreamEvents {
+  /** Some of what the peer sends. */
   data(part: StreamPart): void
   /** The peer's system has taken so many bytes. */
   credit(bytes: number): void
+}
+
+/** What is told of a fetch whose bodies may stream. */
+export interface FetchEvents extends StreamEvents {
+  /** The response has begun to stream. @param text JSON of the core's FetchedHead */
+  head(text: string): void
+  /** The server takes no more of the request's body. */
+  stopped(): void
+}
+
+export interface SocketEvents extends StreamEvents {
+  /** It is connected, or speaks TLS now. @param text JSON of the core's ConnectedSocket */
+  connected(text: string): void
   /** Called exactly once, at last and later. @param end JSON of the core's SocketEnd */
   closed(end: string, bytes: Readonly<ByteTally>): void
 }
 
-/** A socket, from the moment at which it is opened. All of it is harmless once it is closed. */
-export interface EgressSocket {
-  /** JSON of the core's TlsOptions. */
-  startTls(options: string): void
+/** A fetch or socket, from the moment at which it is begun. All of it is harmless once it is over. */
+export interface EgressStream {
   send(part: StreamPart): void
   /** So much of what has come was passed on. */
   credit(bytes: number): void
   abort(side: StreamSide): void
+  /** Ends it. The end that is told has the bytes that went over until then. */
   stop(): void
 }
 
-/** Ends a fetch. The result that follows has the bytes that went over until then. */
-export type StopFetch = () => void
+export interface EgressSocket extends EgressStream {
+  /** JSON of the core's TlsOptions. */
+  startTls(options: string): void
+}
+
+interface OpenFetch {
+  readonly settled: (result: EgressResult) => void
+  readonly events: FetchEvents | undefined
+}
 
 /** How often the thread is asked whether it is there, and how many questions without an answer mean that it is stuck. */
 const PING_MS = 2_500
@@ -90,7 +107,7 @@ export class Egress {
   readonly ended: Record<FetchEnd, number> = { ok: 0, refused: 0, failed: 0, aborted: 0 }
   readonly #options: EgressOptions
   readonly #parts: ThreadParts
-  readonly #open = new Map<number, (result: EgressResult) => void>()
+  readonly #open = new Map<number, OpenFetch>()
   readonly #sockets = new Map<number, SocketEvents>()
   readonly #outbox = new Outbox<ToThread>((items, transfers) => this.#thread?.postMessage(items, transfers), queueMicrotask)
   readonly #pingTimer: NodeJS.Timeout
@@ -120,19 +137,17 @@ export class Egress {
     return this.#reading
   }
 
-  /** @param settled called exactly once, later */
-  fetch(request: EgressRequest, settled: (result: EgressResult) => void): StopFetch {
+  /**
+   * @param settled called exactly once, later
+   * @param events needed if the request's body streams or the response's may
+   */
+  fetch(request: EgressRequest, settled: (result: EgressResult) => void, events?: FetchEvents): EgressStream {
     this.#launchIfNone()
     const number = ++this.#lastNumber
-    this.#open.set(number, settled)
-    if (this.#thread === undefined) {
-      queueMicrotask(() => this.#fail(number, this.#isClosed ? 'closed' : 'unavailable'))
-      return () => {}
-    }
-    this.#outbox.put({ kind: 'fetch', number, request }, request.body)
-    return () => {
-      if (this.#open.has(number)) this.#outbox.put({ kind: 'stop', number })
-    }
+    this.#open.set(number, { settled, events })
+    if (this.#thread === undefined) queueMicrotask(() => this.#fail(number, this.#isClosed ? 'closed' : 'unavailable'))
+    else this.#outbox.put({ kind: 'fetch', number, request }, request.body)
+    return this.#streamOf(number, this.#open)
   }
 
   /** Opens a socket. */
@@ -145,11 +160,17 @@ export class Egress {
     } else {
       this.#outbox.put({ kind: 'open', number, request })
     }
+    const startTls = (options: string): void => {
+      if (this.#sockets.has(number)) this.#outbox.put({ kind: 'start-tls', number, options })
+    }
+    return { startTls, ...this.#streamOf(number, this.#sockets) }
+  }
+
+  #streamOf(number: number, open: ReadonlyMap<number, unknown>): EgressStream {
     const put = (item: ToThread, bytes?: Uint8Array): void => {
-      if (this.#sockets.has(number)) this.#outbox.put(item, bytes)
+      if (open.has(number)) this.#outbox.put(item, bytes)
     }
     return {
-      startTls: (options) => put({ kind: 'start-tls', number, options }),
       send: (part) => put({ kind: 'data', number, part }, part.bytes),
       credit: (bytes) => put({ kind: 'credit', number, bytes }),
       abort: (side) => put({ kind: 'abort', number, side }),
@@ -203,13 +224,21 @@ export class Egress {
         return this.#settle(item.number, item.settled)
       case 'connected':
         return this.#sockets.get(item.number)?.connected(item.connected)
+      case 'head':
+        return this.#open.get(item.number)?.events?.head(item.head)
+      case 'stopped':
+        return this.#open.get(item.number)?.events?.stopped()
       case 'data':
-        return this.#sockets.get(item.number)?.data(item.part)
+        return this.#eventsOf(item.number)?.data(item.part)
       case 'credit':
-        return this.#sockets.get(item.number)?.credit(item.bytes)
+        return this.#eventsOf(item.number)?.credit(item.bytes)
       case 'closed':
         return this.#closeSocket(item.number, item.end, { bytesOut: item.bytesOut, bytesIn: item.bytesIn })
     }
+  }
+
+  #eventsOf(number: number): StreamEvents | undefined {
+    return this.#sockets.get(number) ?? this.#open.get(number)?.events
   }
 
   #lost(cause: unknown): void {
@@ -262,10 +291,10 @@ export class Egress {
   }
 
   #settle(number: number, result: EgressResult): void {
-    const settled = this.#open.get(number)
-    if (settled === undefined) return
+    const open = this.#open.get(number)
+    if (open === undefined) return
     this.#open.delete(number)
     this.ended[result.end] += 1
-    settled(result)
+    open.settled(result)
   }
 }

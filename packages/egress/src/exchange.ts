@@ -6,16 +6,20 @@ import { responseHeaders } from './header-policy.ts'
 import type { Hop } from './hop.ts'
 import type { EgressLimits } from './limits.ts'
 import type { ByteTally } from './messages.ts'
+import type { Inflow, Source } from './inflow.ts'
 import {
   contentCodings,
   decodedHeaders,
   decodingSink,
   discardingSink,
   plainSink,
+  WholeBody,
   type BodyEvents,
   type BodySink,
+  type BodyTarget,
   type MemoryLease,
 } from './response-body.ts'
+import { StreamedBody } from './streamed-body.ts'
 
 export interface HopResponse {
   readonly status: number
@@ -36,7 +40,13 @@ export interface ExchangeParts {
   /** Its reason is what the exchange fails with. */
   readonly signal: AbortSignal
   readonly wantsBody: WantsBody
+  /** The response's body may stream. Absent: it is kept as a whole. @param posted called when the last of it was passed on */
+  readonly stream?: (head: ResponseHead, source: Source, posted: () => void) => Inflow
+  /** Bytes have come or gone, or are not waited for at the moment (`held`). */
+  readonly onMoved: (state: 'moved' | 'held') => void
 }
+
+type ResponseHead = Omit<HopResponse, 'body' | 'isWhole'>
 
 /**
  * Sends one request and takes its response, under all limits of one exchange. When it rejects, the connection is to be discarded.
@@ -59,7 +69,8 @@ class Exchange implements Dispatcher.DispatchHandler {
   readonly #resolve: (response: HopResponse) => void
   readonly #reject: (cause: Error) => void
   #controller: Dispatcher.DispatchController | undefined
-  #head: Omit<HopResponse, 'body' | 'isWhole'> | undefined
+  #head: ResponseHead | undefined
+  #streamed: StreamedBody | undefined
   #sink: BodySink | undefined
   #headTimer: NodeJS.Timeout | undefined
   #interimResponses = 0
@@ -82,12 +93,19 @@ class Exchange implements Dispatcher.DispatchHandler {
 
   begin({ url, method, headers, body }: Hop): void {
     this.#isHead = method === 'HEAD'
-    const options = { path: url.pathname + url.search, method, headers: headers.flat(), body }
+    // undici takes what can be iterated, although its types do not say so.
+    const options = {
+      path: url.pathname + url.search,
+      method,
+      headers: headers.flat(),
+      body: body as Uint8Array | null,
+    }
     this.#connection.begin(options, this, () => this.#checkFraming())
   }
 
   fail(cause: Error): void {
     if (!this.#finish()) return
+    this.#streamed?.drop()
     this.#sink?.destroy()
     this.#controller?.abort(cause)
     this.#reject(cause)
@@ -130,7 +148,8 @@ class Exchange implements Dispatcher.DispatchHandler {
     this.#bodyBytes += chunk.length
     this.#parts.tally.bytesIn += chunk.length
     this.#attempt(() => {
-      if (this.#sink?.write(chunk) === false) controller.pause()
+      if (this.#sink?.write(chunk) === false) this.#pause(controller)
+      else this.#parts.onMoved('moved')
     })
   }
 
@@ -139,6 +158,8 @@ class Exchange implements Dispatcher.DispatchHandler {
     // A body that is delimited by the end of the connection is not whole if that ended with an error.
     if (this.#connection.isBroken) return this.fail(failure('broken-off'))
     this.#isAtEnd = true
+    // What is left waits for the function alone.
+    this.#parts.onMoved('held')
     this.#attempt(() => this.#sink?.end())
   }
 
@@ -147,20 +168,45 @@ class Exchange implements Dispatcher.DispatchHandler {
   }
 
   #createSink(status: number, headers: HeaderList): BodySink {
-    const { limits, lease, wantsBody } = this.#parts
+    const { limits, wantsBody } = this.#parts
     const events: BodyEvents = {
-      onRoom: () => this.#controller?.resume(),
+      onRoom: () => this.#resume(),
       onDone: (body) => this.#complete(body),
       onFailed: (cause) => this.fail(cause),
     }
     if (!wantsBody(status, headers)) return discardingSink(events)
     // A response to HEAD has the length of a body that does not come.
     const announced = this.#isHead ? 0 : announcedBytes(headers)
-    if (announced > limits.maxResponseBytes) throw failure('response-too-large')
     const codings = contentCodings(headers, limits.maxCodings)
-    const options = { limitBytes: limits.maxResponseBytes, lease }
-    if (codings.length === 0) return plainSink(options, announced, events)
-    return decodingSink(codings, options, events)
+    const limitBytes = limits.maxResponseBytes
+    const target = this.#createTarget(headers, codings, announced)
+    if (codings.length === 0) return plainSink(target, events)
+    const sentLimitBytes = this.#streamed === undefined ? limitBytes : Number.POSITIVE_INFINITY
+    return decodingSink({ codings, limitBytes, sentLimitBytes }, target, events)
+  }
+
+  #createTarget(headers: HeaderList, codings: readonly string[], announcedBytes: number): BodyTarget {
+    const { limits, lease, stream } = this.#parts
+    if (stream !== undefined) {
+      const begin = (source: Source, posted: () => void): Inflow =>
+        stream({ ...this.#head!, headers: codings.length > 0 ? decodedHeaders(headers) : headers }, source, posted)
+      return (this.#streamed = new StreamedBody({ lease, announcedBytes, begin }))
+    }
+    const limitBytes = limits.maxResponseBytes
+    if (announcedBytes > limitBytes) throw failure('response-too-large')
+    if (codings.length > 0) return new WholeBody({ limitBytes, lease }, 'decompressed-too-large')
+    return new WholeBody({ limitBytes, lease }, 'response-too-large', announcedBytes)
+  }
+
+  #pause(controller: Dispatcher.DispatchController): void {
+    if (!controller.paused) controller.pause()
+    this.#parts.onMoved('held')
+  }
+
+  #resume(): void {
+    if (this.#isOver || this.#isAtEnd) return
+    this.#parts.onMoved('moved')
+    if (this.#controller?.paused === true) this.#controller.resume()
   }
 
   #complete(body: Uint8Array): void {
@@ -172,7 +218,9 @@ class Exchange implements Dispatcher.DispatchHandler {
   }
 
   #checkFraming(): void {
-    if (this.#connection.bytesRead - this.#bodyBytes > this.#parts.limits.maxFramingBytes) this.fail(failure('too-much-framing'))
+    const framingBytes = this.#connection.bytesRead - this.#bodyBytes
+    const most = this.#parts.limits.maxFramingBytes + (this.#streamed === undefined ? 0 : this.#bodyBytes * FRAMING_PER_BYTE)
+    if (framingBytes > most) this.fail(failure('too-much-framing'))
   }
 
   #attempt(work: () => void): void {
@@ -190,6 +238,9 @@ class Exchange implements Dispatcher.DispatchHandler {
     return true
   }
 }
+
+/** What each byte of a body that streams may have around it: a token of a model comes in a chunk of its own. */
+const FRAMING_PER_BYTE = 8
 
 function announcedBytes(headers: HeaderList): number {
   const bytes = Number(headers.find(([name]) => name === 'content-length')?.[1])

@@ -10,6 +10,7 @@ const REFUSED = {
   'address-refused': (host) => `The address of ${host} is not open to functions.`,
   'port-refused': (host) => `The port of ${host} is not open to functions.`,
   'host-not-listed': (host) => `${host} is not among the hosts that this function may fetch from ("egress" in its config).`,
+  'stream-redirected': (host) => `${host} answered with a redirect, and a request body that streams cannot be sent again.`,
   'redirect-refused': (host) => `${host} answered with a redirect, and the fetch does not allow one.`,
   'waiting-full': (_host, { maxWaitingPerFunction }) =>
     `Too many fetches of this function wait; the limit is ${maxWaitingPerFunction}.`,
@@ -20,6 +21,9 @@ const REFUSED = {
 } as const satisfies Record<string, Sentence>
 
 const FAILED = {
+  'request-broke-off': () => 'The body of the request broke off.',
+  'idle': (host, { totalTimeoutMs }) => `${host} sent nothing for ${totalTimeoutMs} ms within the body of its response.`,
+  'window-overrun': (host) => `More of the request body was sent to ${host} than there was room for.`,
   'aborted': () => 'The fetch was aborted.',
   'closed': () => 'The server is shutting down.',
   'interrupted': () => 'The server lost the fetch by a fault of its own; the request may have been sent.',
@@ -47,7 +51,7 @@ const FAILED = {
 } as const satisfies Record<string, Sentence>
 
 /** Failures of sockets alone; `socket-end.ts` has their sentences. */
-type SocketFailureCode = 'sockets-full' | 'tls-timed-out' | 'window-overrun' | 'not-connected'
+type SocketFailureCode = 'sockets-full' | 'tls-timed-out' | 'not-connected'
 
 export type FailureCode = keyof typeof REFUSED | keyof typeof FAILED | SocketFailureCode
 
@@ -69,6 +73,7 @@ const FOREIGN_SENTENCES: Readonly<Record<string, Sentence>> = {
   UND_ERR_HEADERS_OVERFLOW: (host, { maxHeaderBytes }) =>
     `The headers of the response of ${host} are larger than the limit of ${maxHeaderBytes} bytes.`,
   UND_ERR_RES_CONTENT_LENGTH_MISMATCH: (host) => `The response of ${host} does not have the length that it announced.`,
+  UND_ERR_REQ_CONTENT_LENGTH_MISMATCH: () => 'The body of the request does not have the length that it announced.',
   UND_ERR_INVALID_ARG: () => 'The method or a header of the request is not valid.',
 }
 

@@ -1,5 +1,6 @@
 import { monotonicClock, RoundRobin, type Holder } from '@carpool/core'
 import { failure, failureSentence } from './failure.ts'
+import type { FetchStream } from './fetch-stream.ts'
 import type { FetchOutcome } from './fetcher.ts'
 import type { EgressRequest } from './messages.ts'
 
@@ -22,7 +23,15 @@ const STOPPED: FetchOutcome = {
 
 interface RunningFetch extends Holder {
   readonly ending: AbortController
+  readonly stream: FetchStream | undefined
 }
+
+interface WaitingFetch {
+  readonly request: EgressRequest
+  readonly stream: FetchStream | undefined
+}
+
+type Begin = (request: EgressRequest, ending: AbortController, stream?: FetchStream) => Promise<FetchOutcome>
 
 /**
  * Begins and stops fetches for a bounded time in each turn of the event loop, by round robin between owners and their functions.
@@ -31,26 +40,27 @@ interface RunningFetch extends Holder {
  * never begins.
  */
 export class FetchTurns {
-  readonly #fetch: (request: EgressRequest, ending: AbortController) => Promise<FetchOutcome>
+  readonly #fetch: Begin
   readonly #settled: (number: number, outcome: FetchOutcome) => void
   readonly #roundRobin: RoundRobin
   /** Those whose turn has not come. */
-  readonly #waiting = new Map<number, EgressRequest>()
+  readonly #waiting = new Map<number, WaitingFetch>()
   readonly #running = new Map<number, RunningFetch>()
 
   /** @param settled called once for each fetch, later */
-  constructor(
-    fetch: (request: EgressRequest, ending: AbortController) => Promise<FetchOutcome>,
-    settled: (number: number, outcome: FetchOutcome) => void,
-    roundRobin = createEgressTurns(),
-  ) {
+  constructor(fetch: Begin, settled: (number: number, outcome: FetchOutcome) => void, roundRobin = createEgressTurns()) {
     this.#roundRobin = roundRobin
     this.#fetch = fetch
     this.#settled = settled
   }
 
-  begin(number: number, request: EgressRequest): void {
-    this.#waiting.set(number, request)
+  /** Undefined: it is over, or nothing of it streams. */
+  find(number: number): FetchStream | undefined {
+    return (this.#running.get(number) ?? this.#waiting.get(number))?.stream
+  }
+
+  begin(number: number, request: EgressRequest, stream?: FetchStream): void {
+    this.#waiting.set(number, { request, stream })
     this.#roundRobin.enter(request, () => {
       // One that was stopped meanwhile keeps nothing of its request.
       const waiting = this.#waiting.get(number)
@@ -61,16 +71,21 @@ export class FetchTurns {
   }
 
   stop(number: number): void {
-    if (this.#waiting.delete(number)) return this.#settled(number, STOPPED)
+    const waiting = this.#waiting.get(number)
+    if (waiting !== undefined) {
+      this.#waiting.delete(number)
+      waiting.stream?.close()
+      return this.#settled(number, STOPPED)
+    }
     const running = this.#running.get(number)
     if (running !== undefined) this.#roundRobin.enter(running, () => running.ending.abort(failure('aborted')))
   }
 
-  async #run(number: number, request: EgressRequest): Promise<void> {
+  async #run(number: number, { request, stream }: WaitingFetch): Promise<void> {
     const ending = new AbortController()
     const { owner, functionName } = request
-    this.#running.set(number, { ending, owner, functionName })
-    const outcome = await this.#fetch(request, ending)
+    this.#running.set(number, { ending, stream, owner, functionName })
+    const outcome = await this.#fetch(request, ending, stream)
     this.#running.delete(number)
     this.#settled(number, outcome)
   }

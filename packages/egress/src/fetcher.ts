@@ -1,6 +1,8 @@
 import type { FetchResult, HeaderList } from '@carpool/core'
-import { exchange, type HopResponse, type WantsBody } from './exchange.ts'
+import { exchange, type ExchangeParts, type HopResponse, type WantsBody } from './exchange.ts'
 import { describeFailure, failure } from './failure.ts'
+import { FetchClock } from './fetch-clock.ts'
+import type { FetchStream } from './fetch-stream.ts'
 import { firstHop, parseFetchHead, redirectedHop, redirectLocation, type Hop } from './hop.ts'
 import { isListed } from './host-list.ts'
 import type { EgressLimits } from './limits.ts'
@@ -21,6 +23,9 @@ interface RunningFetch {
   readonly limits: EgressLimits
   readonly tally: ByteTally
   readonly signal: AbortSignal
+  readonly stream: FetchStream | undefined
+  /** Moves the time limit on: see {@link FetchClock}. */
+  readonly clock: FetchClock
   /** Of the URL that is fetched, for the message if it fails. */
   host: string
   isWaiting: boolean
@@ -47,14 +52,20 @@ export class Fetcher {
   /**
    * Never rejects.
    * @param ending ends the fetch when it is aborted, with what {@link failure} makes as the reason
+   * @param stream for bodies that stream. Absent: none does
    */
-  async fetch(request: EgressRequest, ending: AbortController): Promise<FetchOutcome> {
+  async fetch(request: EgressRequest, ending: AbortController, stream?: FetchStream): Promise<FetchOutcome> {
     const { signal } = ending
     const totalTimeoutMs = Math.min(this.#limits.totalTimeoutMs, request.timeoutMs ?? Number.POSITIVE_INFINITY)
     const limits = { ...this.#limits, totalTimeoutMs }
     const tally: ByteTally = { bytesOut: 0, bytesIn: 0 }
-    const running: RunningFetch = { request, limits, tally, signal, host: '', isWaiting: false }
-    const timer = setTimeout(() => ending.abort(failure(running.isWaiting ? 'wait-timed-out' : 'timed-out')), totalTimeoutMs)
+    const clock = new FetchClock(totalTimeoutMs, (isStreaming) =>
+      ending.abort(failure(isStreaming ? 'idle' : running.isWaiting ? 'wait-timed-out' : 'timed-out')),
+    )
+    const running: RunningFetch = { request, limits, tally, signal, stream, clock, host: '', isWaiting: false }
+    if (stream?.aborted !== undefined) ending.abort(stream.aborted)
+    if (stream !== undefined) stream.onAbort = (cause) => ending.abort(cause)
+    if (stream?.body !== undefined) stream.body.onTaken = () => clock.moved()
     const lease = this.#open.begin(request)
     try {
       signal.throwIfAborted()
@@ -66,7 +77,8 @@ export class Fetcher {
       const { end, message } = describeFailure(cause, running.host, limits)
       return { result: { ok: false, message }, body: NO_BODY, end, ...tally }
     } finally {
-      clearTimeout(timer)
+      clock.stop()
+      stream?.close()
       lease?.release()
     }
   }
@@ -76,29 +88,39 @@ export class Fetcher {
     running: RunningFetch,
     lease: FetchLease,
   ): Promise<Extract<FetchResult, { ok: true }> & { readonly body: Uint8Array }> {
-    const { request, limits } = running
+    const { request, limits, stream } = running
     const { redirect, ...head } = parseFetchHead(request.head, limits.maxRequestHeadLength)
     const locationOf = (status: number, headers: HeaderList): string | undefined =>
       redirect === 'manual' ? undefined : redirectLocation(status, headers)
     const wantsBody: WantsBody = (status, headers) => locationOf(status, headers) === undefined
-    let hop = firstHop(head, request.body, limits)
+    let hop = firstHop(head, stream?.body ?? request.body, limits)
     for (let redirects = 0; ; redirects += 1) {
       running.host = hop.url.host.slice(0, MAX_SHOWN_HOST_LENGTH)
       if (request.hosts !== undefined && !isListed(request.hosts, hop.url)) throw failure('host-not-listed')
-      const { status, statusText, headers, body } = await this.#exchange(hop, running, lease, wantsBody)
-      const location = locationOf(status, headers)
-      if (location === undefined) {
-        const url = hop.url.href.slice(0, hop.url.href.length - hop.url.hash.length)
-        return { ok: true, status, statusText, url, redirected: redirects > 0, headers, body }
+      const url = hop.url.href.slice(0, hop.url.href.length - hop.url.hash.length)
+      const fetched = { ok: true, url, redirected: redirects > 0 } as const
+      const respond: ExchangeParts['stream'] = (head, source, posted) => {
+        running.clock.streams()
+        return stream!.respond({ ...fetched, ...head }, source, posted)
       }
+      const isStreamed = stream?.takesStream === true
+      const response = await this.#exchange(hop, running, lease, { wantsBody, ...(isStreamed && { stream: respond }) })
+      const { status, statusText, headers, body } = response
+      const location = locationOf(status, headers)
+      if (location === undefined) return { ...fetched, status, statusText, headers, body }
       if (redirect === 'error') throw failure('redirect-refused')
       if (redirects === limits.maxRedirects) throw failure('too-many-redirects')
       hop = redirectedHop(hop, status, location)
     }
   }
 
-  async #exchange(hop: Hop, running: RunningFetch, lease: FetchLease, wantsBody: WantsBody): Promise<HopResponse> {
-    const { request, limits, tally, signal } = running
+  async #exchange(
+    hop: Hop,
+    running: RunningFetch,
+    lease: FetchLease,
+    body: Pick<ExchangeParts, 'wantsBody' | 'stream'>,
+  ): Promise<HopResponse> {
+    const { request, limits, tally, signal, clock } = running
     const { slots, pool } = this.#outside
     const claim = { functionName: request.functionName, owner: request.owner, origin: hop.url.origin }
     running.isWaiting = true
@@ -109,7 +131,18 @@ export class Fetcher {
     try {
       // At every hop, also to another origin: a redirect must be no way around the count of hops.
       const headers = [...hop.headers, ...(request.carpoolHeaders ?? [])]
-      const response = await exchange(connection, { ...hop, headers }, { limits, lease, tally, signal, wantsBody })
+      const response = await exchange(
+        connection,
+        { ...hop, headers },
+        {
+          limits,
+          lease,
+          tally,
+          signal,
+          onMoved: (state) => clock.tell(state),
+          ...body,
+        },
+      )
       isReusable = response.isWhole
       return response
     } finally {

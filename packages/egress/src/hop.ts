@@ -1,5 +1,5 @@
 import type { FetchHead, HeaderList } from '@carpool/core'
-import { refusal } from './failure.ts'
+import { failure, refusal } from './failure.ts'
 import { requestHeaders, withoutBodyHeaders, withoutCredentials } from './header-policy.ts'
 import type { EgressLimits } from './limits.ts'
 
@@ -8,8 +8,8 @@ export interface Hop {
   readonly url: URL
   readonly method: string
   readonly headers: HeaderList
-  /** Null: none. */
-  readonly body: Uint8Array | null
+  /** Null: none. What streams can be sent once. */
+  readonly body: Uint8Array | AsyncIterable<Uint8Array> | null
 }
 
 /**
@@ -53,23 +53,30 @@ const NORMALISED_METHODS: ReadonlySet<string> = new Set(['DELETE', 'GET', 'HEAD'
  */
 export function firstHop(
   { method, url, headers }: Omit<FetchHead, 'redirect'>,
-  body: Uint8Array,
+  body: Uint8Array | AsyncIterable<Uint8Array>,
   { maxRequestBytes }: EgressLimits,
 ): Hop {
-  if (body.length > maxRequestBytes) {
+  const streams = Symbol.asyncIterator in body
+  if (!streams && body.length > maxRequestBytes) {
     throw refusal(`The request body has ${body.length} bytes; the limit is ${maxRequestBytes}.`)
   }
   const target = fetchTarget(url)
   const upper = method.toUpperCase()
   if (FORBIDDEN_METHODS.has(upper)) throw refusal(`The method ${upper} cannot be used.`)
-  const hasBody = body.length > 0
+  const hasBody = streams || body.length > 0
   if (hasBody && (upper === 'GET' || upper === 'HEAD')) throw refusal(`A ${upper} request cannot have a body.`)
   return {
     url: target,
     method: NORMALISED_METHODS.has(upper) ? upper : method,
-    headers: requestHeaders(headers),
+    headers: streams ? [...requestHeaders(headers), ...givenLength(headers)] : requestHeaders(headers),
     body: hasBody ? body : null,
   }
+}
+
+/** How long a body that streams is, if the function says so: whoever takes it may want to know that before. */
+function givenLength(headers: HeaderList): HeaderList {
+  const lengths = headers.filter(([name, value]) => name.toLowerCase() === 'content-length' && /^[1-9]\d{0,14}$/.test(value))
+  return lengths.length === 1 ? [['content-length', lengths[0]![1]]] : []
 }
 
 const REDIRECT_STATUSES: ReadonlySet<number> = new Set([301, 302, 303, 307, 308])
@@ -86,6 +93,7 @@ export function redirectLocation(status: number, headers: HeaderList): string | 
  */
 export function redirectedHop(hop: Hop, status: number, location: string): Hop {
   const url = fetchTarget(location, hop.url)
+  if (status !== 303 && hop.body !== null && Symbol.asyncIterator in hop.body) throw failure('stream-redirected')
   if (hop.url.protocol === 'https:' && url.protocol === 'http:') throw refusal('A redirect from https: to http: is not followed.')
   const becomesGet =
     (hop.method === 'POST' && (status === 301 || status === 302)) ||

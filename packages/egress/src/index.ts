@@ -1,4 +1,11 @@
-export { Egress, type EgressOptions, type EgressSocket, type SocketEvents, type StopFetch } from './egress.ts'
+export {
+  Egress,
+  type EgressOptions,
+  type EgressSocket,
+  type EgressStream,
+  type FetchEvents,
+  type SocketEvents,
+} from './egress.ts'
 export type { FetchEnd } from './failure.ts'
 export { checkHostList } from './host-list.ts'
 export type { EgressLimits } from './limits.ts'

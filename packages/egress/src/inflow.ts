@@ -27,6 +27,8 @@ export class Inflow {
   /** All that has come, in bytes. */
   bytesIn = 0
   readonly #parts: InflowParts
+  /** What has come in this run of the event loop: a thousand chunks of a byte are one part. */
+  #fresh: Uint8Array[] = []
   #waiting: WaitingPart[] = []
   /** What was passed on and not credited. */
   #aheadBytes = 0
@@ -41,26 +43,28 @@ export class Inflow {
     this.#parts = parts
   }
 
-  /** Nothing that came waits here. */
-  get isEmpty(): boolean {
-    return this.#waiting.length === 0
+  /** Its source is not read at the moment. */
+  get isPaused(): boolean {
+    return this.#isPaused
   }
 
   /** @param bytes a whole message of a WebSocket, if `message` is there */
   push(bytes: Uint8Array, message?: 'text' | 'bytes'): void {
     if (this.#isClosed) return
     this.bytesIn += bytes.length
-    if (!this.#isDiscarding) {
-      this.#append(bytes, message)
-      this.#passOn()
-    }
     this.#hasTurn &&= this.#parts.turns.took(this.#parts.holder, bytes.length, this)
-    this.#follow()
+    if (this.#isDiscarding) return this.#follow()
+    if (message !== undefined) {
+      this.#append(bytes, message)
+      return this.#goOn()
+    }
+    if (this.#fresh.push(bytes) === 1) queueMicrotask(() => this.#takeFresh())
   }
 
   /** Nothing more comes. @param text of the end of a WebSocket */
   end(text?: string): void {
     if (this.#isClosed || this.#isDiscarding) return
+    this.#takeFresh()
     this.#waiting.push({ bytes: NO_BYTES, end: true, ...(text !== undefined && { text }) })
     this.#passOn()
   }
@@ -73,8 +77,7 @@ export class Inflow {
     const freed = Math.max(0, this.#heldBytes - this.#aheadBytes)
     this.#heldBytes -= freed
     this.#parts.memory.give(this.#parts.holder, freed)
-    this.#passOn()
-    this.#follow()
+    this.#goOn()
   }
 
   /** The function takes no more: what still comes is read, so that the end of the peer is seen, and dropped. */
@@ -96,6 +99,20 @@ export class Inflow {
   /** For {@link ReadTurns}. */
   readAgain(): void {
     this.#hasTurn = true
+    this.#follow()
+  }
+
+  #takeFresh(): void {
+    const [only] = this.#fresh
+    if (only === undefined || this.#isClosed) return
+    const bytes = this.#fresh.length === 1 ? only : Buffer.concat(this.#fresh)
+    this.#fresh = []
+    this.#append(bytes, undefined)
+    this.#goOn()
+  }
+
+  #goOn(): void {
+    this.#passOn()
     this.#follow()
   }
 
@@ -129,8 +146,7 @@ export class Inflow {
       bytes,
       ready: () => {
         this.#memoryWaiter = undefined
-        this.#passOn()
-        this.#follow()
+        this.#goOn()
       },
     }
     this.#parts.memory.wait(this.#parts.holder, this.#memoryWaiter)
@@ -139,6 +155,7 @@ export class Inflow {
   #letGo(): void {
     const { holder, memory } = this.#parts
     this.#waiting = []
+    this.#fresh = []
     if (this.#memoryWaiter !== undefined) memory.leave(holder, this.#memoryWaiter)
     this.#memoryWaiter = undefined
     memory.give(holder, this.#heldBytes)

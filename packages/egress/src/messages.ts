@@ -17,6 +17,10 @@ export interface EgressRequest {
   readonly head: string
   /** Empty: none. Its memory is transferred to the thread, so the caller must not use it any more. */
   readonly body: Uint8Array<ArrayBuffer>
+  /** The body comes behind, as data of this number. */
+  readonly streams?: boolean
+  /** The response's body may come as data of this number, between its head and its end. */
+  readonly takesStream?: boolean
   /** Whose fetch it is: shares of connections and memory go by both. */
   readonly functionName: string
   readonly owner: string
@@ -98,6 +102,10 @@ export type ToThread =
 
 export type FromThread =
   | { readonly kind: 'settled'; readonly number: number; readonly settled: EgressResult }
+  /** JSON of the core's FetchedHead. */
+  | { readonly kind: 'head'; readonly number: number; readonly head: string }
+  /** The peer takes no more of what is sent. */
+  | { readonly kind: 'stopped'; readonly number: number }
   /** JSON of the core's ConnectedSocket. */
   | { readonly kind: 'connected'; readonly number: number; readonly connected: string }
   | { readonly kind: 'data'; readonly number: number; readonly part: StreamPart }

@@ -46,6 +46,11 @@ export class OpenFetches {
         heldBytes += bytes
         return true
       },
+      shrink: (bytes) => {
+        if (!isOpen) return
+        heldBytes -= bytes
+        this.#memory.give(holder, bytes)
+      },
       release: () => {
         if (!isOpen) return
         isOpen = false

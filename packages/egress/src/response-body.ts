@@ -24,37 +24,65 @@ export interface BodyOptions {
   readonly lease: MemoryLease
 }
 
+/** Where the bytes of a body come together, or pass through. */
+export interface BodyTarget {
+  /** @throws failure if it is more than may be */
+  append(chunk: Uint8Array): void
+  /** No more is wanted until it calls `onRoom`. */
+  readonly isFull: boolean
+  onRoom: (() => void) | undefined
+  /** All that is sent has come, and may still be decompressed. */
+  inputEnded(): void
+  /** @param done called with the whole of it, or what was not passed on before */
+  end(done: (body: Uint8Array) => void): void
+}
+
 /** Keeps the body as it is. */
-export function plainSink({ limitBytes, lease }: BodyOptions, announcedBytes: number, { onDone }: BodyEvents): BodySink {
-  const buffer = new BodyBuffer(limitBytes, lease, 'response-too-large', announcedBytes)
+export function plainSink(target: BodyTarget, { onRoom, onDone }: BodyEvents): BodySink {
+  target.onRoom = onRoom
   return {
     write(chunk) {
-      buffer.append(chunk)
-      return true
+      target.append(chunk)
+      return !target.isFull
     },
-    end: () => onDone(buffer.take()),
+    end() {
+      target.inputEnded()
+      target.end(onDone)
+    },
     destroy() {},
   }
 }
 
+export interface DecodingOptions {
+  readonly codings: readonly string[]
+  /** Of what lies between two codings. */
+  readonly limitBytes: number
+  /** Of the body as it is sent, if that is kept as a whole. */
+  readonly sentLimitBytes: number
+}
+
 /** Decompresses the body while it comes, so that what is too large once it is decompressed is not read to its end. */
 export function decodingSink(
-  codings: readonly string[],
-  { limitBytes, lease }: BodyOptions,
+  { codings, limitBytes, sentLimitBytes }: DecodingOptions,
+  target: BodyTarget,
   { onRoom, onDone, onFailed }: BodyEvents,
 ): BodySink {
-  const buffer = new BodyBuffer(limitBytes, lease, 'decompressed-too-large')
   let entry: Transform | undefined
   let bytesIn = 0
 
   function build(firstByte: number | undefined): Transform {
     const collector = new Writable({
+      highWaterMark: CHUNK_BYTES,
       write(chunk: Uint8Array, _encoding, done) {
         try {
-          buffer.append(chunk)
-          done()
+          target.append(chunk)
         } catch (cause) {
-          done(cause as Error)
+          return done(cause as Error)
+        }
+        if (!target.isFull) return done()
+        target.onRoom = () => {
+          target.onRoom = undefined
+          done()
         }
       },
     })
@@ -62,7 +90,7 @@ export function decodingSink(
     const [first] = stages
     if (first === undefined) throw failure('undecodable')
     pipeline([...stages, collector], (cause) => {
-      if (cause === null || cause === undefined) onDone(buffer.take())
+      if (cause === null || cause === undefined) target.end(onDone)
       else onFailed(isFailure(cause) ? cause : failure('undecodable', cause))
     })
     return first.on('drain', onRoom)
@@ -71,16 +99,39 @@ export function decodingSink(
   return {
     write(chunk) {
       bytesIn += chunk.length
-      if (bytesIn > limitBytes) throw failure('response-too-large')
+      if (bytesIn > sentLimitBytes) throw failure('response-too-large')
       entry ??= build(chunk[0])
       return entry.write(chunk)
     },
     end() {
+      target.inputEnded()
       // An empty body is not decompressed.
-      if (entry === undefined) onDone(buffer.take())
+      if (entry === undefined) target.end(onDone)
       else entry.end()
     },
     destroy: () => void entry?.destroy(),
+  }
+}
+
+/** Keeps the whole of a body. */
+export class WholeBody implements BodyTarget {
+  readonly isFull = false
+  onRoom: (() => void) | undefined
+  readonly #buffer: BodyBuffer
+
+  /** @param announcedBytes `content-length` of the response, if it is not compressed */
+  constructor({ limitBytes, lease }: BodyOptions, tooLarge: FailureCode, announcedBytes = 0) {
+    this.#buffer = new BodyBuffer(limitBytes, lease, tooLarge, announcedBytes)
+  }
+
+  append(chunk: Uint8Array): void {
+    this.#buffer.append(chunk)
+  }
+
+  inputEnded(): void {}
+
+  end(done: (body: Uint8Array) => void): void {
+    done(this.#buffer.take())
   }
 }
 
@@ -106,6 +157,8 @@ const NO_BODY = new Uint8Array()
 export interface MemoryLease {
   /** Takes more; false if the share is used up. */
   grow(bytes: number): boolean
+  /** Gives back some of it. */
+  shrink(bytes: number): void
 }
 
 const FIRST_CAPACITY_BYTES = 4 * 1024
@@ -198,14 +251,15 @@ export function decodedHeaders(headers: HeaderList): HeaderList {
 }
 
 /**
- * Streams that undo codings, the last one first. Each is followed by one that enforces the limit: a body can be small at both
- * ends and endless between two codings.
+ * Streams that undo codings, the last one first. Between them the limit is enforced: a body can be small at both ends and endless
+ * between two codings.
  * @param firstByte of the body
  */
 function createDecoders(codings: readonly string[], firstByte: number | undefined, limitBytes: number): Transform[] {
   return codings.toReversed().flatMap((coding, index) => {
     const decoder = DECODERS.get(coding)?.(index === 0 ? firstByte : undefined)
-    return decoder === undefined ? [] : [decoder, limiter(limitBytes)]
+    if (decoder === undefined) return []
+    return index === codings.length - 1 ? [decoder] : [decoder, limiter(limitBytes)]
   })
 }
 

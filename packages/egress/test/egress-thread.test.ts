@@ -80,7 +80,7 @@ t.test('a fetch that is stopped says what went over until then', async (t) => {
   })
   const egress = egressOf(t)
   const settled = Promise.withResolvers<EgressResult>()
-  const stop = egress.fetch(requestOf(origin, { method: 'POST', body: Buffer.from('12345') }), settled.resolve)
+  const { stop } = egress.fetch(requestOf(origin, { method: 'POST', body: Buffer.from('12345') }), settled.resolve)
   await arrived.promise
   stop()
   stop()
@@ -213,7 +213,7 @@ t.test('what the thread holds is known', async (t) => {
   const { egress } = withThreads(t, 1_000)
   const arrived = held()
   const settled = Promise.withResolvers<EgressResult>()
-  const stop = egress.fetch(requestOf(`${origin}/held`), settled.resolve)
+  const { stop } = egress.fetch(requestOf(`${origin}/held`), settled.resolve)
   await arrived
   while (egress.reading.open === 0) await setTimeout(2)
   t.match(egress.reading, { open: 1, waiting: 0, connections: 1 })

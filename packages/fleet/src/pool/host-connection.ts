@@ -19,6 +19,7 @@ import {
   type Background,
   type Fetch,
   type FetchHeadCame,
+  type FetchSettled,
   type HostCpu,
   type HostStart,
   type Log,
@@ -64,7 +65,7 @@ export interface FetchedBytes {
 /** What a host says of the sockets of functions, and of the bodies of their fetches. */
 export type StreamFromHost = SocketOpen | StartTls | SocketStop | StreamData | StreamCredit | StreamAbort
 /** What it is told of them. */
-export type StreamToHost = FetchHeadCame | SocketConnected | SocketClosed | StreamData | StreamCredit | StreamAbort
+export type StreamToHost = FetchHeadCame | FetchSettled | SocketConnected | SocketClosed | StreamData | StreamCredit | StreamAbort
 
 /** What a host sends besides replies. Called on the server's loop, as a frame of the host is read. */
 export interface HostEvents {

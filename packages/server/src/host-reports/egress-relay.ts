@@ -1,7 +1,7 @@
 import { LIMIT_RANGES, NOBODY, type FailedFetch, type HeaderList, type Holder, type Revision } from '@carpool/core'
-import { Egress, type StopFetch } from '@carpool/egress'
+import { Egress, type EgressStream, type FetchEvents } from '@carpool/egress'
 import type { StreamFromHost, StreamToHost } from '@carpool/fleet'
-import { NO_BODY, whole, type Fetch } from '@carpool/wire'
+import { NO_BODY, whole, type Fetch, type StreamData } from '@carpool/wire'
 import type { Logger } from 'pino'
 import type { ServerSettings } from '../settings/table.ts'
 import { partOf, SocketRelay } from './socket-relay.ts'
@@ -39,7 +39,7 @@ type FetchSource = Pick<Fetch, 'revision' | 'id'>
 /** Carries the fetches of functions from the hosts to the egress, and the results back. */
 export class EgressRelay {
   readonly #parts: EgressRelayParts
-  readonly #open = new WeakMap<FetchingHost, Map<number, StopFetch>>()
+  readonly #open = new WeakMap<FetchingHost, Map<number, EgressStream>>()
   readonly #gone = new WeakSet<FetchingHost>()
   readonly #sockets: SocketRelay
 
@@ -49,44 +49,52 @@ export class EgressRelay {
   }
 
   /** Settles the fetch in the host, unless it is stopped before. */
-  start(host: FetchingHost, { fetch, revision, id }: Pick<Fetch, 'fetch'> & FetchSource, head: string, body: Uint8Array): void {
+  start(host: FetchingHost, message: Pick<Fetch, 'fetch' | 'streams'> & FetchSource, head: string, body: Uint8Array): void {
     // What a host sent can come in after its end was noticed.
     if (this.#gone.has(host)) return
     const { egress, revisionOf, headersFor, onUnclaimed } = this.#parts
+    const { fetch, revision, id, streams } = message
     const whose = revisionOf(revision)
     if (whose === undefined) return host.settleFetch(NOBODY, fetch, NOT_DEPLOYED, NO_BODY, NO_BYTES)
-    const open = this.#open.get(host) ?? new Map<number, StopFetch>()
+    const open = this.#open.get(host) ?? new Map<number, EgressStream>()
     // A host that uses a number twice has only itself to blame, but the first fetch must not be lost sight of.
-    open.get(fetch)?.()
+    open.get(fetch)?.stop()
     const carpoolHeaders = headersFor?.({ revision, ...(id !== undefined && { id }) })
-    const stop = egress.fetch(
+    let isStreaming = false
+    const isOpen = (): boolean => open.get(fetch) === stream
+    const stream = egress.fetch(
       {
         head,
         body: ownMemoryOf(body),
         functionName: whose.functionName,
         owner: whose.owner,
         timeoutMs: whose.limits.wallMs,
+        ...(streams === true && { streams }),
+        takesStream: TAKES_STREAM,
         ...(id !== undefined && { invocationId: id }),
         ...(whose.egress !== undefined && { hosts: whose.egress }),
         ...(carpoolHeaders !== undefined && { carpoolHeaders }),
       },
       ({ result, body, ...bytes }) => {
-        if (open.get(fetch) !== stop) return onUnclaimed?.(host, revision, bytes)
+        if (!isOpen()) return onUnclaimed?.(host, revision, bytes)
         open.delete(fetch)
-        host.settleFetch(whose, fetch, result, body, bytes)
+        if (!isStreaming) return host.settleFetch(whose, fetch, result, body, bytes)
+        const { bytesOut, bytesIn } = bytes
+        host.sayOfStream(whose, { type: 'fetch-settled', fetch, bytesOut, bytesIn }, result)
       },
+      eventsOf(host, whose, fetch, isOpen, () => (isStreaming = true)),
     )
-    this.#open.set(host, open.set(fetch, stop))
+    this.#open.set(host, open.set(fetch, stream))
   }
 
   stop(host: FetchingHost, fetch: number): void {
     const open = this.#open.get(host)
-    const stop = open?.get(fetch)
+    const stream = open?.get(fetch)
     open?.delete(fetch)
-    stop?.()
+    stream?.stop()
   }
 
-  /** A host says something of a socket. */
+  /** A host says something of a socket, or of the bodies of a fetch. */
   said(host: FetchingHost, message: StreamFromHost, text: string, body: Uint8Array): void {
     if (this.#gone.has(host)) return
     switch (message.type) {
@@ -97,12 +105,16 @@ export class EgressRelay {
       case 'socket-stop':
         return this.#sockets.find(host, message.socket)?.stop()
       case 'stream-data':
-        return this.#sockets.find(host, message.number)?.send(partOf(message, text, ownMemoryOf(body)))
+        return this.#find(host, message)?.send(partOf(message, text, ownMemoryOf(body)))
       case 'stream-credit':
-        return this.#sockets.find(host, message.number)?.credit(whole(message.bytes))
+        return this.#find(host, message)?.credit(whole(message.bytes))
       case 'stream-abort':
-        return this.#sockets.find(host, message.number)?.abort(message.side === 'sent' ? 'sent' : 'received')
+        return this.#find(host, message)?.abort(message.side === 'sent' ? 'sent' : 'received')
     }
+  }
+
+  #find(host: FetchingHost, { of, number }: Pick<StreamData, 'of' | 'number'>): EgressStream | undefined {
+    return of === 'socket' ? this.#sockets.find(host, number) : this.#open.get(host)?.get(number)
   }
 
   /** The host is gone, or about to be ended: its fetches and sockets stop, and it starts no more. */
@@ -111,11 +123,30 @@ export class EgressRelay {
     this.#sockets.stopAll(host)
     const open = this.#open.get(host)
     if (open === undefined) return
-    const stops = [...open.values()]
+    const streams = [...open.values()]
     open.clear()
-    for (const stop of stops) stop()
+    for (const stream of streams) stream.stop()
   }
 }
+
+/** What a host is told of a fetch whose bodies stream. */
+function eventsOf(host: FetchingHost, whose: Holder, fetch: number, isOpen: () => boolean, onHead: () => void): FetchEvents {
+  const say: FetchingHost['sayOfStream'] = (...said) => {
+    if (isOpen()) host.sayOfStream(...said)
+  }
+  return {
+    head: (text) => {
+      onHead()
+      say(whose, { type: 'fetch-head', fetch }, text)
+    },
+    data: ({ bytes, end }) => say(whose, { type: 'stream-data', of: 'fetch', number: fetch, ...(end && { end }) }, '', bytes),
+    credit: (bytes) => say(whose, { type: 'stream-credit', of: 'fetch', number: fetch, bytes }),
+    stopped: () => say(whose, { type: 'stream-abort', of: 'fetch', number: fetch, side: 'received' }),
+  }
+}
+
+/** Whether hosts take responses that stream. */
+const TAKES_STREAM = false
 
 /** The egress takes the memory away, so it must be the body's alone: one that came in one piece is a view into a chunk. */
 function ownMemoryOf(body: Uint8Array): Uint8Array<ArrayBuffer> {
