@@ -144,7 +144,8 @@ export class Handle {
 
   close(done?: () => void): void {
     this.#finish()
-    if (done !== undefined) process.nextTick(done)
+    // As a handle is closed at the end of a turn: what else the end of the socket brings about, as its error, is told before.
+    if (done !== undefined) process.nextTick(() => process.nextTick(done))
   }
   reset(done?: () => void): number {
     this.close(done)
@@ -292,8 +293,8 @@ export class Handle {
       if (code !== undefined && this.#onSecure === undefined && this.#end === UV_EOF) this.#end = undefined
       return this.#ended(number)
     }
-    this.#completeWrites(UV_ECANCELED!)
     this.#owner?.destroy(this.#errorOf(end))
+    this.#completeWrites(UV_ECANCELED!)
   }
 
   /** Of an end that has no number, as a name that is not known, an address that is refused, or a certificate that is wrong. */
