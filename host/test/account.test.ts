@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import t from 'tap'
 import { Account, BackgroundBudget } from '../src/accounting/account.ts'
 
-const EMPTY = { cpuNs: 0, egressBytesOut: 0, egressBytesIn: 0 }
+const EMPTY = { cpuNs: 0, egressBytesOut: 0, egressBytesIn: 0, sockets: 0, socketUs: 0 }
 
 t.test('what is charged to an account that is closed goes to the end of the line', async (t) => {
   const [first, second, last] = [new Account(), new Account(), new Account()]
@@ -27,11 +27,13 @@ t.test('what is taken is gone, and only from the account itself', async (t) => {
   account.charge(5)
   account.sent(6)
   account.received(7)
-  account.close(successor)
+  account.socketOpened(1_000)
+  account.close(successor, 1_008)
   successor.charge(100)
-  t.strictSame(account.take(), { cpuNs: 5, egressBytesOut: 6, egressBytesIn: 7 })
+  t.strictSame(account.take(), { cpuNs: 5, egressBytesOut: 6, egressBytesIn: 7, sockets: 1, socketUs: 8_000 })
   t.strictSame(account.take(), EMPTY)
-  t.equal(successor.cpuNs, 100)
+  account.socketClosed(1_017)
+  t.match(successor, { cpuNs: 100, sockets: 0, socketUs: 9_000 })
 })
 
 t.test('whatever is closed and taken, each charge is found once', async () => {
@@ -61,6 +63,25 @@ t.test('whatever is closed and taken, each charge is found once', async () => {
       return JSON.stringify(found) === JSON.stringify(expected)
     }),
   )
+})
+
+t.test('sockets are counted by the time for which each was open, by whoever had it then', async (t) => {
+  const [call, background] = [new Account(), new Account()]
+  call.socketOpened(0)
+  call.socketOpened(10)
+  call.countSockets(20)
+  t.match(call, { sockets: 2, socketUs: 30_000 })
+  call.close(background, 25)
+  t.match(call, { sockets: 2, socketUs: 40_000 })
+  call.socketOpened(30)
+  call.socketClosed(35)
+  background.countSockets(45)
+  t.match(background, { sockets: 1, socketUs: 2 * 5_000 + 3 * 5_000 + 2 * 10_000 })
+  call.socketClosed(50)
+  call.socketClosed(60)
+  background.countSockets(1_000)
+  t.equal(background.socketUs, 45_000 + 2 * 5_000 + 10_000)
+  t.match(call, { sockets: 2, socketUs: 40_000 })
 })
 
 t.test('as much as one invocation at once, a tenth of a core in the long run', async (t) => {

@@ -46,6 +46,9 @@ export function recordAt(index: number, count: number, endMs: number): Invocatio
     memoryPeakKb: 2_000 + (scattered(index, 8) % 10_000),
     egressBytesOut: 0,
     egressBytesIn: 0,
+    openUs: 0,
+    sockets: 0,
+    socketUs: 0,
     attempts: isRefused ? 0 : 1,
   }
 }

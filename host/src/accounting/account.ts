@@ -7,13 +7,24 @@ export class Account {
   cpuNs = 0
   egressBytesOut = 0
   egressBytesIn = 0
+  /** Sockets that it opened. */
+  sockets = 0
+  /** How long sockets of it were open, together, up to {@link countSockets}. */
+  socketUs = 0
+  #socketsOpen = 0
+  #socketsCountedAtMs = 0
   /** Its invocation waits, and has given its slot in the host back. */
   hasReturnedSlot = false
   #successor: Account | undefined
 
   /** From now on what is charged here goes to another account: the invocation has its answer, and its record is written. */
-  close(successor: Account): void {
+  close(successor: Account, atMs?: number): void {
     this.#successor = successor
+    if (this.#socketsOpen === 0) return
+    const nowMs = atMs ?? performance.now()
+    this.countSockets(nowMs)
+    successor.open.#changeSockets(this.#socketsOpen, nowMs)
+    this.#socketsOpen = 0
   }
 
   charge(cpuNs: number): void {
@@ -28,18 +39,50 @@ export class Account {
     this.open.egressBytesIn += bytes
   }
 
+  /** A socket is open from now on, until {@link socketClosed}. */
+  socketOpened(nowMs = performance.now()): void {
+    const { open } = this
+    open.sockets++
+    open.#changeSockets(1, nowMs)
+  }
+
+  socketClosed(nowMs = performance.now()): void {
+    this.open.#changeSockets(-1, nowMs)
+  }
+
+  /** Brings {@link socketUs} up to date. An open socket costs nothing until somebody asks. */
+  countSockets(atMs?: number): void {
+    if (this.#socketsOpen === 0) return
+    const nowMs = atMs ?? performance.now()
+    this.socketUs += this.#socketsOpen * Math.round((nowMs - this.#socketsCountedAtMs) * 1000)
+    this.#socketsCountedAtMs = nowMs
+  }
+
+  #changeSockets(change: number, nowMs: number): void {
+    this.countSockets(nowMs)
+    this.#socketsCountedAtMs = nowMs
+    this.#socketsOpen += change
+  }
+
   /** This account, or the one that took its place. */
   get open(): Account {
     return this.#successor?.open ?? this
   }
 
-  /** What is in it, leaving nothing. */
-  take(): { cpuNs: number; egressBytesOut: number; egressBytesIn: number } {
-    const { cpuNs, egressBytesOut, egressBytesIn } = this
-    this.cpuNs = this.egressBytesOut = this.egressBytesIn = 0
-    return { cpuNs, egressBytesOut, egressBytesIn }
+  /**
+   * What is in it, leaving nothing. The time of sockets that stay open is counted once a minute only: of what waits there would be
+   * a record at every look.
+   */
+  take(): Pick<Account, 'cpuNs' | 'egressBytesOut' | 'egressBytesIn' | 'sockets' | 'socketUs'> {
+    if (this.#socketsOpen > 0 && performance.now() - this.#socketsCountedAtMs >= SOCKETS_COUNTED_MS) this.countSockets()
+    const { cpuNs, egressBytesOut, egressBytesIn, sockets, socketUs } = this
+    this.cpuNs = this.egressBytesOut = this.egressBytesIn = this.sockets = this.socketUs = 0
+    return { cpuNs, egressBytesOut, egressBytesIn, sockets, socketUs }
   }
 }
+
+/** How often the time of open sockets is counted that nobody closes, in ms. */
+const SOCKETS_COUNTED_MS = 60_000
 
 /** Background work may go on using this much of a core. */
 const CORE_SHARE = 0.1

@@ -74,12 +74,15 @@ export class UsageReport {
   }
 
   /** @returns the CPU time that it has sent, in µs */
-  #sendOf({ revision }: Guest, account: Account): number {
-    const { cpuNs, egressBytesOut, egressBytesIn } = account.take()
+  #sendOf({ revision, disposed }: Guest, account: Account): number {
+    // Its sockets end with it, and this is the last report of it.
+    if (disposed) account.countSockets()
+    const { cpuNs, ...rest } = account.take()
     const cpuUs = Math.floor(cpuNs / 1000)
     account.charge(cpuNs - cpuUs * 1000)
-    if (cpuUs + egressBytesOut + egressBytesIn > 0) {
-      this.#parts.send({ type: 'background', revision, cpuUs, egressBytesOut, egressBytesIn })
+    const { egressBytesOut, egressBytesIn, sockets, socketUs } = rest
+    if (cpuUs + egressBytesOut + egressBytesIn + sockets + socketUs > 0) {
+      this.#parts.send({ type: 'background', revision, cpuUs, ...rest })
     }
     return cpuUs
   }

@@ -83,6 +83,7 @@ export class ActiveInvocation extends Limited implements Charged {
 
   /** What it has used so far. */
   get usage(): PackedUsage {
+    this.account.countSockets()
     return packUsage({
       cpuUs: Math.round(this.account.cpuNs / 1000),
       initUs: Math.round(this.#initSoFarMs * 1000),
@@ -90,6 +91,8 @@ export class ActiveInvocation extends Limited implements Charged {
       memoryPeakKb: this.lease?.isolate.memoryPeakKb ?? 0,
       egressBytesOut: this.account.egressBytesOut,
       egressBytesIn: this.account.egressBytesIn,
+      sockets: this.account.sockets,
+      socketUs: this.account.socketUs,
       attempts: this.attempts,
     })
   }

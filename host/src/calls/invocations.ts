@@ -227,7 +227,8 @@ export class Invocations implements EnteredCalls {
   /** Charges a start that no invocation waits for (any more) to the function. */
   chargeStart(revision: string, cpuNs: number): void {
     const cpuUs = Math.round(cpuNs / 1000)
-    if (cpuUs > 0) this.#parts.send({ type: 'background', revision, cpuUs, egressBytesOut: 0, egressBytesIn: 0 })
+    if (cpuUs === 0) return
+    this.#parts.send({ type: 'background', revision, cpuUs, egressBytesOut: 0, egressBytesIn: 0, sockets: 0, socketUs: 0 })
   }
 
   /** Called after a batch was charged: an invocation that has used more than the limit in many short entries goes no further. */

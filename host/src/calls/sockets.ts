@@ -66,6 +66,7 @@ export class Sockets {
       return this.#refuse(socket, 'EINVAL', `What a socket connects with is longer than the limit of ${MAX_HEAD}.`)
     }
     this.#open.set(number, socket)
+    account.socketOpened()
     guest.sockets.set(guestSocket, number)
     const message = { type: 'socket-open', socket: number, revision: guest.revision, ...(id !== undefined && { id }) } as const
     this.#pace.begin(guest.revision, number, () => this.#send(message, target))
@@ -130,8 +131,8 @@ export class Sockets {
     if (!this.#pace.drop(number)) stream.inOrder(NO_BODY, () => this.#send({ type: 'socket-stop', socket: number }))
   }
 
-  #remove({ number, guest, guestSocket, stream }: GuestSocket): void {
-    this.#open.delete(number)
+  #remove({ number, guest, guestSocket, opener, stream }: GuestSocket): void {
+    if (this.#open.delete(number)) opener.socketClosed()
     guest.sockets.delete(guestSocket)
     stream.close()
   }
@@ -157,6 +158,8 @@ class GuestSocket {
   /** and in the guest. */
   readonly guestSocket: number
   readonly stream: Stream
+  /** Whose it is for as long as it is open. */
+  readonly opener: Account
   /** Of the invocation that opened it, or that sent by it last. */
   account: Account
   #receivedBytes = 0
@@ -166,6 +169,7 @@ class GuestSocket {
     this.guest = guest
     this.number = number
     this.guestSocket = guestSocket
+    this.opener = account
     this.account = account
     this.stream = stream
   }

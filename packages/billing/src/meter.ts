@@ -30,6 +30,9 @@ export const METERS = {
   bytesOut: { quantity: ({ bytesOut }) => bytesOut },
   egressBytesIn: { quantity: ({ egressBytesIn }) => egressBytesIn },
   egressBytesOut: { quantity: ({ egressBytesOut }) => egressBytesOut },
+  openUs: { quantity: ({ openUs }) => openUs },
+  sockets: { quantity: ({ sockets }) => sockets },
+  socketUs: { quantity: ({ socketUs }) => socketUs },
 } as const satisfies Record<string, Meter>
 
 export type MeterName = keyof typeof METERS

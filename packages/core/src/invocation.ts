@@ -62,10 +62,12 @@ export interface InvocationRecord extends InvocationUsage {
   readonly wallUs: number
   /** Memory limit of the function, in MiB. */
   readonly memoryMb: number
-  /** Body of the request, in bytes. */
+  /** Body of the request, or messages of the client over a WebSocket, in bytes; of what streams, what the function was given. */
   readonly bytesIn: number
-  /** Body of the answer, in bytes; 0 unless the function gave it. */
+  /** Body of the answer, or messages to the client, in bytes; 0 unless the function gave it. */
   readonly bytesOut: number
+  /** From the head of an answer that streams, or of an accepted WebSocket, to its end, in µs; 0 for an answer that came whole. */
+  readonly openUs: number
 }
 
 /** Time in which user code ran or waited, in µs: wall time without queueing and init. */

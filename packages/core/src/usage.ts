@@ -15,13 +15,20 @@ export interface InvocationUsage {
    * invocations of a function.
    */
   readonly memoryPeakKb: number
-  /** Bodies of requests that went over connections for its `fetch` calls, with redirects and failed ones, in bytes. */
+  /**
+   * Bodies of requests that went over connections for its `fetch` calls, with redirects and failed ones, and what went over its
+   * sockets, in bytes.
+   */
   readonly egressBytesOut: number
   /**
-   * Bodies of responses as they came for its `fetch` calls, compressed or not, with redirects and as far as failed ones came, in
-   * bytes.
+   * Bodies of responses as they came for its `fetch` calls, compressed or not, with redirects and as far as failed ones came, and
+   * what came over its sockets, in bytes.
    */
   readonly egressBytesIn: number
+  /** TCP connections that it opened, TLS or not; those of its `fetch` calls are not among them. */
+  readonly sockets: number
+  /** How long these were open until its end, together, in µs. What is open longer is counted in the background from then on. */
+  readonly socketUs: number
   /** Isolates in which it was begun: more than 1 if another invocation ended one before this one had any effect outside. */
   readonly attempts: number
 }
@@ -33,6 +40,8 @@ export const NO_USAGE: InvocationUsage = {
   memoryPeakKb: 0,
   egressBytesOut: 0,
   egressBytesIn: 0,
+  sockets: 0,
+  socketUs: 0,
   attempts: 0,
 }
 
@@ -48,6 +57,8 @@ export interface BackgroundUsage {
   readonly cpuUs: number
   readonly egressBytesOut: number
   readonly egressBytesIn: number
+  readonly sockets: number
+  readonly socketUs: number
 }
 
 /**
@@ -85,6 +96,11 @@ export interface UsageTotals {
   readonly bytesOut: number
   readonly egressBytesIn: number
   readonly egressBytesOut: number
+  /** Time for which streamed answers and WebSockets were open. */
+  readonly openUs: number
+  /** Sockets that were opened, and for how long they were open together; those of background work are among them. */
+  readonly sockets: number
+  readonly socketUs: number
   /** The largest of all. */
   readonly memoryPeakKb: number
 }
@@ -113,6 +129,9 @@ export const NO_TOTALS: UsageTotals = {
   bytesOut: 0,
   egressBytesIn: 0,
   egressBytesOut: 0,
+  openUs: 0,
+  sockets: 0,
+  socketUs: 0,
   memoryPeakKb: 0,
 }
 

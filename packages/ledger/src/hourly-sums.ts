@@ -4,7 +4,7 @@ import { SLOT, type RecordEnums } from './journal-format.ts'
 
 export const HOUR_MS = 3_600_000
 
-/** Sums in the order of the columns of `totals`. What was refused counts as that and in its bytes, and in nothing else. */
+/** Sums of `totals`. What was refused counts as that and in its bytes, and in nothing else. */
 export const SUM_FIELDS = [
   'invocations',
   'failures',
@@ -24,6 +24,9 @@ export const SUM_FIELDS = [
   'bytesOut',
   'egressBytesIn',
   'egressBytesOut',
+  'openUs',
+  'sockets',
+  'socketUs',
 ] as const satisfies ReadonlyArray<keyof UsageTotals>
 
 /** The column of a field: `exec_1_ms` of `exec1Ms`. */
@@ -36,13 +39,26 @@ type Field = (typeof FIELDS)[number]
 const AT = Object.fromEntries(FIELDS.map((field, index) => [field, index])) as Record<Field, number>
 /** Sums of figures of an invocation as they are. */
 const PLAIN_SUMS = (
-  ['cpuUs', 'initCpuUs', 'wallUs', 'queueUs', 'initUs', 'instanceUs', 'bytesOut', 'egressBytesIn', 'egressBytesOut'] as const
+  [
+    'cpuUs',
+    'initCpuUs',
+    'wallUs',
+    'queueUs',
+    'initUs',
+    'instanceUs',
+    'bytesOut',
+    'egressBytesIn',
+    'egressBytesOut',
+    'openUs',
+    'sockets',
+    'socketUs',
+  ] as const
 ).map((field) => [AT[field], SLOT[field]] as const)
 
 const SUM_COLUMNS = SUM_FIELDS.map(columnOf)
 /** Sums stay safe integers, whatever a row holds. */
 const ADD_TO_TOTALS = `
-  INSERT INTO totals VALUES (${FIELDS.map(() => '?').join(', ')})
+  INSERT INTO totals (${FIELDS.map(columnOf).join(', ')}) VALUES (${FIELDS.map(() => '?').join(', ')})
   ON CONFLICT (hour, revision) DO UPDATE SET
     ${SUM_COLUMNS.map((name) => `${name} = min(${name} + excluded.${name}, ${Number.MAX_SAFE_INTEGER})`).join(', ')},
     memory_peak_kb = max(memory_peak_kb, excluded.memory_peak_kb),
@@ -74,6 +90,8 @@ export class HourlySums {
       increase(sums, AT.backgroundCpuUs, figure(SLOT.cpuUs))
       increase(sums, AT.egressBytesIn, figure(SLOT.egressBytesIn))
       increase(sums, AT.egressBytesOut, figure(SLOT.egressBytesOut))
+      increase(sums, AT.sockets, figure(SLOT.sockets))
+      increase(sums, AT.socketUs, figure(SLOT.socketUs))
       return
     }
     increase(sums, AT.bytesIn, figure(SLOT.bytesIn))

@@ -5,8 +5,10 @@ import { JournalFile } from './journal-file.ts'
 import {
   BACKGROUND,
   BLOCK_HEAD_BYTES,
+  JOURNAL_VERSION,
   nameAt,
-  RECORD_BYTES,
+  OlderRecord,
+  recordBytesOf,
   SLOT,
   TABLE,
   type JournalBytes,
@@ -56,6 +58,7 @@ export class Importer {
   /** The binding copies it, so that one array serves all rows. */
   readonly #id = new Uint8Array(16)
   readonly #idQuads = new Uint32Array(this.#id.buffer)
+  readonly #older = new OlderRecord()
   readonly #figures = Array<number>(FIGURES).fill(0)
   #file: JournalFile | undefined
   /** What the keys in the file stand for. */
@@ -80,7 +83,7 @@ export class Importer {
       'SELECT max(key) AS key FROM revisions WHERE function = ? AND revision = ? AND owner = ?',
     )
     this.#addRevision = database.prepare('INSERT INTO revisions (function, revision, owner, memory_mb) VALUES (?, ?, ?, ?)')
-    this.#addBackground = database.prepare('INSERT INTO background VALUES (?, ?, ?, ?, ?, ?, ?)')
+    this.#addBackground = database.prepare('INSERT INTO background VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)')
     this.#setThrough = database.prepare('UPDATE totals_through SET sequence = ?')
     this.#sums = new HourlySums(database)
     const stored = database.prepare('SELECT sequence FROM totals_through').get()?.['sequence']
@@ -137,7 +140,7 @@ export class Importer {
         const limit = this.#sequence + TRANSACTION_ROWS
         for (; next.done !== true && this.#sequence < limit; next = stretches.next()) {
           const { from, to, isBlock } = next.value
-          if (isBlock) this.#importBlock(view, origin, from + BLOCK_HEAD_BYTES, to)
+          if (isBlock) this.#importBlock(file.version, view, origin, from + BLOCK_HEAD_BYTES, to)
           else this.#damage = added(this.#damage, origin + from, origin + to - 1)
         }
         this.#sums.store()
@@ -167,11 +170,13 @@ export class Importer {
     this.#missing = undefined
   }
 
-  #importBlock(view: JournalBytes, origin: number, from: number, end: number): void {
+  #importBlock(version: number, view: JournalBytes, origin: number, from: number, end: number): void {
+    const recordBytes = recordBytesOf(version)
     for (let at = from; at < end; ) {
       const name = nameAt(view, at, end)
-      const itemEnd = Math.min(at + (name?.itemBytes ?? RECORD_BYTES), end)
-      const isUnderstood = name === undefined ? itemEnd - at === RECORD_BYTES && this.#importRecord(view, at) : this.#learn(name)
+      const itemEnd = Math.min(at + (name?.itemBytes ?? recordBytes), end)
+      const isUnderstood =
+        name === undefined ? itemEnd - at === recordBytes && this.#importItem(version, view, at) : this.#learn(name)
       if (!isUnderstood) this.#damage = added(this.#damage, origin + at, origin + itemEnd - 1)
       at = itemEnd
     }
@@ -198,9 +203,13 @@ export class Importer {
     const literals = enums.map((word) => (word === null ? 'NULL' : `'${word.replaceAll("'", "''")}'`)).join(', ')
     const add =
       this.#addInvocation.get(literals) ??
-      this.#database.prepare(`INSERT INTO invocations VALUES (?, ?, ?, ?, ${literals}, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`)
+      this.#database.prepare(`INSERT INTO invocations VALUES (?, ?, ?, ?, ${literals}${', ?'.repeat(FIGURES - 1)})`)
     this.#addInvocation.set(literals, add)
     return { enums, add }
+  }
+
+  #importItem(version: number, view: JournalBytes, at: number): boolean {
+    return version === JOURNAL_VERSION ? this.#importRecord(view, at) : this.#importRecord(this.#older.take(view, at), 0)
   }
 
   /** Gives false if it is no record, or one whose names are lost. */
@@ -220,8 +229,9 @@ export class Importer {
     this.#sequence = sequence
     this.#sums.add(slots, base, revision, known?.enums)
     if (known === undefined) {
-      const { startedAtMs, host, cpuUs, egressBytesIn, egressBytesOut } = SLOT
-      this.#addBackground.run(sequence, revision, ...[startedAtMs, host, cpuUs, egressBytesIn, egressBytesOut].map(figure))
+      const { startedAtMs, host, cpuUs, egressBytesIn, egressBytesOut, sockets, socketUs } = SLOT
+      const places = [startedAtMs, host, cpuUs, egressBytesIn, egressBytesOut, sockets, socketUs]
+      this.#addBackground.run(sequence, revision, ...places.map(figure))
       return true
     }
     const idBase = (base + SLOT.id) * 2

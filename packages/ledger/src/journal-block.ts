@@ -22,7 +22,7 @@ export function isInvocation(entry: Entry): entry is InvocationRecord {
   return !('atMs' in entry)
 }
 
-/** 1,600 records or so. */
+/** 1,400 records or so. */
 const BLOCK_BYTES = 256 * 1024
 
 /** A revision as its records named it last, and its key in this file. */

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { CarpoolError } from '@carpool/core'
 import {
   HEADER_BYTES,
+  isKnownVersion,
   JOURNAL_VERSION,
   journalBytes,
   journalFileName,
@@ -26,6 +27,7 @@ export class JournalFile {
   readonly #path: string
   readonly #descriptor: number
   #position = 0
+  #version = JOURNAL_VERSION
 
   private constructor(folder: string, number: number) {
     this.number = number
@@ -41,6 +43,11 @@ export class JournalFile {
 
   get name(): string {
     return journalFileName(this.number)
+  }
+
+  /** Of what was read: what has no header is taken for one of ours. */
+  get version(): number {
+    return this.#version
   }
 
   /**
@@ -59,13 +66,14 @@ export class JournalFile {
     }
     this.#position += end
     const version = origin === 0 ? versionOf(view, end) : undefined
-    if (version !== undefined && version !== JOURNAL_VERSION) {
+    if (version !== undefined && !isKnownVersion(version)) {
       throw new CarpoolError(
         'data-unusable',
-        `${this.name} in the data folder has version ${version} of the journal, and this Carpool reads version ${JOURNAL_VERSION}. ` +
+        `${this.name} in the data folder has version ${version} of the journal, and this Carpool reads none after version ${JOURNAL_VERSION}. ` +
           'Start the Carpool that wrote it, and end it in order: that brings its records into the ledger.',
       )
     }
+    this.#version = version ?? this.#version
     // Without a header the blocks are looked for all the same.
     return { view, origin, stretches: stretchesOf(view, version === undefined ? 0 : HEADER_BYTES, end) }
   }

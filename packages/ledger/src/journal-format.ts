@@ -13,11 +13,12 @@ import type { BackgroundUsage, InvocationRecord } from '@carpool/core'
  * meaning of a key in the records behind it; each file has all that its records need, so any build that knows the version can
  * read it.
  */
-export const JOURNAL_VERSION = 1
+export const JOURNAL_VERSION = 2
 /** `CPLJ`; other bytes where the byte order is another one. */
 const MAGIC = 0x4a4c5043
 export const HEADER_BYTES = 8
 export const BLOCK_HEAD_BYTES = 8
+const ID_SLOTS = 2
 const NAME_HEAD_BYTES = 24
 
 /** What a name is of. Its text is JSON of a {@link RevisionName}, or of {@link RecordEnums}. */
@@ -157,9 +158,38 @@ export const SLOT = {
   bytesOut: 15,
   egressBytesIn: 16,
   egressBytesOut: 17,
-  id: 18,
+  openUs: 18,
+  sockets: 19,
+  socketUs: 20,
+  id: 21,
 } as const
-export const RECORD_BYTES = 20 * 8
+export const RECORD_BYTES = 23 * 8
+
+/** Up to version 1 there were neither streams nor sockets, and the id was in place of their figures. */
+const VERSION_1 = 1
+const RECORD_BYTES_1 = 20 * 8
+
+export function isKnownVersion(version: number): boolean {
+  return version === JOURNAL_VERSION || version === VERSION_1
+}
+
+export function recordBytesOf(version: number): number {
+  return version === VERSION_1 ? RECORD_BYTES_1 : RECORD_BYTES
+}
+
+/** A record of an older version as this one has it. */
+export class OlderRecord {
+  readonly view = journalBytes(RECORD_BYTES)
+
+  take({ slots }: JournalBytes, at: number): JournalBytes {
+    const base = at / 8
+    const idBase = base + RECORD_BYTES_1 / 8 - ID_SLOTS
+    this.view.slots.set(slots.subarray(base, idBase))
+    this.view.bytes.fill(0, SLOT.openUs * 8, SLOT.id * 8)
+    this.view.slots.set(slots.subarray(idBase, idBase + ID_SLOTS), SLOT.id)
+    return this.view
+  }
+}
 
 /** In place of the enums: the record is one of background usage. */
 export const BACKGROUND = -1
@@ -200,6 +230,9 @@ export function encodeInvocation(
   slots[base + SLOT.bytesOut] = clampFigure(record.bytesOut)
   slots[base + SLOT.egressBytesIn] = clampFigure(record.egressBytesIn)
   slots[base + SLOT.egressBytesOut] = clampFigure(record.egressBytesOut)
+  slots[base + SLOT.openUs] = clampFigure(record.openUs)
+  slots[base + SLOT.sockets] = clampFigure(record.sockets)
+  slots[base + SLOT.socketUs] = clampFigure(record.socketUs)
   return true
 }
 
@@ -209,6 +242,8 @@ export function encodeBackground(slots: Float64Array, base: number, usage: Backg
   slots[base + SLOT.cpuUs] = clampFigure(usage.cpuUs)
   slots[base + SLOT.egressBytesIn] = clampFigure(usage.egressBytesIn)
   slots[base + SLOT.egressBytesOut] = clampFigure(usage.egressBytesOut)
+  slots[base + SLOT.sockets] = clampFigure(usage.sockets)
+  slots[base + SLOT.socketUs] = clampFigure(usage.socketUs)
 }
 
 const UUID_LENGTH = 36

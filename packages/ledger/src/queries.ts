@@ -111,6 +111,9 @@ const RECORD_FIGURES = [
   'memoryPeakKb',
   'egressBytesOut',
   'egressBytesIn',
+  'openUs',
+  'sockets',
+  'socketUs',
   'attempts',
 ] as const
 

@@ -147,4 +147,25 @@ export const MIGRATIONS: readonly string[] = [
   FROM invocations LEFT JOIN revisions ON revisions.key = invocations.revision;
   `,
   CATCH_UP,
+  `
+  ALTER TABLE invocations ADD COLUMN open_us INTEGER NOT NULL DEFAULT 0;
+  ALTER TABLE invocations ADD COLUMN sockets INTEGER NOT NULL DEFAULT 0;
+  ALTER TABLE invocations ADD COLUMN socket_us INTEGER NOT NULL DEFAULT 0;
+  ALTER TABLE background ADD COLUMN sockets INTEGER NOT NULL DEFAULT 0;
+  ALTER TABLE background ADD COLUMN socket_us INTEGER NOT NULL DEFAULT 0;
+  ALTER TABLE totals ADD COLUMN open_us INTEGER NOT NULL DEFAULT 0;
+  ALTER TABLE totals ADD COLUMN sockets INTEGER NOT NULL DEFAULT 0;
+  ALTER TABLE totals ADD COLUMN socket_us INTEGER NOT NULL DEFAULT 0;
+  DROP VIEW invocation_records;
+  CREATE VIEW invocation_records AS
+  SELECT
+    sequence,
+    lower(substr(hex(id), 1, 8) || '-' || substr(hex(id), 9, 4) || '-' || substr(hex(id), 13, 4) || '-'
+      || substr(hex(id), 17, 4) || '-' || substr(hex(id), 21)) AS id,
+    strftime('%Y-%m-%dT%H:%M:%fZ', started_at_ms / 1000.0, 'unixepoch') AS started_at,
+    revisions.function, revisions.revision, revisions.owner, revisions.memory_mb,
+    started_at_ms, trigger, start, outcome, error, status, host, attempts, queue_us, init_us, wall_us, cpu_us, init_cpu_us,
+    instance_us, memory_peak_kb, bytes_in, bytes_out, egress_bytes_in, egress_bytes_out, open_us, sockets, socket_us
+  FROM invocations LEFT JOIN revisions ON revisions.key = invocations.revision;
+  `,
 ]

@@ -8,7 +8,16 @@ import type { BackgroundUsage } from '@carpool/core'
 import { openForWriting } from '../src/database.ts'
 import { Importer } from '../src/importer.ts'
 import { JournalBlock, type Entry } from '../src/journal-block.ts'
-import { header, journalBytes, stretchesOf } from '../src/journal-format.ts'
+import {
+  BLOCK_HEAD_BYTES,
+  header,
+  journalBytes,
+  nameAt,
+  RECORD_BYTES,
+  sealBlock,
+  SLOT,
+  stretchesOf,
+} from '../src/journal-format.ts'
 import { readUsage } from '../src/queries.ts'
 import { background, GROUPS, totalsOf, written, type Written } from './fixtures/oracle.ts'
 import { ask, fileOf, idsIn, journalIn, open, record, save } from './fixtures/records.ts'
@@ -181,16 +190,59 @@ t.test('the words and revisions of a journal are read by its own names, also of 
   t.match(ask(folder, 'SELECT outcome FROM invocations'), [{ outcome: "mel'ted" }])
 })
 
+/** The same as the version before streams and sockets wrote it: without their figures, which stand before the id. */
+function asVersion1(content: Buffer): Buffer {
+  const view = journalBytes(content.length)
+  view.bytes.set(content)
+  const parts: Buffer[] = [Buffer.from(content.subarray(0, 8))]
+  parts[0]!.writeUInt32LE(1, 4)
+  for (const { from, to } of stretchesOf(view, 8, content.length)) {
+    const items: Buffer[] = [Buffer.alloc(BLOCK_HEAD_BYTES)]
+    for (let at = from + BLOCK_HEAD_BYTES; at < to; ) {
+      const name = nameAt(view, at, to)
+      const itemEnd = at + (name?.itemBytes ?? RECORD_BYTES)
+      if (name !== undefined) items.push(content.subarray(at, itemEnd))
+      else items.push(content.subarray(at, at + SLOT.openUs * 8), content.subarray(at + SLOT.id * 8, itemEnd))
+      at = itemEnd
+    }
+    const block = Buffer.concat(items)
+    const sealed = journalBytes(block.length)
+    sealed.bytes.set(block)
+    sealBlock(sealed, block.length)
+    parts.push(Buffer.from(sealed.bytes))
+  }
+  return Buffer.concat(parts)
+}
+
+t.test('a journal of version 1 is brought in, and nothing is known of streams and sockets', async (t) => {
+  const folder = t.testdir()
+  const older = record({ bytesOut: 5, egressBytesOut: 6, openUs: 7, sockets: 8, socketUs: 9 })
+  const inBackground = fc.sample(background, 1)[0]!
+  const first = journalOf([[older, record()], [inBackground]])
+  const second = journalOf([[record({ openUs: 7 })]], 4)
+  const imported = importOf(folder, { 'ledger-journal-1': asVersion1(first.content), 'ledger-journal-2': second.content })
+  t.strictSame(imported.problems, [])
+  t.strictSame(imported.ids, [...idsOf(first.turns.slice(0, 1)), ...idsOf(second.turns)])
+  t.match(ask(folder, 'SELECT * FROM invocation_records ORDER BY sequence'), [
+    { id: older.id, bytes_out: 5, egress_bytes_out: 6, open_us: 0, sockets: 0, socket_us: 0 },
+    { open_us: 0 },
+    { open_us: 7 },
+  ])
+  t.match(ask(folder, 'SELECT cpu_us, sockets, socket_us FROM background'), [
+    { cpu_us: inBackground.cpuUs, sockets: 0, socket_us: 0 },
+  ])
+})
+
 t.test('a journal of another version is refused, with both versions, and stays as it is', async (t) => {
   const folder = t.testdir()
   const { content, turns } = journalOf(TURNS)
   const newer = Buffer.from(content)
-  newer.writeUInt32LE(2, 4)
+  newer.writeUInt32LE(3, 4)
   writeFileSync(join(folder, 'ledger-journal-1'), newer)
   for (let i = 0; i < 2; i += 1) {
     await t.rejects(open(folder), {
       code: 'data-unusable',
-      message: /^ledger-journal-1 in the data folder has version 2 of the journal, and this Carpool reads version 1\./,
+      message: /^ledger-journal-1 in the data folder has version 3 of the journal, and this Carpool reads none after version 2\./,
     })
   }
   t.strictSame(readFileSync(join(folder, 'ledger-journal-1')), newer)

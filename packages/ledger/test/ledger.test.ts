@@ -50,6 +50,8 @@ t.test('usage is grouped by function, owner and hour, and what was refused count
     cpuUs: 77,
     egressBytesIn: 3,
     egressBytesOut: 4,
+    sockets: 1,
+    socketUs: 5,
   })
   await save(ledger, record({ functionName: 'third', revision: 'cc', owner: 'bob', startedAtMs: START_MS + HOUR_MS }), 0)
   const hello = {

@@ -20,6 +20,8 @@ t.test('a record says who was called, when, what came of it and what it used', a
     memoryPeakKb: 14,
     egressBytesOut: 15,
     egressBytesIn: 16,
+    sockets: 17,
+    socketUs: 18,
     attempts: 1,
   }
   const record = await metering.finish(answered('isolate-cold', usage))
@@ -40,6 +42,7 @@ t.test('a record says who was called, when, what came of it and what it used', a
     outcome: 'ok',
     status: 201,
     bytesOut: 6,
+    openUs: 0,
   })
   t.strictSame(writes, [{ record, instanceUs: 10_000 }])
 })

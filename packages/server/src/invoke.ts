@@ -125,6 +125,8 @@ function bothTries(first: InvocationResult, second: InvocationResult): Invocatio
     memoryPeakKb: Math.max(first.usage.memoryPeakKb, second.usage.memoryPeakKb),
     egressBytesOut: first.usage.egressBytesOut + second.usage.egressBytesOut,
     egressBytesIn: first.usage.egressBytesIn + second.usage.egressBytesIn,
+    sockets: first.usage.sockets + second.usage.sockets,
+    socketUs: first.usage.socketUs + second.usage.socketUs,
     // A lost host may not have reported it, but it was begun once.
     attempts: (neverBegan(first) ? 0 : Math.max(1, first.usage.attempts)) + second.usage.attempts,
   }

@@ -33,6 +33,9 @@ function record(given: Partial<InvocationRecord>): InvocationRecord {
     bytesOut: 0,
     egressBytesOut: 0,
     egressBytesIn: 0,
+    openUs: 0,
+    sockets: 0,
+    socketUs: 0,
     attempts: 1,
     ...given,
   }

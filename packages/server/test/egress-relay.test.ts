@@ -174,6 +174,8 @@ t.test('a number that is used twice is settled once, for the later fetch', async
   t.match(await host.until(1), { ok: true, body: 'later' })
 })
 
+const NO_SOCKETS = { sockets: 0, socketUs: 0 }
+
 t.test('bytes are added up by host and revision, and told once', (t) => {
   const told: unknown[] = []
   const unclaimed = new UnclaimedEgress(({ id }, used) => told.push({ id, ...used }))
@@ -185,8 +187,8 @@ t.test('bytes are added up by host and revision, and told once', (t) => {
   unclaimed.close()
   unclaimed.close()
   t.same(told, [
-    { id: 1, type: 'background', revision: 'a', cpuUs: 0, egressBytesOut: 100, egressBytesIn: 1000 },
-    { id: 2, type: 'background', revision: 'a', cpuUs: 0, egressBytesOut: 0, egressBytesIn: 7 },
+    { id: 1, type: 'background', revision: 'a', cpuUs: 0, egressBytesOut: 100, egressBytesIn: 1000, ...NO_SOCKETS },
+    { id: 2, type: 'background', revision: 'a', cpuUs: 0, egressBytesOut: 0, egressBytesIn: 7, ...NO_SOCKETS },
   ])
   t.end()
 })

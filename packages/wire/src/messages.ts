@@ -310,6 +310,8 @@ export interface Background {
   readonly cpuUs: number
   readonly egressBytesOut: number
   readonly egressBytesIn: number
+  readonly sockets: number
+  readonly socketUs: number
 }
 
 /** Where the CPU time of a host process went since it started, in µs. */

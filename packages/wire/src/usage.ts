@@ -2,12 +2,14 @@ import { NO_USAGE, type InvocationUsage } from '@carpool/core'
 
 /**
  * An InvocationUsage as it travels: `cpuUs, memoryPeakKb`, and unless the rest is as usual, `initUs, initCpuUs, egressBytesOut,
- * egressBytesIn, attempts`. Every answer carries one, so names would cost.
+ * egressBytesIn, attempts`, and of one with sockets, `sockets, socketUs`. Every answer carries one, so names would cost.
  */
 export type PackedUsage = readonly number[]
 
 export function packUsage(usage: InvocationUsage): PackedUsage {
-  const { cpuUs, memoryPeakKb, initUs, initCpuUs, egressBytesOut, egressBytesIn, attempts } = usage
+  const { cpuUs, memoryPeakKb, initUs, initCpuUs, egressBytesOut, egressBytesIn, attempts, sockets, socketUs } = usage
+  if (sockets + socketUs > 0)
+    return [cpuUs, memoryPeakKb, initUs, initCpuUs, egressBytesOut, egressBytesIn, attempts, sockets, socketUs]
   if (attempts === 1 && initUs + initCpuUs + egressBytesOut + egressBytesIn === 0) return [cpuUs, memoryPeakKb]
   return [cpuUs, memoryPeakKb, initUs, initCpuUs, egressBytesOut, egressBytesIn, attempts]
 }
@@ -18,7 +20,8 @@ export function packUsage(usage: InvocationUsage): PackedUsage {
  */
 export function unpackUsage(packed: unknown): InvocationUsage {
   if (!Array.isArray(packed)) return NO_USAGE
-  const [cpuUs, memoryPeakKb, initUs, initCpuUs, egressBytesOut, egressBytesIn, attempts] = packed as readonly unknown[]
+  const [cpuUs, memoryPeakKb, initUs, initCpuUs, egressBytesOut, egressBytesIn, attempts, sockets, socketUs] =
+    packed as readonly unknown[]
   return {
     cpuUs: whole(cpuUs),
     initUs: whole(initUs),
@@ -26,6 +29,8 @@ export function unpackUsage(packed: unknown): InvocationUsage {
     memoryPeakKb: whole(memoryPeakKb),
     egressBytesOut: whole(egressBytesOut),
     egressBytesIn: whole(egressBytesIn),
+    sockets: whole(sockets),
+    socketUs: whole(socketUs),
     attempts: packed.length > 2 ? whole(attempts) : 1,
   }
 }

@@ -12,6 +12,8 @@ t.test('usage comes back as it was sent, through JSON', async (t) => {
     memoryPeakKb: figure,
     egressBytesOut: figure,
     egressBytesIn: figure,
+    sockets: figure,
+    socketUs: figure,
     attempts: fc.nat(3),
   })
   fc.assert(

@@ -46,6 +46,9 @@ const COLUMNS: readonly Column<UsageTotals>[] = [
   { title: 'OUT', align: 'right', text: ({ bytesOut }) => formatBytes(bytesOut) },
   { title: 'EGRESS IN', align: 'right', text: ({ egressBytesIn }) => formatBytes(egressBytesIn) },
   { title: 'EGRESS OUT', align: 'right', text: ({ egressBytesOut }) => formatBytes(egressBytesOut) },
+  { title: 'OPEN', align: 'right', text: ({ openUs }) => formatDuration(openUs) },
+  { title: 'SOCKETS', align: 'right', text: ({ sockets }) => String(sockets) },
+  { title: 'SOCKET TIME', align: 'right', text: ({ socketUs }) => formatDuration(socketUs) },
 ]
 
 /** Usage as a table with a line for each row and one for all of them. */

@@ -25,6 +25,9 @@ export const WAITER: UsageRow = {
   bytesOut: 1536,
   egressBytesIn: 3 * 1024 * 1024,
   egressBytesOut: 0,
+  openUs: 1_500_000,
+  sockets: 2,
+  socketUs: 61_000_000,
   memoryPeakKb: 12_595,
 }
 
@@ -51,6 +54,9 @@ export const BURNER: UsageRow = {
   instanceUs: 100_000,
   instanceMbMs: 12_800,
   egressBytesIn: 0,
+  openUs: 0,
+  sockets: 0,
+  socketUs: 0,
   memoryPeakKb: 5120,
 }
 
@@ -77,6 +83,9 @@ export function record(given: Partial<InvocationRecord> = {}): InvocationRecord 
     bytesOut: 2,
     egressBytesOut: 0,
     egressBytesIn: 0,
+    openUs: 0,
+    sockets: 0,
+    socketUs: 0,
     attempts: 1,
     ...given,
   }

@@ -36,11 +36,13 @@ export const HEALTH = Type.Object({ status: oneOf(['ok']) })
 
 const TOTALS =
   'invocations failures refused coldStarts cpuUs initCpuUs backgroundCpuUs wallUs queueUs initUs exec1Ms exec1MbMs exec100Ms ' +
-  'exec100MbMs init1Ms init1MbMs instanceUs instanceMbMs bytesIn bytesOut egressBytesIn egressBytesOut memoryPeakKb'
+  'exec100MbMs init1Ms init1MbMs instanceUs instanceMbMs bytesIn bytesOut egressBytesIn egressBytesOut openUs ' +
+  'sockets socketUs memoryPeakKb'
 export const USAGE_ROWS = Type.Object({ rows: Type.Array(Type.Object({ key: text, ...counts(TOTALS) })) })
 
 const RECORD_COUNTS =
-  'startedAtMs host queueUs wallUs memoryMb bytesIn bytesOut cpuUs initUs initCpuUs memoryPeakKb egressBytesOut egressBytesIn attempts'
+  'startedAtMs host queueUs wallUs memoryMb bytesIn bytesOut openUs cpuUs initUs initCpuUs memoryPeakKb egressBytesOut ' +
+  'egressBytesIn sockets socketUs attempts'
 export const INVOCATION_RECORDS = Type.Object({
   invocations: Type.Array(
     Type.Object({

@@ -39,6 +39,8 @@ export class UsageRecorder {
       cpuUs,
       egressBytesOut: whole(used.egressBytesOut),
       egressBytesIn: whole(used.egressBytesIn),
+      sockets: whole(used.sockets),
+      socketUs: whole(used.socketUs),
     })
   }
 
@@ -95,7 +97,8 @@ export class UnclaimedEgress {
     this.#sums.clear()
     for (const [host, byRevision] of sums) {
       for (const [revision, { bytesOut, bytesIn }] of byRevision) {
-        this.#report(host, { type: 'background', revision, cpuUs: 0, egressBytesOut: bytesOut, egressBytesIn: bytesIn })
+        const bytes = { egressBytesOut: bytesOut, egressBytesIn: bytesIn }
+        this.#report(host, { type: 'background', revision, cpuUs: 0, ...bytes, sockets: 0, socketUs: 0 })
       }
     }
   }

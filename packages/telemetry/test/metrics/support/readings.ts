@@ -48,6 +48,7 @@ export const RECORD: InvocationRecord = {
   memoryMb: 128,
   bytesIn: 0,
   bytesOut: 0,
+  openUs: 0,
 }
 
 /** Metrics of a fleet, and of fetches. */
