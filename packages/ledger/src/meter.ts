@@ -75,14 +75,16 @@ export class Meter {
     const response = result.outcome === 'ok' ? result.response : undefined
     // Of an answer that streamed, the caller has the head's status, however the call ended.
     const streamed = call.begun?.status === undefined ? undefined : call.begun
+    const nowMs = this.#options.clock()
     this.#write(
       call,
-      recordOf(call, this.#options.clock(), {
+      recordOf(call, nowMs, {
         usage,
         start: isFirstEver ? 'function-cold' : result.start,
         outcome: result.outcome,
         status: streamed?.status ?? (result.outcome === 'ok' ? result.response.status : OUTCOMES[result.outcome].status),
         bytesOut: streamed?.bytes ?? response?.body.length ?? 0,
+        openUs: streamed === undefined ? 0 : microseconds(nowMs - streamed.atMs),
       }),
       written,
     )
@@ -94,7 +96,7 @@ export class Meter {
    */
   refuse(call: Call, { code, status }: CarpoolError, done: Written): void {
     if (!call.isUnderWay) return done()
-    const end = { usage: NO_USAGE, start: 'warm', outcome: 'refused', status, bytesOut: 0 } as const
+    const end = { usage: NO_USAGE, start: 'warm', outcome: 'refused', status, bytesOut: 0, openUs: 0 } as const
     const waited = recordOf(call, this.#options.clock(), end)
     // All of its time was waiting, also if a host was about to take it.
     const record = { ...waited, queueUs: waited.wallUs, error: code }
@@ -132,9 +134,9 @@ export class Meter {
   }
 }
 
-type End = Pick<InvocationRecord, 'start' | 'outcome' | 'status' | 'bytesOut'> & { readonly usage: InvocationUsage }
+type End = Pick<InvocationRecord, 'start' | 'outcome' | 'status' | 'bytesOut' | 'openUs'> & { readonly usage: InvocationUsage }
 
-function recordOf(call: Call, endedMs: number, { usage, start, outcome, status, bytesOut }: End): InvocationRecord {
+function recordOf(call: Call, endedMs: number, { usage, start, outcome, status, bytesOut, openUs }: End): InvocationRecord {
   const { revision, placedMs, cameMs } = call
   return {
     id: call.id,
@@ -154,7 +156,7 @@ function recordOf(call: Call, endedMs: number, { usage, start, outcome, status, 
     memoryPeakKb: usage.memoryPeakKb,
     egressBytesOut: usage.egressBytesOut,
     egressBytesIn: usage.egressBytesIn,
-    openUs: 0,
+    openUs,
     sockets: usage.sockets,
     socketUs: usage.socketUs,
     attempts: usage.attempts,

@@ -56,6 +56,24 @@ t.test('each outcome of user code has its status, and no bytes out', async (t) =
   }
 })
 
+t.test('an answer that streams is open from its head to its end, however that comes', async (t) => {
+  for (const result of [answered(), failed('timeout'), failed('host-lost')]) {
+    const { begin, clocks } = meterRig()
+    const metering = begin('one')
+    metering.placed(7)
+    clocks.monotonicMs += 3
+    metering.began(206, 99)
+    clocks.monotonicMs += 4_000
+    t.match(await metering.finish(result), {
+      outcome: result.outcome,
+      status: 206,
+      bytesOut: 99,
+      openUs: 4_000_000,
+      wallUs: 4_003_000,
+    })
+  }
+})
+
 t.test('a call that is refused has a record with the error, and its time was all waiting', async (t) => {
   for (const isPlaced of [false, true]) {
     const { begin, clocks, writes } = meterRig()

@@ -31,6 +31,8 @@ export interface Write {
 export interface Metering {
   placed(host: number): void
   unplaced(): void
+  /** The head of an answer that streams has come, and so many bytes of it. */
+  began(status: number, bytes: number): void
   /** Resolves with the record when it is written, rejects if it cannot be. */
   finish(result: InvocationResult): Promise<InvocationRecord>
   /** Resolves with what the caller is told. */
@@ -78,6 +80,9 @@ export function meterRig(hasRun: (revision: string) => boolean = () => true): Ri
         meter.placed(call)
       },
       unplaced: () => meter.unplaced(call),
+      began: (status, bytes) => {
+        call.begun = { atMs: clocks.monotonicMs, status, bytes }
+      },
       finish: (result) =>
         new Promise((resolve, reject) => {
           meter.finish(call, result, (error) => {
