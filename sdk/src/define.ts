@@ -37,8 +37,12 @@ export interface FunctionConfig {
   readonly memoryMb?: number
   /** Most CPU time of one call in ms, 5 to 900000; waiting takes none. Default: 1000. */
   readonly cpuMs?: number
-  /** Longest time to an answer in ms, 10 to 900000. Default: 30000. */
+  /** Longest time to an answer, or to the head of one that streams, in ms, 10 to 900000. Default: 30000. */
   readonly timeoutMs?: number
+  /** Longest time that an answer that streams, or a WebSocket, stays open after its head in ms, up to 86400000; 0: no limit. Default: 3600000. */
+  readonly streamMs?: number
+  /** Longest time in which nothing comes or goes of what streams in ms, up to 86400000; 0: no limit. Default: 300000. */
+  readonly idleMs?: number
   /** Most calls at the same time, 1 to 100000. Default: 10000. */
   readonly concurrency?: number
   /** Variables, given to the handler as `env` and readable as `process.env`. */

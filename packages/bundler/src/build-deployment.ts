@@ -13,8 +13,12 @@ export interface DeploymentOptions {
   readonly memoryMb?: number
   /** Most CPU time of one call, in ms. */
   readonly cpuMs?: number
-  /** Longest time to an answer, in ms. */
+  /** Longest time to an answer, or to the head of one that streams, in ms. */
   readonly timeoutMs?: number
+  /** Longest time that an answer that streams, or a WebSocket, stays open after its head, in ms; 0: no limit. */
+  readonly streamMs?: number
+  /** Longest time in which nothing comes or goes of what streams, in ms; 0: no limit. */
+  readonly idleMs?: number
 }
 
 export interface Deployment {
@@ -38,8 +42,9 @@ export async function buildDeployment(path: string, options: DeploymentOptions =
     ...(options.handler !== undefined && { handler: options.handler }),
   })
   const { code, sourceMap, handlerExport, suggestedName, config, inputs } = bundle
-  const { memoryMb, cpuMs, timeoutMs: wallMs, concurrency } = { ...config, ...options }
-  const limits = Object.entries({ memoryMb, cpuMs, wallMs, concurrency }).filter(([, limit]) => limit !== undefined)
+  const { memoryMb, cpuMs, timeoutMs: wallMs, streamMs, idleMs, concurrency } = { ...config, ...options }
+  const given = { memoryMb, cpuMs, wallMs, streamMs, idleMs, concurrency }
+  const limits = Object.entries(given).filter(([, limit]) => limit !== undefined)
   return {
     name: checkFunctionName(options.name ?? suggestedName),
     request: {

@@ -16,6 +16,8 @@ export interface FunctionConfig {
   readonly memoryMb?: number
   readonly cpuMs?: number
   readonly timeoutMs?: number
+  readonly streamMs?: number
+  readonly idleMs?: number
   readonly concurrency?: number
   readonly env?: Readonly<Record<string, string>>
   /** Hosts that it may fetch from. */
@@ -32,6 +34,8 @@ const CHECKS: { readonly [K in keyof Required<FunctionConfig>]: Check } = {
   memoryMb: wholeNumber(LIMIT_RANGES.memoryMb),
   cpuMs: wholeNumber(LIMIT_RANGES.cpuMs),
   timeoutMs: wholeNumber(LIMIT_RANGES.wallMs),
+  streamMs: wholeNumber(LIMIT_RANGES.streamMs),
+  idleMs: wholeNumber(LIMIT_RANGES.idleMs),
   concurrency: wholeNumber(LIMIT_RANGES.concurrency),
   env: checkEnv,
   egress: checkTexts,

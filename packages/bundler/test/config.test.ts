@@ -25,6 +25,8 @@ t.test('a whole config passes, without what is undefined', (t) => {
     memoryMb: 8,
     cpuMs: 5,
     timeoutMs: 900_000,
+    streamMs: 0,
+    idleMs: 86_400_000,
     concurrency: 1,
     env: { A_1: '' },
     egress: ['api.example.com'],
@@ -38,7 +40,10 @@ t.test('a whole config passes, without what is undefined', (t) => {
 t.test('an unknown setting is refused with the nearest known one', (t) => {
   t.equal(problemWith({ memory: 64 }), 'carpool.config.ts: there is no setting "memory"; did you mean memoryMb?')
   t.equal(problemWith({ timeoutMS: 64 }), 'carpool.config.ts: there is no setting "timeoutMS"; did you mean timeoutMs?')
-  t.match(problemWith({ zzzzzz: 1 }), 'there are name, entry, handler, memoryMb, cpuMs, timeoutMs, concurrency, env, egress')
+  t.match(
+    problemWith({ zzzzzz: 1 }),
+    'there are name, entry, handler, memoryMb, cpuMs, timeoutMs, streamMs, idleMs, concurrency, env, egress',
+  )
   t.match(problemWith({ ['__proto__']: 1, constructor: 1 }), 'there is no setting')
   t.end()
 })
@@ -53,6 +58,12 @@ t.test('types and ranges are named', (t) => {
     problemWith({ concurrency: 1.5 }),
     'carpool.config.ts: concurrency must be a whole number from 1 to 100000 invocations, not 1.5.',
   )
+  for (const limit of ['streamMs', 'idleMs']) {
+    for (const value of [-1, 86_400_001]) {
+      const range = 'a whole number from 0 to 86400000 ms'
+      t.equal(problemWith({ [limit]: value }), `carpool.config.ts: ${limit} must be ${range}, not ${value}.`)
+    }
+  }
   t.equal(problemWith({ entry: '' }), 'carpool.config.ts: entry must be text that is not empty, not an empty text.')
   t.match(problemWith({ name: 'No Name' }), 'carpool.config.ts: name is not valid: "No Name" is no function name')
   t.match(problemWith({ name: 1 }), 'name must be text, not 1.')

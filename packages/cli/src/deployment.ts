@@ -4,7 +4,7 @@ import { variables, wholeNumber } from './options.ts'
 
 /** Adds the options of a deployment: those of `DeploymentOptions` in packages/bundler. */
 export function addDeploymentOptions(command: Command): void {
-  const { memoryMb, cpuMs, wallMs } = LIMIT_RANGES
+  const { memoryMb, cpuMs, wallMs, streamMs, idleMs } = LIMIT_RANGES
   command
     .option('--name <name>', "name of the function (default: its configuration's, else that of the folder or file)")
     .option('--handler <file.export>', 'where the handler is, as AWS Lambda writes it')
@@ -19,6 +19,16 @@ export function addDeploymentOptions(command: Command): void {
       '--timeout-ms <number>',
       `wall limit of one invocation in ms (default: ${wallMs.default})`,
       wholeNumber(wallMs.min, wallMs.max),
+    )
+    .option(
+      '--stream-ms <number>',
+      `limit of a streamed answer or WebSocket after its head in ms, 0: none (default: ${streamMs.default})`,
+      wholeNumber(streamMs.min, streamMs.max),
+    )
+    .option(
+      '--idle-ms <number>',
+      `how long nothing may come or go of what streams in ms, 0: for ever (default: ${idleMs.default})`,
+      wholeNumber(idleMs.min, idleMs.max),
     )
 }
 

@@ -47,11 +47,19 @@ t.test('flags say the name, the handler, the limits and the variables', async (t
 
 t.test('the config file counts where no flag is given', async (t) => {
   const { plane, deploy } = await start(t)
-  const config = { name: 'configured', memoryMb: 100, timeoutMs: 200, concurrency: 3, env: { A: 'config', B: 'config' } }
+  const config = {
+    name: 'configured',
+    memoryMb: 100,
+    timeoutMs: 200,
+    streamMs: 0,
+    idleMs: 9_000,
+    concurrency: 3,
+    env: { A: 'config', B: 'config' },
+  }
   const folder = t.testdir({ 'index.ts': HELLO, 'carpool.config.json': JSON.stringify(config) })
-  t.match(await deploy(folder, '--timeout-ms', '500', '--env', 'B=flag'), { exitCode: 0, stderr: '' })
+  t.match(await deploy(folder, '--timeout-ms', '500', '--idle-ms', '8000', '--env', 'B=flag'), { exitCode: 0, stderr: '' })
   t.ok(plane.functions.has('configured'))
-  t.strictSame(plane.deploys[0]?.limits, { memoryMb: 100, wallMs: 500, concurrency: 3 })
+  t.strictSame(plane.deploys[0]?.limits, { memoryMb: 100, wallMs: 500, streamMs: 0, idleMs: 8_000, concurrency: 3 })
   t.strictSame(plane.deploys[0]?.env, { A: 'config', B: 'flag' })
 })
 

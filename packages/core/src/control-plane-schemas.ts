@@ -43,6 +43,8 @@ export const DEPLOY_REQUEST = Type.Object(
           memoryMb: optional(Type.Integer()),
           cpuMs: optional(Type.Integer()),
           wallMs: optional(Type.Integer()),
+          streamMs: optional(Type.Integer()),
+          idleMs: optional(Type.Integer()),
           concurrency: optional(Type.Integer()),
         },
         CLOSED,
@@ -69,7 +71,7 @@ export const FUNCTION_INFO = Type.Object({
   url: text,
   deployedAt: time,
   codeBytes: count,
-  limits: Type.Object({ memoryMb: count, cpuMs: count, wallMs: count, concurrency: count }),
+  limits: Type.Object({ memoryMb: count, cpuMs: count, wallMs: count, streamMs: count, idleMs: count, concurrency: count }),
   /** Since the server started. */
   invocations: count,
   failures: count,
