@@ -289,8 +289,8 @@ bool SettleRejections(v8::Isolate* isolate, v8::Local<v8::Context> context, v8::
 	return Dispatch(isolate, context, dispatch, 1, &settle);
 }
 
-// Has the guest say what it has kept for the end of the entry, as the bytes that it has written bit by bit. It runs no code of the
-// function.
+// Has the guest say what it has kept for the end of the entry, as the bytes that it has written bit by bit. What comes of that in
+// microtasks may have an end of its own.
 bool EndEntry(v8::Isolate* isolate, v8::Local<v8::Context> context, v8::Local<v8::Function> dispatch, IsolateState* state) {
 	state->awaits_end = false;
 	v8::Local<v8::Value> end = v8::Integer::New(isolate, kEndEntry);
@@ -316,8 +316,14 @@ void RunBatch(v8::Isolate* isolate, v8::Local<v8::Function> dispatch, IsolateSta
 			texts[1],
 		};
 		if (!Dispatch(isolate, context, dispatch, 5, values)) return;
-		if (state->has_rejections && !SettleRejections(isolate, context, dispatch, state)) return;
-		if (state->awaits_end && !EndEntry(isolate, context, dispatch, state)) return;
+		// What the end of an entry rejects is told of with it; what that rejects, with the next.
+		for (int times = 0; times < 2; times++) {
+			if (state->has_rejections && !SettleRejections(isolate, context, dispatch, state)) return;
+			if (!state->awaits_end) break;
+			while (state->awaits_end) {
+				if (!EndEntry(isolate, context, dispatch, state)) return;
+			}
+		}
 		if (state->has_grown || state->excess_bytes > 0) KeepToLimit(state, isolate);
 		if (state->has_collected && !Settle(isolate, context, dispatch, state)) return;
 	}

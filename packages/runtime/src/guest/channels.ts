@@ -3,9 +3,9 @@
  * responses and fetches, sockets and WebSockets are made of them.
  */
 import { STREAM_MESSAGE_BYTES, STREAM_PART_BYTES, STREAM_WINDOW_BYTES } from '@carpool/core'
-import { CREDIT_UNIT, NO_INVOCATION, OF_SOCKET, OWNER_MASK, STREAM_FLAGS } from '../bridge.ts'
+import { CREDIT_UNIT, NO_INVOCATION, OF_CALL, OF_SOCKET, OWNER_MASK, STREAM_FLAGS } from '../bridge.ts'
 import { ByteQueue } from './byte-queue.ts'
-import { type List, min, SafeList, SafeMap, stringSlice, typedArrayLength } from './language/primordials.ts'
+import { type List, max, min, SafeList, SafeMap, SafeTypeError, stringSlice } from './language/primordials.ts'
 import { bridge, enter } from './port.ts'
 import { bytesFromLatin1, latin1FromBytes } from './web-api/encoding.ts'
 
@@ -25,8 +25,8 @@ export interface Receiver {
   message?(part: MessagePart): void
   /** Nothing comes any more. @param closing of a WebSocket: JSON of its close code and reason */
   ended(closing: string): void
-  /** It broke off. @param why for the function */
-  failed(why: string): void
+  /** It broke off. @param error for the function */
+  failed(error: unknown): void
 }
 
 /** How what goes by a channel begins and ends, where that is more than its bytes. */
@@ -37,8 +37,8 @@ export interface Framing {
    * @returns whether they are to leave by the channel: else they were taken
    */
   begin(isWhole: boolean): boolean
-  /** All has left. */
-  end(): void
+  /** All has left. Default: its last bytes say so. */
+  readonly end?: (() => void) | undefined
 }
 
 /** A message of a WebSocket, or a part of one. */
@@ -59,6 +59,8 @@ function costOf({ text, more }: MessagePart): number {
 const channels: List<SafeMap<number, Channel>> = new SafeList()
 for (let owner = 0; owner <= OF_SOCKET; owner++) channels[owner] = new SafeMap()
 
+export let isChannel: (value: unknown) => value is Channel
+
 /** Both directions of a call's, fetch's or socket's bytes. */
 export class Channel {
   readonly owner: number
@@ -68,15 +70,17 @@ export class Channel {
   /** Called when there is room again for what is to be sent. */
   onRoom: (() => void) | undefined
   /** Called when nobody takes any more of what is sent. */
-  onStopped: ((why: string) => void) | undefined
+  onStopped: ((error: unknown) => void) | undefined
+  /** Called when the function wants no more of what comes; default: the host is told. */
+  onUnwanted: ((why: unknown) => void) | undefined
   readonly #framing: Framing | undefined
   #receiver: Receiver | undefined
   /** What came before there was a receiver. */
   readonly #arrived = new ByteQueue()
   #messages: List<MessagePart> | undefined
   #inState: 'open' | 'ended' | 'failed' | 'stopped' = 'open'
-  /** The closing of what ended, or why it failed. */
-  #inEnd = ''
+  #inClosing = ''
+  #inError: unknown
   /** Taken and not credited. */
   #taken = 0
   readonly #leaving = new ByteQueue()
@@ -87,6 +91,10 @@ export class Channel {
   #closing = ''
   #hasBegun = false
   #isDirty = false
+
+  static {
+    isChannel = (value): value is Channel => typeof value === 'object' && value !== null && #window in value
+  }
 
   /**
    * Opens it; {@link close} must be called when its call, fetch or socket has ended.
@@ -104,6 +112,11 @@ export class Channel {
 
   // What comes.
 
+  /** Of what it is the body. */
+  get what(): 'request' | 'response' {
+    return this.owner === OF_CALL ? 'request' : 'response'
+  }
+
   /** Whether nobody has asked for what comes. */
   get isUnread(): boolean {
     return this.#receiver === undefined
@@ -118,8 +131,8 @@ export class Channel {
     if (messages !== undefined) {
       for (let index = 0; index < messages.length; index++) receiver.message?.(messages[index]!)
     }
-    if (this.#inState === 'ended') receiver.ended(this.#inEnd)
-    else if (this.#inState === 'failed') receiver.failed(this.#inEnd)
+    if (this.#inState === 'ended') receiver.ended(this.#inClosing)
+    else if (this.#inState === 'failed') receiver.failed(this.#inError)
   }
 
   /** So many of the bytes that the receiver was given were passed on: as many more may come. */
@@ -132,34 +145,48 @@ export class Channel {
   }
 
   /** Nobody wants what comes: the receiver hears no more. Without effect if it has ended. */
-  stopReceiving(why: string): void {
+  stopReceiving(why: string, reason?: unknown): void {
     if (this.#inState !== 'open') return
     this.#inState = 'stopped'
     this.#arrived.clear()
     this.#messages = this.#receiver = undefined
-    bridge.streamAbort(this.number, this.owner | STREAM_FLAGS.received, why)
+    const { onUnwanted } = this
+    if (onUnwanted !== undefined) onUnwanted(reason)
+    else bridge.streamAbort(this.number, this.owner | STREAM_FLAGS.received, why)
   }
 
   /** What comes has ended, or broke off; whoever ends or fails it hears nothing of it. Without effect if it has ended. */
   endIncoming(closing = ''): void {
     if (this.#inState !== 'open') return
     this.#inState = 'ended'
-    this.#inEnd = closing
+    this.#inClosing = closing
     this.#receiver?.ended(closing)
   }
 
-  failIncoming(why: string): void {
+  failIncoming(error: unknown): void {
     if (this.#inState !== 'open') return
     this.#inState = 'failed'
-    this.#inEnd = why
-    this.#receiver?.failed(why)
+    this.#inError = error
+    this.#receiver?.failed(error)
   }
 
   // What goes.
 
   /** Whether whoever sends has to wait for {@link onRoom}. What is sent all the same waits here. */
   get isFull(): boolean {
-    return this.#leaving.length + this.#messageBytes >= this.#window
+    // Until it begins, a window of it may come together.
+    const room = this.#hasBegun ? this.#window : max(this.#window, STREAM_WINDOW_BYTES)
+    return this.#leaving.length + this.#messageBytes >= room
+  }
+
+  /** Whether anything may have left. */
+  get hasBegun(): boolean {
+    return this.#hasBegun
+  }
+
+  /** What was sent and has not left, in bytes. */
+  get leavingBytes(): number {
+    return this.#leaving.length
   }
 
   /** Sends bytes, with what else is sent in this entry. They are copied. Without effect once it has ended. */
@@ -201,43 +228,50 @@ export class Channel {
 
   /** What waits, for a {@link Framing} that sends it by other means, one character for each byte. Nothing more is sent. */
   takeLeaving(): string {
-    let text = ''
-    for (let part = this.#leaving.take(STREAM_PART_BYTES); part !== undefined; part = this.#leaving.take(STREAM_PART_BYTES)) {
-      text += latin1FromBytes(part)
-    }
+    const text = this.#takeText(this.#leaving.length)
     this.#drop()
     return text
+  }
+
+  /** Begins at the end of the entry, whether anything is sent or not. */
+  begin(): void {
+    this.#flushSoon()
   }
 
   /** Sends what waits and may leave. Called at the end of the entry, so that what is written bit by bit leaves as one. */
   flush(): void {
     this.#isDirty = false
-    if (this.#outState === 'over') return
+    if (this.#hasEndedSending) return
     if (!this.#hasBegun) {
       this.#hasBegun = true
       const isWhole = this.#outState === 'ending' && this.#leaving.length <= STREAM_WINDOW_BYTES
       if (this.#framing?.begin(isWhole) === false) return this.#drop()
+      // It may have failed to.
+      if (this.#hasEndedSending) return
     }
     if (this.#leavingMessages !== undefined) this.#flushMessages(this.#leavingMessages)
     let isEndSaid = false
     for (;;) {
-      const part = this.#leaving.take(min(STREAM_PART_BYTES, this.#window))
-      if (part === undefined) break
-      this.#window -= typedArrayLength(part)
-      isEndSaid = this.#framing === undefined && this.#outState === 'ending' && this.#leaving.length === 0
-      this.#sayData(isEndSaid ? STREAM_FLAGS.end : 0, isEndSaid ? this.#closing : '', latin1FromBytes(part))
+      const text = this.#takeText(min(STREAM_PART_BYTES, this.#window))
+      if (text === '') break
+      this.#window -= text.length
+      isEndSaid = this.#framing?.end === undefined && this.#outState === 'ending' && this.#leaving.length === 0
+      this.#sayData(isEndSaid ? STREAM_FLAGS.end : 0, isEndSaid ? this.#closing : '', text)
     }
     if (this.#outState !== 'ending' || this.#leaving.length > 0 || this.#leavingMessages !== undefined) return
     this.#outState = 'over'
-    if (this.#framing !== undefined) this.#framing.end()
+    if (this.#framing?.end !== undefined) this.#framing.end()
     else if (!isEndSaid) this.#sayData(STREAM_FLAGS.end, this.#closing, '')
   }
 
-  /** Its call, fetch or socket has ended: nothing comes or goes any more. The receiver hears that it broke off, if it has not ended. */
-  close(why: string): void {
-    channels[this.owner]!.delete(this.number)
-    this.#drop()
-    this.failIncoming(why)
+  /**
+   * Its call, fetch or socket has ended: nothing comes or goes any more. Who still reads or sends hears of the error. Harmless if it
+   * was closed.
+   */
+  close(error: unknown): void {
+    if (channels[this.owner]!.get(this.number) === this) channels[this.owner]!.delete(this.number)
+    this.failIncoming(error)
+    this.#stop(error)
   }
 
   // Entries.
@@ -265,10 +299,19 @@ export class Channel {
   }
 
   stopped(why: string): void {
+    this.#stop(new SafeTypeError(why))
+  }
+
+  get #hasEndedSending(): boolean {
+    return this.#outState === 'over'
+  }
+
+  #stop(error: unknown): void {
     if (this.#outState === 'over') return
+    const wasEnding = this.#outState === 'ending'
     this.#drop()
     const { onStopped } = this
-    onStopped?.(why)
+    if (!wasEnding) onStopped?.(error)
   }
 
   #messageCame(message: MessagePart): void {
@@ -288,6 +331,15 @@ export class Channel {
     const left: List<MessagePart> = new SafeList()
     for (; index < messages.length; index++) left[left.length] = messages[index]!
     this.#leavingMessages = left.length === 0 ? undefined : left
+  }
+
+  /** So many of the bytes that wait at most, one character for each. */
+  #takeText(most: number): string {
+    let text = ''
+    for (let part = this.#leaving.take(most); part !== undefined; part = this.#leaving.take(most - text.length)) {
+      text += latin1FromBytes(part)
+    }
+    return text
   }
 
   #sayData(flags: number, closing: string, bytes: string): void {
@@ -344,11 +396,6 @@ function entered(owner: number, number: number): Channel | undefined {
   return channel
 }
 
-/** The channel of a fetch or socket of the guest, or of a call. */
-export function channelOf(owner: number, number: number): Channel | undefined {
-  return channels[owner]!.get(number)
-}
-
 /** Entry: bytes have come. */
 export function streamData(number: number, closing: string, flags: number, bytes: string): void {
   entered(flags & OWNER_MASK, number)?.came(flags, closing, bytes)
@@ -363,6 +410,6 @@ export function streamCredit(number: number, kind: number): void {
 /** Entry: one direction has ended early. */
 export function streamAbort(number: number, why: string, flags: number): void {
   const channel = entered(flags & OWNER_MASK, number)
-  if ((flags & STREAM_FLAGS.received) === 0) channel?.failIncoming(why)
+  if ((flags & STREAM_FLAGS.received) === 0) channel?.failIncoming(new SafeTypeError(why))
   else channel?.stopped(why)
 }

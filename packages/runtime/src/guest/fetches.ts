@@ -1,15 +1,25 @@
-import type { FetchResult } from '@carpool/core'
-import type { BodyKind } from '../bridge.ts'
+import { type FetchResult, type FetchedHead, STREAM_WINDOW_BYTES } from '@carpool/core'
+import { type BodyKind, OF_FETCH } from '../bridge.ts'
 import { maxBodyBytes, tooLongText } from './body-limit.ts'
-import { jsonParse, SafeMap, SafeTypeError } from './language/primordials.ts'
+import { Channel, type Framing } from './channels.ts'
+import { jsonParse, type List, SafeList, SafeMap, SafeTypeError } from './language/primordials.ts'
 import { bridge, enter } from './port.ts'
 
-/** Takes what became of a fetch. */
-export type FetchReceiver = (result: FetchResult, bodyKind: BodyKind, body: string) => void
+/** Takes what becomes of a fetch. */
+export interface FetchReceiver {
+  /** The response is here, or it failed before that. */
+  responded(result: FetchResult, bodyKind: BodyKind, body: string): void
+  /** The response is here, but for its body, which comes by the channel. */
+  headCame(head: FetchedHead, channel: Channel): void
+  /** It is over, with its bodies. */
+  ended(): void
+}
 
 interface OpenFetch {
   readonly invocation: number
-  readonly receive: FetchReceiver
+  readonly receiver: FetchReceiver
+  /** Of what streams of it: the request's body, the response's, or both. */
+  channel: Channel | undefined
 }
 
 /** Most fetches that an isolate may wait for at the same time. Each takes a socket of the server, whose time they share. */
@@ -17,6 +27,8 @@ const OPEN_MAX = 3_000
 /** Longest head that goes to the host, in UTF-16 units: several times what the server takes, which has a limit of its own. */
 const HEAD_MAX = 512 * 1024
 const fetches = new SafeMap<number, OpenFetch>()
+/** Those of which the response's head has come. */
+const responding = new SafeMap<number, OpenFetch>()
 let last = 0
 
 /**
@@ -24,30 +36,102 @@ let last = 0
  * @returns its number
  * @throws TypeError if too many are open, or what it sends is too long
  */
-export function startFetch(invocation: number, head: string, bodyKind: BodyKind, body: string, receive: FetchReceiver): number {
-  if (fetches.size >= OPEN_MAX) throw new SafeTypeError(`More than ${OPEN_MAX} fetches are open.`)
-  if (head.length > HEAD_MAX)
-    throw new SafeTypeError(`The head of a request has ${head.length} characters; the limit is ${HEAD_MAX}.`)
+export function startFetch(invocation: number, head: string, bodyKind: BodyKind, body: string, receiver: FetchReceiver): number {
+  check(head)
   if (body.length > maxBodyBytes) throw new SafeTypeError(tooLongText('request', body.length, bodyKind))
   const number = ++last
-  fetches.set(number, { invocation, receive })
+  fetches.set(number, { invocation, receiver, channel: undefined })
   bridge.startFetch(invocation, number, head, bodyKind, body)
   return number
 }
 
-/** @returns false if it has ended already */
-export function stopFetch(number: number): boolean {
-  if (!fetches.delete(number)) return false
-  bridge.stopFetch(number)
+/**
+ * The same with a body that is sent by a channel. If all of it is sent in the entry that runs, it leaves with the fetch.
+ * @throws TypeError if too many are open, or the head is too long
+ */
+export function startUpload(
+  invocation: number,
+  head: string,
+  receiver: FetchReceiver,
+): { readonly number: number; readonly channel: Channel } {
+  check(head)
+  const number = ++last
+  const framing: Framing = {
+    begin(isWhole) {
+      const isSentWhole = isWhole && channel.leavingBytes <= maxBodyBytes
+      bridge.startFetch(invocation, number, head, isSentWhole ? 'bytes' : 'stream', isSentWhole ? channel.takeLeaving() : '')
+      return !isSentWhole
+    },
+    end: undefined,
+  }
+  // The host says when it may leave: the fetch may have to wait there.
+  const channel = new Channel(OF_FETCH, number, invocation, 0, framing)
+  fetches.set(number, { invocation, receiver, channel })
+  channel.begin()
+  return { number, channel }
+}
+
+function check(head: string): void {
+  if (fetches.size >= OPEN_MAX) throw new SafeTypeError(`More than ${OPEN_MAX} fetches are open.`)
+  if (head.length > HEAD_MAX)
+    throw new SafeTypeError(`The head of a request has ${head.length} characters; the limit is ${HEAD_MAX}.`)
+}
+
+/**
+ * Stops a fetch: what streams of it breaks off with the reason.
+ * @returns false if it has ended already
+ */
+export function stopFetch(number: number, reason: unknown): boolean {
+  const fetch = fetches.get(number)
+  if (fetch === undefined) return false
+  remove(number)
+  // Of an upload that has not begun the host knows nothing.
+  if (fetch.channel?.hasBegun !== false || responding.has(number)) bridge.stopFetch(number)
+  fetch.channel?.close(reason)
+  const { receiver } = fetch
+  receiver.ended()
   return true
+}
+
+/** Stops the fetches of an invocation that has ended, of which nobody reads the response. */
+export function letGoOfUnread(invocation: number): void {
+  if (responding.size === 0) return
+  const unread: List<number> = new SafeList()
+  responding.forEach((fetch, number) => {
+    if (fetch.invocation === invocation && fetch.channel?.isUnread === true) unread[unread.length] = number
+  })
+  for (let index = 0; index < unread.length; index++) stopFetch(unread[index]!, new SafeTypeError('The invocation has ended.'))
+}
+
+/** Entry: the response of a fetch is here, but for its body. It runs on behalf of the invocation that started it. */
+export function fetchHead(number: number, headText: string): void {
+  const fetch = fetches.get(number)
+  if (fetch === undefined) return
+  enter(fetch.invocation)
+  responding.set(number, fetch)
+  const channel = (fetch.channel ??= new Channel(OF_FETCH, number, fetch.invocation, STREAM_WINDOW_BYTES))
+  channel.onUnwanted = (reason) => void stopFetch(number, reason)
+  const { receiver } = fetch
+  receiver.headCame(jsonParse(headText) as FetchedHead, channel)
 }
 
 /** Entry: a fetch has ended. It runs on behalf of the invocation that started it. */
 export function settleFetch(number: number, resultText: string, bodyKind: BodyKind, body: string): void {
   const fetch = fetches.get(number)
   if (fetch === undefined) return
-  fetches.delete(number)
+  const isResponding = responding.has(number)
+  remove(number)
   enter(fetch.invocation)
-  const { receive } = fetch
-  receive(jsonParse(resultText) as FetchResult, bodyKind, body)
+  const { receiver, channel } = fetch
+  const result = jsonParse(resultText) as FetchResult
+  if (!isResponding) receiver.responded(result, bodyKind, body)
+  else if (result.ok) channel!.endIncoming()
+  const error = new SafeTypeError(result.ok ? 'The fetch has ended.' : result.message)
+  channel?.close(error)
+  receiver.ended()
+}
+
+function remove(number: number): void {
+  fetches.delete(number)
+  responding.delete(number)
 }

@@ -1,8 +1,10 @@
 import { MAX_RESPONSE_HEAD } from '@carpool/core'
-import type { BodyKind, GuestFailure, InvokeHead } from '../bridge.ts'
+import { type BodyKind, type GuestFailure, type InvokeHead, OF_CALL } from '../bridge.ts'
 import { maxBodyBytes, tooLongText } from './body-limit.ts'
+import { Channel, type Framing } from './channels.ts'
 import { entryMs } from './clock.ts'
-import { jsonParse, jsonStringify, SafeMap, SafeSet } from './language/primordials.ts'
+import { letGoOfUnread } from './fetches.ts'
+import { jsonParse, jsonStringify, SafeMap, SafeSet, SafeTypeError } from './language/primordials.ts'
 import { bridge } from './port.ts'
 import { DOMException } from './web-api/dom-exception.ts'
 import { describeError } from './web-api/errors.ts'
@@ -12,7 +14,7 @@ import type { HostRequest } from './web-api/fetch/request.ts'
 const running = new SafeMap<number, Invocation>()
 
 /** One call of the handler, from `invoke` to its one answer. */
-export class Invocation implements HostRequest {
+export class Invocation implements HostRequest, Framing {
   readonly number: number
   readonly bodyKind: BodyKind
   readonly body: string
@@ -23,8 +25,12 @@ export class Invocation implements HostRequest {
   /** Why it was canceled; undefined unless it was. */
   cancelReason: unknown = undefined
   #watchers: SafeSet<(reason: unknown) => void> | undefined
+  /** What comes of a request whose body streams, and what goes of an answer that does. */
+  channel: Channel | undefined
   readonly #headText: string
   #head: InvokeHead | undefined
+  #answerHead = ''
+  #isHeadSaid = false
 
   constructor(number: number, headText: string, bodyKind: BodyKind, body: string) {
     this.number = number
@@ -32,6 +38,7 @@ export class Invocation implements HostRequest {
     this.bodyKind = bodyKind
     this.body = body
     running.set(number, this)
+    if (bodyKind === 'stream') this.channel = new Channel(OF_CALL, number, number, undefined, this)
   }
 
   /** Parsed when it is first needed: many handlers never look at the request. */
@@ -47,6 +54,7 @@ export class Invocation implements HostRequest {
     const { onCancel } = this
     onCancel?.(reason)
     this.#watchers?.forEach((tell) => tell(reason))
+    this.channel?.close(reason)
   }
 
   /** Calls back when it is canceled, after its `request.signal` was aborted. @returns what takes that back */
@@ -65,19 +73,71 @@ export class Invocation implements HostRequest {
     if (headJson.length > MAX_RESPONSE_HEAD) {
       return this.refuse(`The head of the response has ${headJson.length} characters; the limit is ${MAX_RESPONSE_HEAD}.`)
     }
-    if (running.delete(this.number)) bridge.answer(this.number, headJson, bodyKind, body)
+    if (!running.delete(this.number)) return
+    bridge.answer(this.number, headJson, bodyKind, body)
+    this.#ended()
   }
 
-  /** Ends as `exception` with what the handler threw. */
-  fail(thrown: unknown): void {
+  /**
+   * Answers with what is sent by the channel that this gives: as a whole if all of it is sent in this entry, else the head leaves at
+   * the end of the entry.
+   * @returns undefined if the invocation has ended already
+   */
+  answerStream(headJson: string): Channel | undefined {
+    if (!running.has(this.number)) return undefined
+    if (headJson.length > MAX_RESPONSE_HEAD) {
+      this.refuse(`The head of the response has ${headJson.length} characters; the limit is ${MAX_RESPONSE_HEAD}.`)
+      return undefined
+    }
+    this.#answerHead = headJson
+    this.channel ??= new Channel(OF_CALL, this.number, this.number, undefined, this)
+    this.channel.begin()
+    return this.channel
+  }
+
+  /** Part of the channel. */
+  begin(isWhole: boolean): boolean {
+    const channel = this.channel!
+    if (isWhole && channel.leavingBytes <= maxBodyBytes) {
+      this.answer(this.#answerHead, 'bytes', channel.takeLeaving())
+      return false
+    }
+    this.#isHeadSaid = true
+    bridge.answerHead(this.number, this.#answerHead)
+    return true
+  }
+
+  /** Part of the channel: the body has left. */
+  end(): void {
     if (!running.delete(this.number)) return
+    bridge.endAnswer(this.number)
+    this.#ended()
+  }
+
+  /** Ends as `exception` with what the handler threw, or what the body of its answer broke off with. */
+  fail(thrown: unknown): void {
     const { message, stack } = describeError(thrown)
-    bridge.fail(this.number, failureJson('exception', message, stack))
+    this.#fail(failureJson('exception', message, stack), thrown)
   }
 
   /** Ends as `invalid-response`. */
   refuse(message: string, stack = ''): void {
-    if (running.delete(this.number)) bridge.fail(this.number, failureJson('invalid-response', message, stack))
+    this.#fail(failureJson('invalid-response', message, stack), new SafeTypeError(message))
+  }
+
+  #fail(failure: string, error: unknown): void {
+    if (!running.has(this.number)) return
+    // What was sent before is the client's.
+    if (this.#isHeadSaid) this.channel?.flush()
+    running.delete(this.number)
+    bridge.fail(this.number, failure)
+    this.channel?.close(error)
+    letGoOfUnread(this.number)
+  }
+
+  #ended(): void {
+    letGoOfUnread(this.number)
+    this.channel?.close(new SafeTypeError('The invocation has ended.'))
   }
 }
 

@@ -27,7 +27,7 @@ import { valueOfHeader } from './web-api/fetch/headers.ts'
 import { requestFromHost } from './web-api/fetch/request.ts'
 import { headersProblemOf, headJsonOf, Response } from './web-api/fetch/response.ts'
 import { library } from './libraries.ts'
-import { settleFetch } from './fetches.ts'
+import { fetchHead, settleFetch } from './fetches.ts'
 
 export { shareCore } from './libraries.ts'
 
@@ -46,7 +46,8 @@ export function boot(names: string, ...functions: unknown[]): GuestEntries {
  */
 function warmUp(): void {
   const head = '{"invocationId":"","method":"GET","url":"http://localhost/","headers":[["a","b"]],"clientIp":""}'
-  const request = requestFromHost({ head: jsonParse(head) as InvokeHead, bodyKind: 'none', body: '', cancelReason: undefined })
+  const source = { bodyKind: 'none', body: '', channel: undefined, cancelReason: undefined } as const
+  const request = requestFromHost({ head: jsonParse(head) as InvokeHead, ...source })
   valueOfHeader(request.headers, request.method + request.url)
   const response = new Response('', { status: 200, headers: { a: 'b' } })
   headJsonOf(response)
@@ -149,6 +150,9 @@ function dispatch(op: number, number = 0, text = '', kind = 0, body = ''): void 
       break
     case ENTRIES.settleFetch:
       settleFetch(number, text, BODY_KINDS[kind]!, body)
+      break
+    case ENTRIES.fetchHead:
+      fetchHead(number, text)
       break
     case ENTRIES.streamData:
       streamData(number, text, kind, body)

@@ -248,9 +248,10 @@ export class Guest {
   /** One entry, and its end, if the guest waits for that. */
   #run(op: number, number: number, text = '', kind = 0, body = ''): void {
     this.#call('dispatch', op, number, text, kind, body)
-    if (!this.#awaitsEnd) return
-    this.#awaitsEnd = false
-    this.#call('dispatch', ENTRIES.endEntry)
+    while (this.#awaitsEnd) {
+      this.#awaitsEnd = false
+      this.#call('dispatch', ENTRIES.endEntry)
+    }
   }
 
   #call(name: string, ...args: unknown[]): void {

@@ -5,7 +5,7 @@ import { apply, max, SafeTypeError } from '../language/primordials.ts'
 import { inspect } from '../web-api/console/inspect.ts'
 import { cap, reportUncaught } from '../web-api/errors.ts'
 import { type Body, cancelBody, isUsed, sendWhole } from '../web-api/fetch/body.ts'
-import { collectBody } from '../web-api/fetch/body-collector.ts'
+import { openBody, sendBody } from '../web-api/fetch/body-sending.ts'
 import { abortRequest, requestFromHost } from '../web-api/fetch/request.ts'
 import { bodyOfResponse, headersProblemOf, headJsonOf, isResponse, statusOfResponse } from '../web-api/fetch/response.ts'
 import type { Handler } from './find-handler.ts'
@@ -43,19 +43,18 @@ function respond(invocation: Invocation, value: unknown): void {
   }
   if (isUsed(body)) return invocation.refuse('The body of the response was read already.')
   const head = headJsonOf(value)
-  if (!sendWhole(body, (kind, text) => invocation.answer(head, kind, text))) answerCollected(invocation, head, body!)
+  if (!sendWhole(body, (kind, text) => invocation.answer(head, kind, text))) answerStream(invocation, head, body!)
 }
 
-/** Answers with the bytes of a stream, which is canceled with the invocation. */
-function answerCollected(invocation: Invocation, head: string, body: Body): void {
+/** Answers with what a stream gives, which is canceled with the invocation. */
+function answerStream(invocation: Invocation, head: string, body: Body): void {
   // The client left while the handler ran.
   if (invocation.cancelReason !== undefined) return cancelBody(body, invocation.cancelReason)
-  const collecting = collectBody('response', body, invocation.number, {
-    whole: (text) => invocation.answer(head, 'bytes', text),
-    tooLong: (message) => invocation.refuse(message),
-    failed: (error) => invocation.fail(error),
-  })
-  invocation.whenCanceled((reason) => collecting.cancel(reason))
+  const reading = openBody(body)
+  const channel = invocation.answerStream(head)
+  if (channel === undefined) return reading.cancel(undefined)
+  sendBody(reading, channel, (error) => invocation.fail(error))
+  invocation.whenCanceled((reason) => reading.cancel(reason))
 }
 
 function describeWrong(value: unknown): string {

@@ -1,5 +1,6 @@
 import type { HeaderList } from '@carpool/core'
 import type { GuestOptions } from '../../bridge.ts'
+import type { Channel } from '../channels.ts'
 import { type Invocation, isThenable, whenSettled } from '../invocation.ts'
 import {
   apply,
@@ -14,7 +15,8 @@ import {
   stringSlice,
   stringSplit,
 } from '../language/primordials.ts'
-import { base64FromLatin1 } from '../web-api/encoding.ts'
+import { collectChannel } from '../web-api/channel-stream.ts'
+import { base64FromLatin1, latin1FromBytes, textOfUtf8 } from '../web-api/encoding.ts'
 import { parseForm } from '../web-api/url/percent-encoding.ts'
 import { remainingMs } from './fetch-handler.ts'
 import type { Handler } from './find-handler.ts'
@@ -35,13 +37,32 @@ export function lambdaHandler(callee: (...args: unknown[]) => unknown, options: 
       if (error !== undefined && error !== null) invocation.fail(error)
       else tryTo(answer, invocation, value)
     }
-    try {
-      const result = apply(callee, undefined, [lambdaEvent(invocation, options), lambdaContext(invocation, options), callback])
-      if (isThenable(result)) void whenSettled(result, invocation, answer)
-      else if (!usesCallback) answer(result)
-    } catch (error) {
-      invocation.fail(error)
+    const run = (body: EventBody): void => {
+      try {
+        const event = lambdaEvent(invocation, body, options)
+        const result = apply(callee, undefined, [event, lambdaContext(invocation, options), callback])
+        if (isThenable(result)) void whenSettled(result, invocation, answer)
+        else if (!usesCallback) answer(result)
+      } catch (error) {
+        invocation.fail(error)
+      }
     }
+    if (invocation.bodyKind === 'stream') void collected(invocation.channel!, invocation, run)
+    else run(invocation)
+  }
+}
+
+/** A body as an event has it: as the bridge carries one that is whole. */
+type EventBody = Pick<Invocation, 'bodyKind' | 'body'>
+
+/** An event has the whole body, so the handler is called when that is there. */
+async function collected(channel: Channel, invocation: Invocation, run: (body: EventBody) => void): Promise<void> {
+  try {
+    const bytes = await collectChannel(channel)
+    const text = textOfUtf8(bytes)
+    run(text === undefined ? { bodyKind: 'bytes', body: latin1FromBytes(bytes) } : { bodyKind: 'text', body: text })
+  } catch (error) {
+    invocation.fail(error)
   }
 }
 
@@ -56,8 +77,8 @@ function tryTo(answer: (value: unknown) => void, invocation: Invocation, value: 
 const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec']
 
 /** The request as an event of API Gateway's HTTP APIs, payload format 2.0. */
-export function lambdaEvent(invocation: Invocation, options: GuestOptions): object {
-  const { head, bodyKind, body } = invocation
+export function lambdaEvent(invocation: Invocation, { bodyKind, body }: EventBody, options: GuestOptions): object {
+  const { head } = invocation
   const { headers, cookies } = splitHeaders(head.headers)
   const { path, query } = splitUrl(head.url)
   const domainName = ownOr(headers, 'host')

@@ -133,6 +133,16 @@ export function decodeUtf8(bytes: Uint8Array): string {
   return decoder.decode(bytes) + decoder.flush()
 }
 
+/** The text, with its byte order mark; undefined if the bytes are not valid UTF-8. */
+export function textOfUtf8(bytes: Uint8Array): string | undefined {
+  const decoder = new Utf8Decoder(true)
+  try {
+    return decoder.decode(bytes) + decoder.flush()
+  } catch {
+    return undefined
+  }
+}
+
 /** The UTF-8 decoder of the Encoding standard; carries a character that was cut over to the next call. */
 export class Utf8Decoder {
   readonly #fatal: boolean

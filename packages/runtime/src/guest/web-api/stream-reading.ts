@@ -1,11 +1,14 @@
-import { SafePromise, SafeTypeError, viewName } from '../language/primordials.ts'
+import { SafePromise, SafeTypeError, typedArrayLength, viewName } from '../language/primordials.ts'
 import { ByteList } from './byte-list.ts'
+import { maxBodyBytes, tooLongText } from './host.ts'
 import { cancelBy, type ReadableStream, type StreamReader } from './streams.ts'
 
 /** Takes what a stream gives, chunk by chunk. */
 export interface StreamSink {
   /** The chunk is the stream's: it may change or be detached later. What this throws cancels the stream, and fails the sink. */
   write(chunk: Uint8Array): void
+  /** Resolves when the sink takes more; undefined if it does at once. Default: it always does. */
+  room?(): Promise<void> | undefined
   /** The stream has ended. */
   close(): void
   /** The stream has failed, or gave what is no bytes. */
@@ -36,8 +39,9 @@ export class StreamReading {
         if (done) break
         if (viewName(value) !== 'Uint8Array') throw new SafeTypeError('A body stream must give chunks of type Uint8Array.')
         sink.write(value)
-        if (pause === undefined || reads % READS_PER_ENTRY !== 0) continue
-        await pause()
+        const room = sink.room?.() ?? (reads % READS_PER_ENTRY === 0 ? pause?.() : undefined)
+        if (room === undefined) continue
+        await room
         if (this.#state !== 'reading') return
       }
       this.#state = 'ended'
@@ -57,12 +61,19 @@ export class StreamReading {
   }
 }
 
-/** Reads a stream to its end. Rejects with what the stream fails with, or with a TypeError if a chunk is not of bytes. */
-export function readAll(stream: ReadableStream<Uint8Array>): Promise<Uint8Array<ArrayBuffer>> {
+/**
+ * Reads a stream to its end. Rejects with what the stream fails with, or with a TypeError if a chunk is not of bytes.
+ * @param what of which it is the body, which then may have no more bytes than the limit
+ */
+export function readAll(stream: ReadableStream<Uint8Array>, what?: 'request' | 'response'): Promise<Uint8Array<ArrayBuffer>> {
   return new SafePromise((resolve, reject) => {
     const bytes = new ByteList()
     void new StreamReading(stream).into({
-      write: (chunk) => bytes.append(chunk),
+      write(chunk) {
+        const length = bytes.length + typedArrayLength(chunk)
+        if (what !== undefined && length > maxBodyBytes) throw new SafeTypeError(tooLongText(what, length))
+        bytes.append(chunk)
+      },
       close: () => resolve(bytes.bytes()),
       fail: reject,
     })

@@ -1,4 +1,4 @@
-import { type BodyKind, library, loadedLibrary } from '../host.ts'
+import { type BodyKind, type Channel, isChannel, library, loadedLibrary } from '../host.ts'
 import {
   asyncIteratorSymbol,
   bytesCopy,
@@ -15,6 +15,7 @@ import {
 import { bytesOf, toText } from '../../language/values.ts'
 import { randomUuid } from '../crypto.ts'
 import { bytesFromLatin1, decodeUtf8, encodeUtf8, latin1FromBytes, stripBom } from '../encoding.ts'
+import { channelOfStream, collectChannel, streamOfChannel } from '../channel-stream.ts'
 import { readAll } from '../stream-reading.ts'
 import { cancelBy, discardStream, isDisturbed, isReadableStream, type ReadableStream, streamOf, streams } from '../streams.ts'
 
@@ -39,7 +40,9 @@ class Latin1 {
   }
 }
 
-type Content = string | Uint8Array | Latin1 | ReadableStream<Uint8Array>
+/** What is there as a whole. */
+type WholeContent = string | Uint8Array | Latin1
+type Content = WholeContent | Channel | ReadableStream<Uint8Array>
 
 /** The body of a request or response. What it holds is never changed, so clones share it. */
 export class Body {
@@ -55,7 +58,12 @@ export class Body {
 }
 
 function isStream(content: Content): content is ReadableStream<Uint8Array> {
-  return typeof content === 'object' && viewName(content) === undefined && !isLatin1(content)
+  return typeof content === 'object' && viewName(content) === undefined && !isLatin1(content) && !isChannel(content)
+}
+
+/** A body that comes bit by bit. */
+export function bodyOfChannel(channel: Channel): Body {
+  return new Body(channel)
 }
 
 /** A body that came over the bridge; null for none. */
@@ -116,8 +124,8 @@ function isUnusable(body: Body): boolean {
 export function cloneBody(body: Body | null): { readonly mine: Body | null; readonly other: Body | null } {
   if (body === null) return { mine: null, other: null }
   if (isUnusable(body)) throw new SafeTypeError('The body was read already, so it cannot be cloned.')
-  if (body.stream === undefined) return { mine: body, other: new Body(body.content) }
-  const halves = body.stream.tee()
+  if (body.stream === undefined && !isChannel(body.content)) return { mine: body, other: new Body(body.content) }
+  const halves = streamOfBody(body).tee()
   return { mine: new Body(halves[0]), other: new Body(copyChunks(halves[1])) }
 }
 
@@ -149,7 +157,8 @@ export function takeBody(body: Body): Body {
 
 function streamOfBody(body: Body): ReadableStream<Uint8Array> {
   if (body.stream === undefined) {
-    body.stream = streamOf(body.used ? new SafeUint8Array(0) : ownBytes(body.content))
+    if (!body.used && isChannel(body.content)) return (body.stream = streamOfChannel(body.content))
+    body.stream = streamOf(body.used ? new SafeUint8Array(0) : ownBytes(body.content as WholeContent))
     // A used body is a stream that was read to its end.
     if (body.used) discardStream(body.stream)
   }
@@ -157,20 +166,20 @@ function streamOfBody(body: Body): ReadableStream<Uint8Array> {
 }
 
 /** Bytes that the caller may keep and change. */
-function ownBytes(content: Content): Uint8Array<ArrayBuffer> {
+function ownBytes(content: WholeContent): Uint8Array<ArrayBuffer> {
   if (typeof content === 'string') return encodeUtf8(content)
-  return isLatin1(content) ? bytesFromLatin1(content.text) : bytesCopy(content as Uint8Array)
+  return isLatin1(content) ? bytesFromLatin1(content.text) : bytesCopy(content)
 }
 
-function textOf(content: Content, isWithoutBom = true): string {
+function textOf(content: WholeContent, isWithoutBom = true): string {
   const text = typeof content === 'string' ? stringToWellFormed(content) : decodeUtf8(ownBytes(content))
   return isWithoutBom ? stripBom(text) : text
 }
 
 /** One character for each byte. */
-function latin1Of(content: Content): string {
+function latin1Of(content: WholeContent): string {
   if (isLatin1(content)) return content.text
-  return latin1FromBytes(typeof content === 'string' ? encodeUtf8(content) : (content as Uint8Array))
+  return latin1FromBytes(typeof content === 'string' ? encodeUtf8(content) : content)
 }
 
 /** Takes a body as it goes over the bridge: `text` for a `kind`. */
@@ -178,11 +187,11 @@ export type BodyReceiver = (kind: BodyKind, text: string) => void
 
 /**
  * Gives what goes over the bridge for a body that is there as a whole, at once.
- * @returns false if it is a stream, which must be collected
+ * @returns false if it is a stream
  */
 export function sendWhole(body: Body | null, receive: BodyReceiver): boolean {
   if (body === null) receive('none', '')
-  else if (body.stream !== undefined) return false
+  else if (body.stream !== undefined || isChannel(body.content)) return false
   else if (typeof body.content === 'string') receive('text', body.content)
   else receive('bytes', isLatin1(body.content) ? body.content.text : latin1FromBytes(body.content as Uint8Array))
   return true
@@ -191,13 +200,19 @@ export function sendWhole(body: Body | null, receive: BodyReceiver): boolean {
 /** The stream of a body that is one, to be read once. @throws TypeError if it was read already */
 export function streamToRead(body: Body): ReadableStream<Uint8Array> {
   if (isUnusable(body)) throw new SafeTypeError('The body was read already.')
+  const stream = streamOfBody(body)
   body.used = true
-  return body.stream!
+  return stream
 }
 
 /** Nobody will read it: its source is told. Without effect if it is no stream, or is or was read by somebody. */
 export function cancelBody(body: Body | null, reason: unknown): void {
-  if (body?.stream === undefined || isUnusable(body)) return
+  if (body === null || isUnusable(body)) return
+  if (body.stream === undefined) {
+    if (!isChannel(body.content)) return
+    body.used = true
+    return body.content.stopReceiving('Nobody reads it.', reason)
+  }
   body.used = true
   void cancelBy(body.stream, body.stream, reason)
 }
@@ -260,11 +275,13 @@ export function mixBody<T extends object>(
 }
 
 /** Reads the body of an object, which is without one like one that is empty. What goes wrong rejects the promise. */
-async function read<T, R>(self: T, bodyOf: (self: T) => Body | null, convert: (content: Content) => R): Promise<R> {
+async function read<T, R>(self: T, bodyOf: (self: T) => Body | null, convert: (content: WholeContent) => R): Promise<R> {
   const body = bodyOf(self)
   if (body === null) return convert('')
   if (isUnusable(body)) throw new SafeTypeError('The body was read already.')
   body.used = true
   // Awaits only what needs it: the first look at a promise is one at `constructor`, which user code may have replaced.
-  return convert(body.stream === undefined ? body.content : await readAll(body.stream))
+  const { stream, content } = body
+  if (stream === undefined) return convert(isChannel(content) ? await collectChannel(content) : (content as WholeContent))
+  return convert(await readAll(stream, channelOfStream(stream)?.what))
 }

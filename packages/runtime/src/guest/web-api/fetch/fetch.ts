@@ -7,10 +7,19 @@ import {
   stringSlice,
   stringStartsWith,
 } from '../../language/primordials.ts'
-import { type AbortSignal, followSignal, isAborted, reasonOf } from '../abort-signal.ts'
-import { type BodyKind, invocationNow, library, startFetch, stopFetch, whenCanceled } from '../host.ts'
-import { Body, bodyFromBridge, type BodyReceiver, cancelBody, sendWhole } from './body.ts'
-import { collectBody } from './body-collector.ts'
+import { followSignal, isAborted, reasonOf } from '../abort-signal.ts'
+import {
+  type BodyKind,
+  type FetchReceiver,
+  invocationNow,
+  library,
+  startFetch,
+  startUpload,
+  stopFetch,
+  whenCanceled,
+} from '../host.ts'
+import { Body, bodyFromBridge, bodyOfChannel, cancelBody, sendWhole } from './body.ts'
+import { openBody, sendBody } from './body-sending.ts'
 import {
   bodyOfRequest,
   fetchHeadJson,
@@ -36,56 +45,56 @@ export function fetch(input: unknown, init?: RequestInit | null): Promise<Respon
     }
     if (hasLocalContent(request)) return resolve(responseOfLocal(request))
     const head = fetchHeadJson(request)
-    const send = (kind: BodyKind, text: string): void => {
-      const id = startFetch(invocation, head, kind, text, (result, bodyKind, body) => {
-        releaseSignal(request)
+    const receiver: FetchReceiver = {
+      responded(result, bodyKind, body) {
         if (!result.ok) return reject(new SafeTypeError(result.message))
         resolve(responseOfFetch(result, isNullBodyStatus(result.status) ? null : bodyFromBridge(bodyKind, body)))
-      })
+      },
+      headCame(fetched, channel) {
+        const hasBody = !isNullBodyStatus(fetched.status)
+        resolve(responseOfFetch(fetched, hasBody ? bodyOfChannel(channel) : null))
+        if (!hasBody) channel.stopReceiving('It can have no body.')
+      },
+      ended: () => releaseSignal(request),
+    }
+    const follow = (number: number): void => {
       followSignal(signal, () => {
-        if (stopFetch(id)) reject(reasonOf(signal))
+        if (stopFetch(number, reasonOf(signal))) reject(reasonOf(signal))
       })
     }
-    if (sendWhole(content, send)) return
-    collectUpload(content!, { invocation, signal, send }, (error) => {
-      releaseSignal(request)
-      reject(error)
-    })
+    const send = (kind: BodyKind, text: string): void => follow(startFetch(invocation, head, kind, text, receiver))
+    if (!sendWhole(content, send)) follow(upload(content!, { invocation, head, receiver, reject }))
   })
 }
 
-/** Collects a request body that is a stream and sends it, unless the signal is aborted or the invocation canceled before. */
-function collectUpload(
-  body: Body,
-  { invocation, signal, send }: { invocation: number; signal: AbortSignal; send: BodyReceiver },
-  fail: (error: unknown) => void,
-): void {
-  let unfollow: (() => void) | undefined
+interface Upload {
+  readonly invocation: number
+  readonly head: string
+  readonly receiver: FetchReceiver
+  /** It will get no response. */
+  readonly reject: (error: unknown) => void
+}
+
+/** Sends a request body that is a stream, unless the fetch ends or its invocation is canceled before. @returns the fetch's number */
+function upload(body: Body, { invocation, head, receiver, reject }: Upload): number {
   let unwatch: (() => void) | undefined
-  const leave = (): void => {
-    unfollow?.()
+  const ended = (): void => {
+    receiver.ended()
     unwatch?.()
   }
-  const end = (error: unknown): void => {
-    leave()
-    fail(error)
-  }
-  const collecting = collectBody('request', body, invocation, {
-    whole(text) {
-      leave()
-      send('bytes', text)
-    },
-    tooLong: (message) => end(new SafeTypeError(message)),
-    failed: (error) => end(error),
-  })
-  unfollow = followSignal(signal, () => {
-    collecting.cancel(reasonOf(signal))
-    end(reasonOf(signal))
+  const reading = openBody(body)
+  const { number, channel } = startUpload(invocation, head, { ...receiver, ended })
+  sendBody(reading, channel, (error) => {
+    reject(error)
+    stopFetch(number, error)
   })
   unwatch = whenCanceled(invocation, (reason) => {
-    collecting.cancel(reason)
-    end(new SafeTypeError('The invocation has ended.'))
+    reading.cancel(reason)
+    const error = new SafeTypeError('The invocation has ended.')
+    reject(error)
+    stopFetch(number, error)
   })
+  return number
 }
 
 function hasLocalContent(request: Request): boolean {

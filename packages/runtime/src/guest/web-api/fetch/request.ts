@@ -1,9 +1,19 @@
-import { type BodyKind, type InvokeHead, library } from '../host.ts'
+import { type BodyKind, type Channel, type InvokeHead, library } from '../host.ts'
 import { jsonStringify, SafeTypeError, setOwn, stringToUpperCase } from '../../language/primordials.ts'
 import { matches, toText } from '../../language/values.ts'
 import { type AbortSignal, abortSignal, createSignal, followSignal, isAborted, isAbortSignal, reasonOf } from '../abort-signal.ts'
 import { customInspect } from '../console/inspect.ts'
-import { type Body, bodyFromBridge, type BodyInit, type BodyMembers, cloneBody, extractBody, mixBody, takeBody } from './body.ts'
+import {
+  type Body,
+  bodyFromBridge,
+  bodyOfChannel,
+  type BodyInit,
+  type BodyMembers,
+  cloneBody,
+  extractBody,
+  mixBody,
+  takeBody,
+} from './body.ts'
 import {
   copyHeaders,
   Headers,
@@ -38,6 +48,8 @@ export interface HostRequest {
   readonly head: InvokeHead
   readonly bodyKind: BodyKind
   readonly body: string
+  /** Of a body of the kind `stream`. */
+  readonly channel: Channel | undefined
   /** Why the invocation was canceled; undefined unless it was. */
   readonly cancelReason: unknown
 }
@@ -239,7 +251,7 @@ export class Request implements BodyMembers {
 
   #getBody(): Body | null {
     if (this.#body === undefined) {
-      this.#body = this.#source === undefined ? null : bodyFromBridge(this.#source.bodyKind, this.#source.body)
+      this.#body = this.#source === undefined ? null : bodyOfHost(this.#source)
     }
     return this.#body
   }
@@ -284,6 +296,10 @@ export class Request implements BodyMembers {
       throw new SafeTypeError(`A ${this.#method} request cannot have a body.`)
     }
   }
+}
+
+function bodyOfHost({ bodyKind, body, channel }: HostRequest): Body | null {
+  return bodyKind === 'stream' ? bodyOfChannel(channel!) : bodyFromBridge(bodyKind, body)
 }
 
 mixBody(Request.prototype, bodyOfRequest, contentTypeOf)
