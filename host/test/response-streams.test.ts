@@ -1,4 +1,5 @@
 /** What streams of responses that nobody waits for cost the other calls in their isolate: nothing. */
+import { STREAM_PART_BYTES, STREAM_WINDOW_BYTES } from '@carpool/core'
 import t from 'tap'
 import { inProcessHost, type InProcessHost } from './support/in-process-host.ts'
 
@@ -50,11 +51,12 @@ t.test('two hundred clients of endless streams leave, and cost the calls beside 
   t.same(await countsOf(host, () => true), { pulled, canceled: CLIENTS }, 'nothing was pulled meanwhile')
 })
 
-t.test('endless streams that reach the wall limit are canceled, and cost the calls after them nothing', async (t) => {
+t.test('endless streams that reach the stream limit are canceled, and cost the calls after them nothing', async (t) => {
   const host = await inProcessHost()
-  host.load('rev', HANDLER, { cpuMs: 2_000, wallMs: 1_000, streamMs: 0, idleMs: 0, concurrency: 500 })
+  host.load('rev', HANDLER, { cpuMs: 2_000, wallMs: 500, streamMs: 1_000, concurrency: 500 })
   const streams = Array.from({ length: 50 }, () => host.invoke('rev', '/stream'))
-  for (const invocation of streams) t.match((await host.endOf(invocation)).message, { type: 'failed', outcome: 'timeout' })
+  const detail = 'The answer took more than the stream limit of 1000 ms.'
+  for (const invocation of streams) t.match((await host.endOf(invocation)).message, { type: 'failed', outcome: 'timeout', detail })
   const { pulled } = await countsOf(host, ({ canceled }) => canceled === streams.length)
   t.equal(await host.answerOf(host.invoke('rev', '/beside')), 'fine')
   t.same(await countsOf(host, () => true), { pulled, canceled: streams.length }, 'nothing was pulled meanwhile')
@@ -71,15 +73,20 @@ t.test('an endless stream that never waits reaches its CPU limit alone', async (
   await canceled
 })
 
-t.test('of a stream that is too long no more is taken than may leave', async (t) => {
+t.test('of a stream no more is taken than may leave', async (t) => {
   const host = await inProcessHost()
   host.load('rev', HANDLER)
   const beside = host.invoke('rev', '/beside')
-  t.match((await host.endOf(host.invoke('rev', '/large'))).message, {
-    type: 'failed',
-    outcome: 'invalid-response',
-    detail: `The response body has at least ${9 * 2 ** 20} bytes; the limit is ${8 * 2 ** 20}.`,
-  })
-  t.same(await countsOf(host, () => true), { pulled: 9, canceled: 1 })
+  const large = host.invoke('rev', '/large')
+  await host.until(() => host.bytesOf('call', large) === STREAM_WINDOW_BYTES)
   t.equal(await host.answerOf(beside), 'fine')
+  t.same(await countsOf(host, () => true), { pulled: 1, canceled: 0 })
+  t.equal(host.bytesOf('call', large), STREAM_WINDOW_BYTES)
+  host.credit('call', large, 2 ** 20)
+  await host.until(() => host.bytesOf('call', large) === STREAM_WINDOW_BYTES + 2 ** 20)
+  t.same(await countsOf(host, ({ pulled }) => pulled === 2), { pulled: 2, canceled: 0 })
+  t.ok(host.partsOf('call', large).every(({ bytes }) => bytes.length === STREAM_PART_BYTES))
+  host.cancel(large)
+  t.match((await host.endOf(large)).message, { type: 'failed', outcome: 'canceled' })
+  t.same(await countsOf(host, ({ canceled }) => canceled === 1), { pulled: 2, canceled: 1 })
 })

@@ -1,7 +1,7 @@
 import { once, EventEmitter } from 'node:events'
 import { resolveLimits, type FunctionLimits } from '@carpool/core'
 import { bundleRuntime } from '@carpool/runtime'
-import { BodyParts, BodyTurns, NO_BODY, unpackUsage, type ToServer } from '@carpool/wire'
+import { BodyParts, BodyTurns, NO_BODY, unpackUsage, type StreamOwner, type ToServer } from '@carpool/wire'
 import t from 'tap'
 import { Host } from '../../src/host.ts'
 import '../../../test/support/own-exit.ts'
@@ -64,18 +64,54 @@ export class InProcessHost {
   }
 
   /** @returns the number of the invocation */
-  invoke(revision: string, path = '/', body = ''): number {
+  invoke(revision: string, path = '/', body = '', streams = false): number {
     const invocation = ++this.#last
     const head = JSON.stringify({
       invocationId: `id-${invocation}`,
-      method: body === '' ? 'GET' : 'POST',
+      method: body === '' && !streams ? 'GET' : 'POST',
       url: `http://localhost${path}`,
       headers: [],
       clientIp: '127.0.0.1',
     })
-    const message = { type: 'invoke', invocation, id: `id-${invocation}`, revision } as const
+    const message = { type: 'invoke', invocation, id: `id-${invocation}`, revision, ...(streams && { streams }) } as const
     this.host.receive(message, head, Buffer.from(body))
     return invocation
+  }
+
+  /** The server sends a part of a stream. */
+  stream(of: StreamOwner, number: number, body: string, end = false): void {
+    this.host.receive({ type: 'stream-data', of, number, ...(end && { end }) }, '', Buffer.from(body, 'latin1'))
+  }
+
+  credit(of: StreamOwner, number: number, bytes: number): void {
+    this.host.receive({ type: 'stream-credit', of, number, bytes }, '', NO_BODY)
+  }
+
+  cancel(invocation: number): void {
+    this.host.receive({ type: 'cancel', invocation }, '', NO_BODY)
+  }
+
+  /** What the host has sent of a stream, in order. */
+  partsOf(of: StreamOwner, number: number): Sent[] {
+    return this.sent.filter(({ message }) => message.type === 'stream-data' && message.of === of && message.number === number)
+  }
+
+  bytesOf(of: StreamOwner, number: number): number {
+    return this.partsOf(of, number).reduce((sum, { bytes }) => sum + bytes.length, 0)
+  }
+
+  /** How many bytes that came by a stream were credited. */
+  creditedOf(of: StreamOwner, number: number): number {
+    let sum = 0
+    for (const { message } of this.sent) {
+      if (message.type === 'stream-credit' && message.of === of && message.number === number) sum += message.bytes
+    }
+    return sum
+  }
+
+  /** Resolves once something is so, which is looked at when anything is sent. */
+  async until(isSo: () => boolean): Promise<void> {
+    while (!isSo()) await once(this.#events, 'sent')
   }
 
   /** Tells each message as it is sent. */
@@ -92,10 +128,12 @@ export class InProcessHost {
   }
 
   /** How an invocation ended, once it has. */
-  async endOf(invocation: number): Promise<Sent & { readonly message: { readonly type: 'answer' | 'failed' } }> {
+  async endOf(invocation: number): Promise<Sent & { readonly message: { readonly type: 'answer' | 'answer-end' | 'failed' } }> {
     for (;;) {
       const end = this.sent.find(
-        ({ message }) => (message.type === 'answer' || message.type === 'failed') && message.invocation === invocation,
+        ({ message }) =>
+          (message.type === 'answer' || message.type === 'answer-end' || message.type === 'failed') &&
+          message.invocation === invocation,
       )
       if (end !== undefined) return end as never
       await once(this.#events, 'sent')

@@ -1,0 +1,167 @@
+/** Bodies that flow through a real isolate, both ways, and how they end. */
+import { STREAM_WINDOW_BYTES } from '@carpool/core'
+import { NO_BODY, unpackUsage } from '@carpool/wire'
+import t from 'tap'
+import { inProcessHost, type InProcessHost } from './support/in-process-host.ts'
+
+const PART = 'x'.repeat(64 * 1024)
+
+const HANDLER = `
+  const { pathname } = new URL(request.url)
+  const waitFor = (ms) => new Promise((resolve) => setTimeout(resolve, ms))
+  const length = async (stream) => { let sum = 0; for await (const chunk of stream) sum += chunk.length; return sum }
+  switch (pathname) {
+    case '/length': return new Response(String(await length(request.body)))
+    case '/text': return new Response(String((await request.text()).length))
+    case '/caught': return new Response(await request.text().catch((error) => String(error)))
+    case '/upper': return new Response(request.body.pipeThrough(new TransformStream({
+      transform: (chunk, to) => to.enqueue(chunk.map((byte) => byte - 32)),
+    })))
+    case '/unread': return new Response('not read')
+    case '/waits': await waitFor(50); return new Response(String(await length(request.body)))
+    case '/never': return new Response(new ReadableStream({ cancel() { console.log('canceled') } }))
+    case '/fails': return new Response(new ReadableStream({
+      async start(to) { to.enqueue(new Uint8Array(3)); await waitFor(1); to.error(new Error('dry')) },
+    }))
+    case '/ticks': return new Response(new ReadableStream({
+      async pull(to) { await waitFor(5); to.enqueue(new TextEncoder().encode('tick ')) },
+    }))
+    case '/burns': return new Response(new ReadableStream({
+      async pull(to) { await waitFor(0); for (const end = Date.now() + 20; Date.now() < end;); to.enqueue(new Uint8Array(1)) },
+    }))
+    case '/out': {
+      const response = await fetch('http://up/', { method: 'POST', duplex: 'half', body: request.body.pipeThrough(new TransformStream()) })
+      return new Response(String(await length(response.body)))
+    }
+    case '/ignores': { const { status } = await fetch('http://up/'); return new Response(String(status)) }
+    case '/leaks': await fetch('http://up/'); await waitFor(1); throw new Error('no')
+    case '/spins': for (;;);
+  }
+  return new Response('?')`
+
+const HEAD = { ok: true, status: 200, statusText: 'OK', headers: [], url: 'http://up/', redirected: false }
+
+async function hostWith(limits: Parameters<InProcessHost['load']>[2] = {}): Promise<InProcessHost> {
+  const host = await inProcessHost()
+  host.load('rev', HANDLER, limits)
+  return host
+}
+
+/** Sends parts as fast as they are taken. */
+async function send(host: InProcessHost, invocation: number, parts: number): Promise<void> {
+  for (let sent = 0; sent < parts; sent++) {
+    await host.until(() => sent * PART.length - host.creditedOf('call', invocation) <= STREAM_WINDOW_BYTES - PART.length)
+    host.stream('call', invocation, PART, sent === parts - 1)
+  }
+}
+
+t.test('a request comes part by part, also while its isolate is made', async (t) => {
+  const host = await hostWith()
+  for (const path of ['/length', '/text']) {
+    const call = host.invoke('rev', path, '', true)
+    await send(host, call, 40)
+    t.equal(await host.answerOf(call), String(40 * PART.length))
+  }
+})
+
+t.test('what is not read stays with the sender', async (t) => {
+  const host = await hostWith()
+  const call = host.invoke('rev', '/waits', '', true)
+  for (let part = 0; part < 4; part++) host.stream('call', call, PART)
+  await host.sentOf('waiting')
+  t.equal(host.creditedOf('call', call), 0)
+  await host.until(() => host.creditedOf('call', call) === STREAM_WINDOW_BYTES)
+  host.stream('call', call, '', true)
+  t.equal(await host.answerOf(call), String(STREAM_WINDOW_BYTES))
+})
+
+t.test('a body is collected up to its limit', async (t) => {
+  const host = await hostWith()
+  const call = host.invoke('rev', '/caught', '', true)
+  const sent = send(host, call, 200)
+  t.match(await host.answerOf(call), /^TypeError: The request body has at least \d+ bytes; the limit is 8388608\.$/)
+  t.ok(host.sent.some(({ message }) => message.type === 'stream-abort' && message.side === 'received'))
+  void sent
+})
+
+t.test('a request and its answer flow at the same time', async (t) => {
+  const host = await hostWith()
+  const call = host.invoke('rev', '/upper', '', true)
+  host.stream('call', call, 'abc')
+  await host.until(() => host.bytesOf('call', call) === 3)
+  host.stream('call', call, 'def', true)
+  t.match((await host.endOf(call)).message, { type: 'answer-end' })
+  t.equal(host.partsOf('call', call).map(({ body }) => body).join(''), 'ABCDEF')
+  t.match(host.sent.find(({ message }) => message.type === 'answer-head')?.text, '"status":200')
+})
+
+t.test('an answer need not read its request', async (t) => {
+  const host = await hostWith()
+  const call = host.invoke('rev', '/unread', '', true)
+  host.stream('call', call, PART)
+  t.equal(await host.answerOf(call), 'not read')
+})
+
+t.test('an answer that breaks off is a failure, with what it used', async (t) => {
+  const host = await hostWith()
+  const call = host.invoke('rev', '/fails')
+  const { message } = await host.endOf(call)
+  t.match(message, { type: 'failed', outcome: 'exception' })
+  t.equal(host.bytesOf('call', call), 3)
+  t.ok(unpackUsage((message as unknown as { usage: never }).usage).cpuUs > 0)
+})
+
+t.test('an answer of which no byte comes for long ends at the idle limit, one that ticks does not', async (t) => {
+  const host = await hostWith({ idleMs: 200, streamMs: 1_000 })
+  const [never, ticks] = [host.invoke('rev', '/never'), host.invoke('rev', '/ticks')]
+  const outcome = 'timeout'
+  t.match((await host.endOf(never)).message, { outcome, detail: 'No byte came or went within the idle limit of 200 ms.' })
+  t.match((await host.endOf(ticks)).message, { outcome, detail: 'The answer took more than the stream limit of 1000 ms.' })
+  t.ok(host.bytesOf('call', ticks) > 5)
+  t.ok(host.sent.some(({ text }) => text === 'canceled'))
+})
+
+t.test('the CPU limit counts to the end of an answer', async (t) => {
+  const host = await hostWith({ cpuMs: 100, idleMs: 0, streamMs: 0 })
+  const call = host.invoke('rev', '/burns')
+  t.match((await host.endOf(call)).message, { type: 'failed', outcome: 'cpu-exceeded' })
+})
+
+t.test('a call that streams does not begin again when its isolate is lost', async (t) => {
+  const host = await hostWith({ cpuMs: 100, idleMs: 0, streamMs: 0 })
+  const [never, upload] = [host.invoke('rev', '/never'), host.invoke('rev', '/length', '', true)]
+  await host.until(() => host.sent.some(({ message }) => message.type === 'answer-head'))
+  const spins = host.invoke('rev', '/spins')
+  for (const call of [never, upload]) t.match((await host.endOf(call)).message, { type: 'failed', outcome: 'isolate-lost' })
+  t.match((await host.endOf(spins)).message, { outcome: 'cpu-exceeded' })
+})
+
+t.test('the bodies of a fetch flow both ways', async (t) => {
+  const host = await hostWith()
+  const call = host.invoke('rev', '/out', '', true)
+  host.stream('call', call, 'abc')
+  const { message } = await host.sentOf('fetch')
+  t.match(message, { streams: true })
+  const { fetch } = message as { fetch: number } & typeof message
+  await host.until(() => host.bytesOf('fetch', fetch) === 3)
+  host.host.receive({ type: 'fetch-head', fetch }, JSON.stringify(HEAD), NO_BODY)
+  host.stream('call', call, 'def', true)
+  await host.until(() => host.partsOf('fetch', fetch).some(({ message: part }) => part.type === 'stream-data' && part.end === true))
+  host.stream('fetch', fetch, 'ghijk')
+  host.host.receive({ type: 'fetch-settled', fetch, bytesOut: 6, bytesIn: 5 }, JSON.stringify(HEAD), NO_BODY)
+  t.equal(await host.answerOf(call), '5')
+})
+
+t.test('the response of a fetch that nobody reads ends with its call', async (t) => {
+  const host = await hostWith()
+  for (const path of ['/ignores', '/leaks']) {
+    const call = host.invoke('rev', path)
+    const { message } = await host.sentOf('fetch')
+    const { fetch } = message as { fetch: number } & typeof message
+    host.host.receive({ type: 'fetch-head', fetch }, JSON.stringify(HEAD), NO_BODY)
+    await host.endOf(call)
+    await host.until(() => host.sent.some(({ message: stop }) => stop.type === 'fetch-stop' && stop.fetch === fetch))
+    host.sent.length = 0
+  }
+  t.end()
+})
