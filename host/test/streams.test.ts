@@ -161,7 +161,6 @@ t.test('the response of a fetch that nobody reads ends with its call', async (t)
     host.host.receive({ type: 'fetch-head', fetch }, JSON.stringify(HEAD), NO_BODY)
     await host.endOf(call)
     await host.until(() => host.sent.some(({ message: stop }) => stop.type === 'fetch-stop' && stop.fetch === fetch))
-    host.sent.length = 0
+    t.pass(path)
   }
-  t.end()
 })

@@ -84,9 +84,9 @@ function check(head: string): void {
 export function stopFetch(number: number, reason: unknown): boolean {
   const fetch = fetches.get(number)
   if (fetch === undefined) return false
-  remove(number)
   // Of an upload that has not begun the host knows nothing.
   if (fetch.channel?.hasBegun !== false || responding.has(number)) bridge.stopFetch(number)
+  remove(number)
   fetch.channel?.close(reason)
   const { receiver } = fetch
   receiver.ended()
