@@ -56,7 +56,8 @@ t.test('endless streams that reach the stream limit are canceled, and cost the c
   host.load('rev', HANDLER, { cpuMs: 2_000, wallMs: 500, streamMs: 1_000, concurrency: 500 })
   const streams = Array.from({ length: 50 }, () => host.invoke('rev', '/stream'))
   const detail = 'The answer took more than the stream limit of 1000 ms.'
-  for (const invocation of streams) t.match((await host.endOf(invocation)).message, { type: 'failed', outcome: 'timeout', detail })
+  for (const invocation of streams)
+    t.match((await host.endOf(invocation)).message, { type: 'failed', outcome: 'timeout', detail })
   const { pulled } = await countsOf(host, ({ canceled }) => canceled === streams.length)
   t.equal(await host.answerOf(host.invoke('rev', '/beside')), 'fine')
   t.same(await countsOf(host, () => true), { pulled, canceled: streams.length }, 'nothing was pulled meanwhile')

@@ -91,7 +91,13 @@ t.test('a request and its answer flow at the same time', async (t) => {
   await host.until(() => host.bytesOf('call', call) === 3)
   host.stream('call', call, 'def', true)
   t.match((await host.endOf(call)).message, { type: 'answer-end' })
-  t.equal(host.partsOf('call', call).map(({ body }) => body).join(''), 'ABCDEF')
+  t.equal(
+    host
+      .partsOf('call', call)
+      .map(({ body }) => body)
+      .join(''),
+    'ABCDEF',
+  )
   t.match(host.sent.find(({ message }) => message.type === 'answer-head')?.text, '"status":200')
 })
 
@@ -146,7 +152,9 @@ t.test('the bodies of a fetch flow both ways', async (t) => {
   await host.until(() => host.bytesOf('fetch', fetch) === 3)
   host.host.receive({ type: 'fetch-head', fetch }, JSON.stringify(HEAD), NO_BODY)
   host.stream('call', call, 'def', true)
-  await host.until(() => host.partsOf('fetch', fetch).some(({ message: part }) => part.type === 'stream-data' && part.end === true))
+  await host.until(() =>
+    host.partsOf('fetch', fetch).some(({ message: part }) => part.type === 'stream-data' && part.end === true),
+  )
   host.stream('fetch', fetch, 'ghijk')
   host.host.receive({ type: 'fetch-settled', fetch, bytesOut: 6, bytesIn: 5 }, JSON.stringify(HEAD), NO_BODY)
   t.equal(await host.answerOf(call), '5')

@@ -54,6 +54,8 @@ export interface NodeSupport {
   webAssembly(files: Readonly<Record<string, string>>): Readonly<Record<string, object>>
   /** Opens a socket, as the host's address policy lets it. @throws Error if too many are open */
   openSocket(target: SocketTarget, events: SocketEvents): OpenSocket
+  /** Whether the body of a request of the web comes bit by bit. */
+  streams(request: object): boolean
   /** Sets who makes handlers of servers of `node:http`. */
   adaptServers(adapt: ServerAdapter): void
 }

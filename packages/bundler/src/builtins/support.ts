@@ -24,6 +24,7 @@ const alone: NodeSupport = {
   openSocket() {
     throw new Error("Sockets are the runtime's, without which this bundle runs.")
   },
+  streams: () => false,
   adaptServers() {},
 }
 

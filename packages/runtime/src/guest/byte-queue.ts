@@ -35,7 +35,7 @@ export class ByteQueue {
   }
 
   /** The next bytes, so many at most and fewer if they are not in one piece; undefined if there are none. */
-  take(most: number): Uint8Array | undefined {
+  takeNext(most: number): Uint8Array | undefined {
     if (this.#length === 0 || most <= 0) return undefined
     const isLast = this.#first === this.#segments.length - 1
     const segment = this.#segments[this.#first]!
@@ -44,7 +44,7 @@ export class ByteQueue {
     const taken = bytesPart(segment, this.#offset, end)
     this.#length -= end - this.#offset
     this.#offset = end
-    if (this.#length === 0) this.clear()
+    if (this.#length === 0) this.empty()
     else if (end === filled) this.#leaveFirst()
     return taken
   }
@@ -53,19 +53,19 @@ export class ByteQueue {
   takeAll(): Uint8Array<ArrayBuffer> {
     const only = this.#segments[this.#first]
     if (only !== undefined && this.#offset === 0 && this.#length === typedArrayLength(only)) {
-      this.clear()
+      this.empty()
       return only
     }
     const bytes = new SafeUint8Array(this.#length)
     let offset = 0
-    for (let part = this.take(SEGMENT_MAX); part !== undefined; part = this.take(SEGMENT_MAX)) {
+    for (let part = this.takeNext(SEGMENT_MAX); part !== undefined; part = this.takeNext(SEGMENT_MAX)) {
       bytesSet(bytes, part, offset)
       offset += typedArrayLength(part)
     }
     return bytes
   }
 
-  clear(): void {
+  empty(): void {
     this.#segments = new SafeList()
     this.#first = this.#offset = this.#room = this.#length = 0
   }

@@ -3,9 +3,9 @@
  * responses and fetches, sockets and WebSockets are made of them.
  */
 import { STREAM_MESSAGE_BYTES, STREAM_PART_BYTES, STREAM_WINDOW_BYTES } from '@carpool/core'
-import { CREDIT_UNIT, NO_INVOCATION, OF_CALL, OF_SOCKET, OWNER_MASK, STREAM_FLAGS } from '../bridge.ts'
+import { CREDIT_UNIT, NO_INVOCATION, OF_CALL, OWNER_MASK, STREAM_FLAGS } from '../bridge.ts'
 import { ByteQueue } from './byte-queue.ts'
-import { type List, max, min, SafeList, SafeMap, SafeTypeError, stringSlice } from './language/primordials.ts'
+import { type List, max, min, SafeList, SafeMap, SafePromise, SafeTypeError, stringSlice } from './language/primordials.ts'
 import { bridge, enter } from './port.ts'
 import { bytesFromLatin1, latin1FromBytes } from './web-api/encoding.ts'
 
@@ -55,9 +55,12 @@ function costOf({ text, more }: MessagePart): number {
   return text.length + (more ? 0 : STREAM_MESSAGE_BYTES)
 }
 
-/** By owner, then by number. */
-const channels: List<SafeMap<number, Channel>> = new SafeList()
-for (let owner = 0; owner <= OF_SOCKET; owner++) channels[owner] = new SafeMap()
+/** Those that are open, by number and owner. */
+const open = new SafeMap<number, Channel>()
+
+function keyOf(owner: number, number: number): number {
+  return number * CREDIT_UNIT + owner
+}
 
 export let isChannel: (value: unknown) => value is Channel
 
@@ -107,7 +110,7 @@ export class Channel {
     this.invocation = invocation
     this.#window = window
     this.#framing = framing
-    channels[owner]!.set(number, this)
+    open.set(keyOf(owner, number), this)
   }
 
   // What comes.
@@ -148,7 +151,7 @@ export class Channel {
   stopReceiving(why: string, reason?: unknown): void {
     if (this.#inState !== 'open') return
     this.#inState = 'stopped'
-    this.#arrived.clear()
+    this.#arrived.empty()
     this.#messages = this.#receiver = undefined
     const { onUnwanted } = this
     if (onUnwanted !== undefined) onUnwanted(reason)
@@ -269,7 +272,7 @@ export class Channel {
    * was closed.
    */
   close(error: unknown): void {
-    if (channels[this.owner]!.get(this.number) === this) channels[this.owner]!.delete(this.number)
+    open.delete(keyOf(this.owner, this.number))
     this.failIncoming(error)
     this.#stop(error)
   }
@@ -336,7 +339,7 @@ export class Channel {
   /** So many of the bytes that wait at most, one character for each. */
   #takeText(most: number): string {
     let text = ''
-    for (let part = this.#leaving.take(most); part !== undefined; part = this.#leaving.take(most - text.length)) {
+    for (let part = this.#leaving.takeNext(most); part !== undefined; part = this.#leaving.takeNext(most - text.length)) {
       text += latin1FromBytes(part)
     }
     return text
@@ -354,7 +357,7 @@ export class Channel {
 
   #drop(): void {
     this.#outState = 'over'
-    this.#leaving.clear()
+    this.#leaving.empty()
     this.#leavingMessages = undefined
     this.#messageBytes = 0
   }
@@ -374,7 +377,7 @@ function flushAtEnd(channel: Channel): void {
 }
 
 async function flushLater(): Promise<void> {
-  await undefined
+  await new SafePromise<void>((resolve) => resolve())
   endEntry()
 }
 
@@ -391,7 +394,7 @@ export function endEntry(): void {
 }
 
 function entered(owner: number, number: number): Channel | undefined {
-  const channel = channels[owner]?.get(number)
+  const channel = open.get(keyOf(owner, number))
   enter(channel?.invocation ?? NO_INVOCATION)
   return channel
 }

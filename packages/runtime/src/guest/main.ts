@@ -134,7 +134,10 @@ function dispatch(op: number, number = 0, text = '', kind = 0, body = ''): void 
     settleRejections()
     return endTurn()
   }
-  if (op === ENTRIES.endEntry) return endEntry()
+  if (op === ENTRIES.endEntry) {
+    endEntry()
+    return endTurn()
+  }
   expectEntries()
   markClock()
   beginTurn()

@@ -3,6 +3,8 @@ import { SafeError } from './language/primordials.ts'
 import { library, loadedLibrary } from './libraries.ts'
 import { carried, carry, innerState } from './port.ts'
 import { openSocket } from './sockets.ts'
+import { comesByChannel } from './web-api/fetch/body.ts'
+import { bodyOfRequest, isRequest } from './web-api/fetch/request.ts'
 import { logUncaught } from './web-api/errors.ts'
 
 let afterTurn: (() => void) | undefined
@@ -37,6 +39,7 @@ export const nodeSupport: NodeSupport = {
     return given(files)
   },
   openSocket: (target, events) => openSocket(target, events),
+  streams: (request) => isRequest(request) && comesByChannel(bodyOfRequest(request)),
   adaptServers(adapt) {
     adapter = adapt
   },

@@ -5,6 +5,7 @@ import EventEmitter from 'node:events'
 import process from 'node:process'
 import { urlToHttpOptions } from 'node:url'
 import { ExchangeSocket, type Outgoing } from './exchange-socket.ts'
+import { complete, type Fed, feed } from './feed.ts'
 
 interface RequestOptions {
   protocol?: string | null
@@ -26,19 +27,15 @@ interface RequestOptions {
 type Listener = (...args: unknown[]) => void
 type Callback = (response: IncomingResponse) => void
 
-interface IncomingResponse extends EventEmitter {
+interface IncomingResponse extends EventEmitter, Fed {
   statusCode: number
   statusMessage: string
   httpVersion: string
   httpVersionMajor: number
   httpVersionMinor: number
-  complete: boolean
-  readonly destroyed: boolean
   req: unknown
   _addHeaderLines(list: readonly string[], count: number): void
   _dump(): void
-  push(chunk: unknown): boolean
-  destroy(error?: Error): void
 }
 
 /** What is used of a message, which Node.js' own code makes. */
@@ -48,11 +45,13 @@ interface OutgoingBase extends EventEmitter, Outgoing {
   useChunkedEncodingByDefault: boolean
   shouldKeepAlive: boolean
   destroyed: boolean
+  readonly writableEnded: boolean
   _closed: boolean
   _flush(): void
   _storeHeader(firstLine: string, headers: unknown): void
   getHeaders(): Record<string, string | number | readonly string[]>
   hasHeader(name: string): boolean
+  getHeader(name: string): string | number | readonly string[] | undefined
   setHeader(name: string, value: unknown): void
   end(...args: unknown[]): this
 }
@@ -72,6 +71,8 @@ const OF_CONNECTION = [
   'te',
   'trailer',
 ]
+/** A body that is said to be no longer is collected. */
+const WHOLE_BYTES = 1024 * 1024
 const WITHOUT_BODY = ['GET', 'HEAD', 'DELETE', 'OPTIONS', 'TRACE', 'CONNECT']
 
 /** Connections are the host's: an agent holds what it was made with, and nothing else. */
@@ -109,7 +110,7 @@ export class Agent extends EventEmitter {
   destroy(): void {}
 }
 
-/** A request that `fetch` sends when it is complete. */
+/** A request that `fetch` sends: in one piece if it is complete by the end of the call that began its body, else as a stream. */
 export class ClientRequest extends OutgoingMessage {
   readonly agent: Agent
   readonly method: string
@@ -123,6 +124,9 @@ export class ClientRequest extends OutgoingMessage {
   maxHeadersCount = null
   readonly #origin: string
   readonly #parts: Buffer[] = []
+  #upload: ReadableStreamDefaultController<Uint8Array> | undefined
+  #onDrain: (() => void) | undefined
+  #isBegun = false
   readonly #abort = new AbortController()
   #timer: ReturnType<typeof setTimeout> | undefined
 
@@ -172,7 +176,10 @@ export class ClientRequest extends OutgoingMessage {
     if (given.timeout !== undefined) this.setTimeout(given.timeout)
     const { signal } = given
     if (signal !== undefined) this.#follow(signal)
-    this.once('finish', () => void this.#send())
+    this.once('finish', () => {
+      if (this.#upload === undefined) void this.#send()
+      else if (!this.destroyed) this.#upload.close()
+    })
     process.nextTick(() => this.#connect())
   }
 
@@ -245,10 +252,7 @@ export class ClientRequest extends OutgoingMessage {
 
   #connect(): void {
     if (this.destroyed) return
-    const socket = new ExchangeSocket((bytes, done) => {
-      if (bytes.length > 0) this.#parts.push(bytes)
-      done()
-    })
+    const socket = new ExchangeSocket((bytes, done) => this.#take(bytes, done))
     socket.encrypted = this.protocol === 'https:'
     socket.authorized = socket.encrypted
     socket._httpMessage = this
@@ -259,13 +263,46 @@ export class ClientRequest extends OutgoingMessage {
     this._flush()
   }
 
-  async #send(): Promise<void> {
+  #take(bytes: Buffer, done: () => void): void {
+    if (this.#upload !== undefined) {
+      if (bytes.length > 0) this.#upload.enqueue(new Uint8Array(bytes))
+      if ((this.#upload.desiredSize ?? 1) > 0) done()
+      else this.#onDrain = done
+      return
+    }
+    if (bytes.length > 0) this.#parts.push(bytes)
+    done()
+    if (bytes.length === 0 || this.#isBegun || this.method === 'GET' || this.method === 'HEAD') return
+    this.#isBegun = true
+    // What says that it is small is sent in one piece, with its length, which some servers ask for.
+    if (Number(this.getHeader('content-length') ?? Infinity) <= WHOLE_BYTES) return
+    // Most others are complete by then as well.
+    process.nextTick(() => {
+      if (!this.writableEnded && !this.destroyed) void this.#send(this.#stream())
+    })
+  }
+
+  #stream(): ReadableStream<Uint8Array> {
+    return new ReadableStream<Uint8Array>({
+      start: (controller) => {
+        this.#upload = controller
+        for (const part of this.#parts) controller.enqueue(new Uint8Array(part))
+      },
+      pull: () => {
+        const done = this.#onDrain
+        this.#onDrain = undefined
+        done?.()
+      },
+    })
+  }
+
+  async #send(stream?: ReadableStream<Uint8Array>): Promise<void> {
     const headers = new Headers()
     for (const [name, value] of Object.entries(this.getHeaders())) {
       if (OF_CONNECTION.includes(name)) continue
       for (const one of Array.isArray(value) ? (value as readonly string[]) : [value]) headers.append(name, String(one))
     }
-    const body =
+    const whole =
       this.#parts.length === 0 || this.method === 'GET' || this.method === 'HEAD' ? undefined : Buffer.concat(this.#parts)
     try {
       const { signal } = this.#abort
@@ -274,16 +311,17 @@ export class ClientRequest extends OutgoingMessage {
         headers,
         redirect: 'manual',
         signal,
-        ...(body !== undefined && { body: body as unknown as Uint8Array<ArrayBuffer> }),
+        ...(stream !== undefined && { body: stream, duplex: 'half' }),
+        ...(stream === undefined && whole !== undefined && { body: whole as unknown as Uint8Array<ArrayBuffer> }),
       })
-      if (!this.destroyed) await this.#receive(response)
+      if (!this.destroyed) this.#receive(response)
     } catch (error) {
       if (!this.destroyed)
         this.destroy(Object.assign(error as Error, { code: (error as { code?: string }).code ?? 'ECONNRESET' }))
     }
   }
 
-  async #receive(response: Response): Promise<void> {
+  #receive(response: Response): void {
     clearTimeout(this.#timer)
     const socket = this.socket ?? new ExchangeSocket((_bytes, done) => done())
     const res = new IncomingMessage(socket)
@@ -296,7 +334,8 @@ export class ClientRequest extends OutgoingMessage {
     res.httpVersionMinor = 1
     const lines = [...response.headers].flat()
     res._addHeaderLines(lines, lines.length)
-    const reader = response.body?.getReader()
+    if (response.body === null) complete(res)
+    else feed(res, response.body)
     res.once('end', () => this.#close())
     res.once('close', () => {
       // Nobody reads on of what was destroyed before its end.
@@ -304,16 +343,6 @@ export class ClientRequest extends OutgoingMessage {
       this.#close()
     })
     if (!this.emit('response', res)) res._dump()
-    try {
-      for (let part = await reader?.read(); part?.done === false; part = await reader?.read()) {
-        if (res.destroyed) return
-        res.push(Buffer.from(part.value))
-      }
-      res.complete = true
-      res.push(null)
-    } catch (error) {
-      res.destroy(error as Error)
-    }
   }
 
   #close(): void {

@@ -1,5 +1,14 @@
+import http from 'carpool-node:internal/http'
 import { Buffer } from 'node:buffer'
 import { Duplex } from 'node:stream'
+
+const { kNeedDrain } = http as unknown as { readonly kNeedDrain: symbol }
+
+interface WaitingMessage {
+  readonly finished: boolean
+  [needsDrain: symbol]: unknown
+  emit(name: 'drain'): unknown
+}
 
 /** A message of `_http_outgoing`, as far as it has to do with its socket. */
 export interface Outgoing {
@@ -30,6 +39,13 @@ export class ExchangeSocket extends Duplex {
   constructor(take: (bytes: Buffer, done: () => void) => void) {
     super({ decodeStrings: false })
     this.#take = take
+    // Servers and clients of Node.js do this for their messages.
+    this.on('drain', () => {
+      const message = this._httpMessage as WaitingMessage | null
+      if (message === null || message.finished || message[kNeedDrain] !== true) return
+      message[kNeedDrain] = false
+      message.emit('drain')
+    })
   }
 
   /** The message whose head is to be left out. */

@@ -5,22 +5,20 @@ import EventEmitter from 'node:events'
 import process from 'node:process'
 import { support } from '../support.ts'
 import { ExchangeSocket, type Outgoing } from './exchange-socket.ts'
+import { complete, type Fed, feed } from './feed.ts'
 
 type Listener = (...args: unknown[]) => void
 
-export interface IncomingRequest extends EventEmitter {
+export interface IncomingRequest extends EventEmitter, Fed {
   method: string
   url: string
   httpVersion: string
   httpVersionMajor: number
   httpVersionMinor: number
-  complete: boolean
   _consuming: boolean
   readonly _readableState: { readonly resumeScheduled: boolean }
   _addHeaderLines(list: readonly string[], count: number): void
   _dump(): void
-  push(chunk: unknown): boolean
-  destroy(error?: Error): void
 }
 
 export interface OutgoingResponse extends EventEmitter, Outgoing {
@@ -141,7 +139,8 @@ function warnOfUpgrade(server: HttpServer, request: Request): void {
 async function exchange(server: HttpServer, request: Request): Promise<Response> {
   warnOfUpgrade(server, request)
   const hasBody = request.method !== 'GET' && request.method !== 'HEAD'
-  const body = hasBody ? Buffer.from(await request.arrayBuffer()) : undefined
+  const streams = hasBody && support.streams(request)
+  const body = hasBody && !streams ? Buffer.from(await request.arrayBuffer()) : undefined
   return new Promise((resolve, reject) => {
     const answer = new Answer(request.method, resolve, reject)
     const socket = new ExchangeSocket((bytes, done) => answer.take(bytes, done))
@@ -159,17 +158,23 @@ async function exchange(server: HttpServer, request: Request): Promise<Response>
     req.method = request.method
     req.url = pathStart === -1 ? '/' : url.slice(pathStart)
     const lines = [...headers].flat()
-    // A request in chunks comes without its framing; parsers of bodies take one that has no length for one without a body.
-    if (body !== undefined && body.length > 0 && !headers.has('content-length')) lines.push('content-length', String(body.length))
+    // A request in chunks comes without its framing; parsers of bodies take one without any for one without a body.
+    if (!headers.has('content-length')) {
+      if (streams) lines.push('transfer-encoding', 'chunked')
+      else if (body !== undefined && body.length > 0) lines.push('content-length', String(body.length))
+    }
     req._addHeaderLines(lines, lines.length)
 
     const res = new (options.ServerResponse ?? ServerResponse)(req, {})
+    const stopFeeding = streams ? feed(req, request.body!) : undefined
     withoutFraming(res)
     socket.carry(res)
     answer.response = res
     res.assignSocket(socket)
     res.on('finish', () => {
-      if (!req._consuming && !req._readableState.resumeScheduled) req._dump()
+      // What is left of the request ends with its answer.
+      if (stopFeeding !== undefined) stopFeeding()
+      else if (!req._consuming && !req._readableState.resumeScheduled) req._dump()
       res.detachSocket(socket)
       answer.end()
       process.nextTick(() => {
@@ -192,9 +197,9 @@ async function exchange(server: HttpServer, request: Request): Promise<Response>
       reject(error as Error)
       return
     }
+    if (stopFeeding !== undefined) return
     if (body !== undefined && body.length > 0) req.push(body)
-    req.complete = true
-    req.push(null)
+    complete(req)
   })
 }
 

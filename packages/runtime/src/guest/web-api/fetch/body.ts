@@ -71,6 +71,10 @@ export function bodyFromBridge(kind: BodyKind, text: string): Body | null {
   return kind === 'none' ? null : new Body(kind === 'text' ? text : new Latin1(text))
 }
 
+export function comesByChannel(body: Body | null): boolean {
+  return body !== null && isChannel(body.content)
+}
+
 export const TEXT_TYPE = 'text/plain;charset=UTF-8'
 type Files = ReturnType<typeof library<'files'>>
 type Blob = InstanceType<Files['Blob']>
