@@ -33,6 +33,8 @@ const HANDLER = `
       const response = await fetch('http://up/', { method: 'POST', duplex: 'half', body: request.body.pipeThrough(new TransformStream()) })
       return new Response(String(await length(response.body)))
     }
+    case '/echo': return new Response(request.body)
+    case '/proxy': return fetch('http://up/', { method: request.method, duplex: 'half', body: request.body })
     case '/ignores': { const { status } = await fetch('http://up/'); return new Response(String(status)) }
     case '/leaks': await fetch('http://up/'); await waitFor(1); throw new Error('no')
     case '/spins': for (;;);
@@ -170,5 +172,93 @@ t.test('the response of a fetch that nobody reads ends with its call', async (t)
     await host.endOf(call)
     await host.until(() => host.sent.some(({ message: stop }) => stop.type === 'fetch-stop' && stop.fetch === fetch))
     t.pass(path)
+  }
+})
+
+/** Sends parts to a call, and takes what comes of them. */
+async function flow(host: InProcessHost, call: number, parts: number): Promise<void> {
+  let [sent, taken] = [0, 0]
+  while (taken < parts * PART.length) {
+    while (sent < parts && sent * PART.length - host.creditedOf('call', call) <= STREAM_WINDOW_BYTES - PART.length) {
+      host.stream('call', call, PART, ++sent === parts)
+    }
+    await host.until(() => host.bytesOf('call', call) > taken)
+    const came = host.bytesOf('call', call)
+    t.ok(came - taken <= STREAM_WINDOW_BYTES)
+    host.credit('call', call, came - taken)
+    taken = came
+  }
+}
+
+t.test('a body comes back whole, passed on as it is or through the isolate', async (t) => {
+  const host = await hostWith()
+  for (const path of ['/echo', '/upper']) {
+    const call = host.invoke('rev', path, '', true)
+    await flow(host, call, 100)
+    t.match((await host.endOf(call)).message, { type: 'answer-end' })
+    const body = host.partsOf('call', call).map((part) => part.body)
+    t.equal(body.join(''), (path === '/echo' ? PART : PART.toUpperCase()).repeat(100))
+  }
+})
+
+t.test('what is passed on does not enter the isolate, and waits for whoever takes it', async (t) => {
+  const host = await hostWith()
+  const call = host.invoke('rev', '/echo', '', true)
+  host.stream('call', call, 'abc')
+  await host.until(() => host.bytesOf('call', call) === 3 && host.creditedOf('call', call) === 3)
+  for (let part = 0; part < 4; part++) host.stream('call', call, PART)
+  t.equal(host.bytesOf('call', call), 3 + 3 * PART.length, 'the window')
+  t.equal(host.creditedOf('call', call), 3 + 3 * PART.length)
+  host.stream('call', call, 'def', true)
+  host.credit('call', call, 3)
+  t.equal(host.bytesOf('call', call), 3 + 4 * PART.length)
+  host.credit('call', call, 3)
+  t.match((await host.endOf(call)).message, { type: 'answer-end' })
+  const body = host.partsOf('call', call).map((part) => part.body)
+  t.equal(body.join(''), `abc${PART.repeat(4)}def`)
+})
+
+t.test('a proxy passes both bodies on, and either side may leave', async (t) => {
+  const host = await hostWith()
+  for (const end of ['whole', 'client', 'upstream'] as const) {
+    const call = host.invoke('rev', '/proxy', '', true)
+    host.stream('call', call, 'abc')
+    const { message } = await host.sentOf('fetch')
+    const { fetch } = message as { fetch: number } & typeof message
+    await host.until(() => host.creditedOf('call', call) === 3)
+    host.stream('call', call, 'def', true)
+    await host.until(() =>
+      host.partsOf('fetch', fetch).some(({ message: part }) => part.type === 'stream-data' && part.end === true),
+    )
+    t.equal(
+      host
+        .partsOf('fetch', fetch)
+        .map(({ body }) => body)
+        .join(''),
+      'abcdef',
+    )
+    host.host.receive({ type: 'fetch-head', fetch }, JSON.stringify(HEAD), NO_BODY)
+    host.stream('fetch', fetch, 'ghi')
+    await host.until(() => host.creditedOf('fetch', fetch) === 3)
+    for (let part = 0; part < 4; part++) host.stream('fetch', fetch, PART)
+    const hasRoom = (): void => host.credit('call', call, PART.length)
+    const bytes = { bytesOut: 6, bytesIn: 3 + 4 * PART.length }
+    if (end === 'client') {
+      host.cancel(call)
+      t.match((await host.endOf(call)).message, { outcome: 'canceled' })
+      await host.until(() => host.sent.some(({ message: stop }) => stop.type === 'fetch-stop' && stop.fetch === fetch))
+    } else if (end === 'upstream') {
+      host.host.receive({ type: 'fetch-settled', fetch, ...bytes }, '{"ok":false,"message":"It broke off."}', NO_BODY)
+      hasRoom()
+      t.match((await host.endOf(call)).message, { type: 'failed', outcome: 'exception', stack: /It broke off/ })
+    } else {
+      host.host.receive({ type: 'fetch-settled', fetch, ...bytes }, JSON.stringify(HEAD), NO_BODY)
+      hasRoom()
+      const { message: last } = await host.endOf(call)
+      t.match(last, { type: 'answer-end' })
+      const used = unpackUsage((last as unknown as { usage: never }).usage)
+      t.match(used, { egressBytesOut: 6, egressBytesIn: bytes.bytesIn })
+      t.equal(host.bytesOf('call', call), bytes.bytesIn)
+    }
   }
 })

@@ -161,7 +161,13 @@ export class Fetches {
     unsent.drop()
   }
 
-  settle(
+  settle(number: number, result: string, body: Uint8Array, bytes: Pick<FetchSettled, 'bytesOut' | 'bytesIn'>): void {
+    const stream = this.#open.get(number)?.stream
+    if (stream === undefined) this.#settle(number, result, body, bytes)
+    else stream.whenPassedOn(() => this.#settle(number, result, body, bytes))
+  }
+
+  #settle(
     number: number,
     result: string,
     body: Uint8Array,

@@ -79,6 +79,14 @@ export class Stream {
   /** The last of each kind: while it waits to go in, more is added to it. */
   #data: Entry | undefined
   #credit: Entry | undefined
+  /** Where what comes goes out again without entering the guest, */
+  #target: Stream | undefined
+  /** and what of it cannot go out here yet, */
+  #relayed: Uint8Array[] = []
+  /** with the stream that it came by, */
+  #source: Stream | undefined
+  /** and what is to be done when it has. */
+  #onRelayed: (() => void) | undefined
   /** The last that went to the guest. */
   #last: Entry | undefined
 
@@ -109,6 +117,7 @@ export class Stream {
   /** Nothing comes or goes any more. Harmless if it was closed. */
   close(): void {
     this.#isReceiving = this.#isSending = false
+    this.#endRelay()
     this.#guest?.streams.delete(streamKey(this.#owner, this.#guestNumber))
     this.#forget(this)
   }
@@ -121,6 +130,7 @@ export class Stream {
     this.#uncredited += bytes.length + costOf(message, more === true)
     this.receivedBytes += bytes.length
     this.#listener.moved?.()
+    if (this.#target !== undefined && message === undefined) return this.#passOn(this.#target, bytes, end === true)
     const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('latin1')
     let flags = end === true ? STREAM_FLAGS.end : 0
     if (message !== undefined) flags |= STREAM_FLAGS[message] | (more === true ? STREAM_FLAGS.more : 0)
@@ -141,6 +151,7 @@ export class Stream {
     if (!this.#isSending) return
     this.#window += bytes
     this.#listener.moved?.()
+    if (this.#source !== undefined) return this.#relay()
     const last = this.#credit
     if (last !== undefined && !last.hasGoneIn) last.kind += bytes * CREDIT_UNIT
     else this.#credit = this.#push(ENTRIES.streamCredit, this.#owner + bytes * CREDIT_UNIT)
@@ -155,11 +166,31 @@ export class Stream {
     } else {
       if (!this.#isSending) return
       this.#isSending = false
+      this.#relayed = []
       this.#push(ENTRIES.streamAbort, this.#owner | STREAM_FLAGS.received, why)
     }
   }
 
   // What the guest says.
+
+  /**
+   * What comes is to go out by another stream of the guest, or back by this one, without entering it.
+   * @param cameBytes that have entered: if more are on their way, those go out first, by the guest
+   */
+  joinTo(target: Stream, cameBytes: number): void {
+    if (!this.#isReceiving || !target.#isSending || cameBytes !== this.receivedBytes || target.#source !== undefined) return
+    this.#target = target
+    target.#source = this
+    // All that came has gone out.
+    this.took(this.#uncredited)
+  }
+
+  /** Calls back when all that came has gone out, where it does not enter the guest; else at once. */
+  whenPassedOn(callback: () => void): void {
+    const target = this.#target
+    if (target === undefined || target.#relayed.length === 0) callback()
+    else target.#onRelayed = callback
+  }
 
   /** @param flags STREAM_FLAGS */
   sent(flags: number, closing: string, text: string): void {
@@ -206,6 +237,49 @@ export class Stream {
     if (side === 'sent') this.#isSending = false
     else this.#isReceiving = false
     this.inOrder(NO_BODY, () => this.#parts.send({ type: 'stream-abort', of: this.of, number: this.number, side }, why))
+  }
+
+  #passOn(target: Stream, bytes: Uint8Array, isEnd: boolean): void {
+    if (bytes.length > 0 && target.#isSending) {
+      target.#relayed.push(bytes)
+      target.#relay()
+    }
+    if (!isEnd) return
+    this.whenPassedOn(() => {
+      if (!this.#isReceiving) return
+      this.#isReceiving = false
+      this.#push(ENTRIES.streamData, this.#owner | STREAM_FLAGS.end)
+    })
+  }
+
+  /** Sends what came by the other stream, as far as the window goes, which lets as much more come there. */
+  #relay(): void {
+    let count = 0
+    for (const bytes of this.#relayed) {
+      if (bytes.length > this.#window) break
+      count++
+      this.#window -= bytes.length
+      this.sentBytes += bytes.length
+      this.#listener.moved?.()
+      this.inOrder(bytes, (part) => this.#parts.send({ type: 'stream-data', of: this.of, number: this.number }, '', part))
+      this.#source?.took(bytes.length)
+    }
+    if (count > 0) this.#relayed.splice(0, count)
+    if (this.#relayed.length > 0) return
+    const done = this.#onRelayed
+    this.#onRelayed = undefined
+    done?.()
+  }
+
+  /** Nothing goes out here any more, or nothing comes. */
+  #endRelay(): void {
+    if (this.#target !== undefined) this.#target.#source = undefined
+    if (this.#source !== undefined) this.#source.#target = undefined
+    this.#target = this.#source = undefined
+    this.#relayed = []
+    const done = this.#onRelayed
+    this.#onRelayed = undefined
+    done?.()
   }
 
   /** Has an entry go in behind those that told of the stream before. */

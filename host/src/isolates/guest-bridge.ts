@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto'
 import type { LogLevel } from '@carpool/core'
 import {
   BODY_KINDS,
+  CREDIT_UNIT,
   ENTROPY_BYTES,
   LOG_LEVELS,
   OF_SOCKET,
@@ -105,6 +106,10 @@ export function messageHandler<G extends BridgedGuest>(guest: G, relay: Relay<G>
         return streamOf(guest, a, c)?.took(b)
       case SAYS.streamAbort:
         return streamOf(guest, a, c)?.gaveUp(c, text)
+      case SAYS.joinStreams: {
+        const target = streamOf(guest, b, Math.floor(c / CREDIT_UNIT))
+        return target === undefined ? undefined : streamOf(guest, a, c)?.joinTo(target, Number(text))
+      }
       case SAYS.openSocket:
         return calls.socketOpened(guest, a, b, text)
       case SAYS.startTls:

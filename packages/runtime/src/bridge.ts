@@ -151,8 +151,9 @@ export const SAYS = {
    */
   streamAbort: 14,
   /**
-   * The numbers of two streams, and their owners, of which that of the second times {@link CREDIT_UNIT}: what comes by the first goes out by
-   * the second without coming here, until the first ends, which the guest is told.
+   * The numbers of two streams, and their owners, of which that of the second times {@link CREDIT_UNIT}; as text, how many bytes have
+   * come by the first. What comes by it goes out by the second without coming here, until it ends, which the guest is told. If more
+   * is on its way to the guest, nothing comes of this: it is said again then.
    */
   joinStreams: 15,
   /** The numbers of the invocation and of the socket; a SocketTarget. */

@@ -94,6 +94,11 @@ export class Channel {
   #closing = ''
   #hasBegun = false
   #isDirty = false
+  /** What comes by it goes out here. */
+  #source: Channel | undefined
+  /** Bytes that have come, and how many had when the host was last told to pass them on itself. */
+  #cameBytes = 0
+  #toldBytes = -1
 
   static {
     isChannel = (value): value is Channel => typeof value === 'object' && value !== null && #window in value
@@ -136,6 +141,22 @@ export class Channel {
     }
     if (this.#inState === 'ended') receiver.ended(this.#inClosing)
     else if (this.#inState === 'failed') receiver.failed(this.#inError)
+  }
+
+  /**
+   * What comes goes out by another channel, or back by this one, and its end too. Once nothing of it waits here, the host passes it on
+   * by itself.
+   */
+  relayTo(target: Channel, failed: (error: unknown) => void): void {
+    target.#source = this
+    target.onStopped = (error) => this.stopReceiving('Nobody takes it.', error)
+    this.receive({
+      // It is credited by the host, when this has caught up with it.
+      data: (bytes) => target.send(bytes),
+      ended: () => target.end(),
+      failed,
+    })
+    target.begin()
   }
 
   /** So many of the bytes that the receiver was given were passed on: as many more may come. */
@@ -261,7 +282,9 @@ export class Channel {
       isEndSaid = this.#framing?.end === undefined && this.#outState === 'ending' && this.#leaving.length === 0
       this.#sayData(isEndSaid ? STREAM_FLAGS.end : 0, isEndSaid ? this.#closing : '', text)
     }
-    if (this.#outState !== 'ending' || this.#leaving.length > 0 || this.#leavingMessages !== undefined) return
+    if (this.#leaving.length > 0 || this.#leavingMessages !== undefined) return
+    if (this.#source !== undefined && this.#outState === 'open') return this.#join(this.#source)
+    if (this.#outState !== 'ending') return
     this.#outState = 'over'
     if (this.#framing?.end !== undefined) this.#framing.end()
     else if (!isEndSaid) this.#sayData(STREAM_FLAGS.end, this.#closing, '')
@@ -285,6 +308,7 @@ export class Channel {
       const kind = (flags & STREAM_FLAGS.text) === 0 ? 'bytes' : 'text'
       this.#messageCame({ kind, text: bytes, more: (flags & STREAM_FLAGS.more) !== 0 })
     } else if (bytes.length > 0) {
+      this.#cameBytes += bytes.length
       const data = bytesFromLatin1(bytes)
       if (this.#receiver === undefined) this.#arrived.append(data)
       else this.#receiver.data(data)
@@ -345,6 +369,12 @@ export class Channel {
     return text
   }
 
+  #join(source: Channel): void {
+    if (source.#toldBytes === source.#cameBytes) return
+    source.#toldBytes = source.#cameBytes
+    bridge.joinStreams(source.number, this.number, source.owner + this.owner * CREDIT_UNIT, source.#cameBytes)
+  }
+
   #sayData(flags: number, closing: string, bytes: string): void {
     bridge.streamData(this.number, this.invocation, this.owner | flags, closing, bytes)
   }
@@ -357,6 +387,7 @@ export class Channel {
 
   #drop(): void {
     this.#outState = 'over'
+    this.#source = undefined
     this.#leaving.empty()
     this.#leavingMessages = undefined
     this.#messageBytes = 0

@@ -198,6 +198,10 @@ export const bridge = {
     spendCall(why.length)
     host.say(SAYS.streamAbort, number, 0, flags, why, '')
   },
+  joinStreams(from: number, to: number, owners: number, bytes: number): void {
+    spendCall(0)
+    host.say(SAYS.joinStreams, from, to, owners, `${bytes}`, '')
+  },
   openSocket(invocation: number, socket: number, target: string): void {
     spendCall(target.length)
     host.say(SAYS.openSocket, invocation, socket, 0, target, '')

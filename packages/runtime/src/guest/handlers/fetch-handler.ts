@@ -5,7 +5,7 @@ import { apply, max, SafeTypeError } from '../language/primordials.ts'
 import { inspect } from '../web-api/console/inspect.ts'
 import { cap, reportUncaught } from '../web-api/errors.ts'
 import { type Body, cancelBody, isUsed, sendWhole } from '../web-api/fetch/body.ts'
-import { openBody, sendBody } from '../web-api/fetch/body-sending.ts'
+import { openBody } from '../web-api/fetch/body-sending.ts'
 import { abortRequest, requestFromHost } from '../web-api/fetch/request.ts'
 import { bodyOfResponse, headersProblemOf, headJsonOf, isResponse, statusOfResponse } from '../web-api/fetch/response.ts'
 import type { Handler } from './find-handler.ts'
@@ -50,11 +50,11 @@ function respond(invocation: Invocation, value: unknown): void {
 function answerStream(invocation: Invocation, head: string, body: Body): void {
   // The client left while the handler ran.
   if (invocation.cancelReason !== undefined) return cancelBody(body, invocation.cancelReason)
-  const reading = openBody(body)
+  const sending = openBody(body)
   const channel = invocation.answerStream(head)
-  if (channel === undefined) return reading.cancel(undefined)
-  sendBody(reading, channel, (error) => invocation.fail(error))
-  invocation.whenCanceled((reason) => reading.cancel(reason))
+  if (channel === undefined) return sending.cancel(undefined)
+  sending.by(channel, (error) => invocation.fail(error))
+  invocation.whenCanceled((reason) => sending.cancel(reason))
 }
 
 function describeWrong(value: unknown): string {

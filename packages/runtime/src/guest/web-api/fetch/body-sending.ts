@@ -1,7 +1,7 @@
 import { SafePromise } from '../../language/primordials.ts'
 import { type Channel, nextEntry } from '../host.ts'
 import { StreamReading, type StreamSink } from '../stream-reading.ts'
-import { type Body, streamToRead } from './body.ts'
+import { type Body, channelToRelay, streamToRead } from './body.ts'
 
 /** Sends what a stream gives by a channel, as fast as that takes it. */
 class ChannelSink implements StreamSink {
@@ -33,16 +33,31 @@ class ChannelSink implements StreamSink {
   }
 }
 
-/** Begins to read the stream of a body that leaves. @throws TypeError if it was read already */
-export function openBody(body: Body): StreamReading {
-  return new StreamReading(streamToRead(body))
+/** A body that is about to be sent. */
+export interface Sending {
+  /**
+   * Sends it by a channel, on behalf of its invocation. Its source is told when nobody takes it any more.
+   * @param failed called with what it fails with, which is for whoever opened the channel to deal with
+   */
+  by(channel: Channel, failed: (error: unknown) => void): void
+  cancel(reason: unknown): void
 }
 
-/**
- * Sends what is read by a channel, on behalf of its invocation. The stream is canceled when nobody takes it any more.
- * @param failed called with what the stream fails with, which is for whoever opened the channel to deal with
- */
-export function sendBody(reading: StreamReading, channel: Channel, failed: (error: unknown) => void): void {
-  channel.onStopped = (error) => reading.cancel(error)
-  void reading.into(new ChannelSink(channel, failed), () => nextEntry(channel.invocation))
+/** Begins to send a body that is a stream. @throws TypeError if it was read already */
+export function openBody(body: Body): Sending {
+  const source = channelToRelay(body)
+  if (source !== undefined) {
+    return {
+      by: (channel, failed) => source.relayTo(channel, failed),
+      cancel: (reason) => source.stopReceiving('Nobody takes it.', reason),
+    }
+  }
+  const reading = new StreamReading(streamToRead(body))
+  return {
+    by(channel, failed) {
+      channel.onStopped = (error) => reading.cancel(error)
+      void reading.into(new ChannelSink(channel, failed), () => nextEntry(channel.invocation))
+    },
+    cancel: (reason) => reading.cancel(reason),
+  }
 }

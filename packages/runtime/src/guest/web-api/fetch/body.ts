@@ -209,6 +209,18 @@ export function streamToRead(body: Body): ReadableStream<Uint8Array> {
   return stream
 }
 
+/** The channel by which a body comes of which nobody has read anything; it is used then. Else undefined, and nothing has happened. */
+export function channelToRelay(body: Body): Channel | undefined {
+  if (isUnusable(body)) return undefined
+  const { stream, content } = body
+  const channel = stream === undefined ? (isChannel(content) ? content : undefined) : channelOfStream(stream)
+  if (channel?.isUnread !== true) return undefined
+  body.used = true
+  // From now on it is nobody else's.
+  stream?.getReader()
+  return channel
+}
+
 /** Nobody will read it: its source is told. Without effect if it is no stream, or is or was read by somebody. */
 export function cancelBody(body: Body | null, reason: unknown): void {
   if (body === null || isUnusable(body)) return

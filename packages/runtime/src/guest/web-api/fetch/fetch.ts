@@ -19,7 +19,7 @@ import {
   whenCanceled,
 } from '../host.ts'
 import { Body, bodyFromBridge, bodyOfChannel, cancelBody, sendWhole } from './body.ts'
-import { openBody, sendBody } from './body-sending.ts'
+import { openBody } from './body-sending.ts'
 import {
   bodyOfRequest,
   fetchHeadJson,
@@ -82,14 +82,14 @@ function upload(body: Body, { invocation, head, receiver, reject }: Upload): num
     receiver.ended()
     unwatch?.()
   }
-  const reading = openBody(body)
+  const sending = openBody(body)
   const { number, channel } = startUpload(invocation, head, { ...receiver, ended })
-  sendBody(reading, channel, (error) => {
+  sending.by(channel, (error) => {
     reject(error)
     stopFetch(number, error)
   })
   unwatch = whenCanceled(invocation, (reason) => {
-    reading.cancel(reason)
+    sending.cancel(reason)
     const error = new SafeTypeError('The invocation has ended.')
     reject(error)
     stopFetch(number, error)
