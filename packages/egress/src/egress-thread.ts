@@ -5,8 +5,7 @@ import { createEgressTurns, FetchTurns } from './fetch-turns.ts'
 import { Fetcher } from './fetcher.ts'
 import { Outbox, type EgressPolicy, type EgressRequest, type FromThread, type ToThread } from './messages.ts'
 import { Outside } from './outside.ts'
-import { Sockets } from './sockets.ts'
-import type { TcpStream } from './tcp-stream.ts'
+import { Sockets, type SocketStream } from './sockets.ts'
 
 const policy = workerData as EgressPolicy
 const outside = new Outside(policy)
@@ -38,7 +37,7 @@ function streamOf(number: number, request: EgressRequest): FetchStream | undefin
 }
 
 /** What a number belongs to, if it streams. */
-function find(number: number): FetchStream | TcpStream | undefined {
+function find(number: number): FetchStream | SocketStream | undefined {
   return sockets.find(number) ?? turns.find(number)
 }
 

@@ -31,6 +31,14 @@ export function requestHeaders(headers: HeaderList): HeaderList {
   return [...kept, ...defaults.filter(([name]) => !has(name))]
 }
 
+/** What of a function's headers is sent with the handshake of a WebSocket. */
+export function handshakeHeaders(headers: HeaderList): HeaderList {
+  const kept = withoutConnectionHeaders(headers).filter(
+    ([name]) => !REQUEST_ONLY_HEADERS.has(name) && !name.startsWith(OWN_PREFIX) && !name.startsWith('sec-websocket-'),
+  )
+  return kept.some(([name]) => name === 'user-agent') ? kept : [...kept, ['user-agent', 'carpool']]
+}
+
 /** What of a response's headers a function gets to see. */
 export function responseHeaders(headers: HeaderList): HeaderList {
   return withoutConnectionHeaders(headers)

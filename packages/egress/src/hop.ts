@@ -36,7 +36,7 @@ export function parseFetchHead(text: string, maxLength: number): FetchHead {
   return { method, url, headers, redirect }
 }
 
-function isHeaderList(value: unknown): value is HeaderList {
+export function isHeaderList(value: unknown): value is HeaderList {
   return Array.isArray(value) && value.every((pair) => Array.isArray(pair) && pair.length === 2 && pair.every(isText))
 }
 

@@ -30,10 +30,14 @@ export class Inflow {
   /** What has come in this run of the event loop: a thousand chunks of a byte are one part. */
   #fresh: Uint8Array[] = []
   #waiting: WaitingPart[] = []
+  /** Of these, how many were passed on. */
+  #passed = 0
   /** What was passed on and not credited. */
   #aheadBytes = 0
   #heldBytes = 0
   #memoryWaiter: MemoryWaiter | undefined
+  /** Whoever is told of a part may credit it at once. */
+  #isPassing = false
   #hasTurn = true
   #isPaused = false
   #isDiscarding = false
@@ -127,18 +131,31 @@ export class Inflow {
   }
 
   #passOn(): void {
+    if (this.#isPassing) return
+    this.#isPassing = true
+    this.#passWhatMay()
+    this.#isPassing = false
+  }
+
+  #passWhatMay(): void {
     const { holder, memory, post } = this.#parts
     while (this.#memoryWaiter === undefined) {
-      const [first] = this.#waiting
+      const first = this.#waiting[this.#passed]
       if (first === undefined) return
       const cost = first.bytes.length + (first.message !== undefined && first.more !== true ? STREAM_MESSAGE_BYTES : 0)
       if (cost > 0 && this.#aheadBytes + cost > STREAM_WINDOW_BYTES) return
       if (cost > 0 && !memory.tryTake(holder, cost)) return this.#awaitMemory(cost)
       this.#aheadBytes += cost
       this.#heldBytes += cost
-      this.#waiting.shift()
+      this.#passed += 1
+      if (this.#passed === this.#waiting.length) this.#forgetPassed()
       post({ ...first, bytes: ownMemoryOf(first.bytes) })
     }
+  }
+
+  #forgetPassed(): void {
+    this.#waiting = []
+    this.#passed = 0
   }
 
   #awaitMemory(bytes: number): void {
@@ -154,7 +171,7 @@ export class Inflow {
 
   #letGo(): void {
     const { holder, memory } = this.#parts
-    this.#waiting = []
+    this.#forgetPassed()
     this.#fresh = []
     if (this.#memoryWaiter !== undefined) memory.leave(holder, this.#memoryWaiter)
     this.#memoryWaiter = undefined

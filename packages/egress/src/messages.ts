@@ -43,6 +43,8 @@ export interface SocketRequest {
   readonly owner: string
   /** As for a fetch. */
   readonly hosts?: readonly string[]
+  /** Added to the handshake of a WebSocket. */
+  readonly carpoolHeaders?: HeaderList
 }
 
 /** Some bytes of a stream, in order; see the wire's StreamData. */

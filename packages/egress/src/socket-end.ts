@@ -46,6 +46,8 @@ const ENDS: Readonly<Record<string, Described>> = {
   },
   'window-overrun': { code: 'EPROTO', sentence: (host) => `More was sent to ${host} than there was room for.` },
   'not-connected': { code: 'ENOTCONN', sentence: (host) => `The socket to ${host} cannot speak TLS at this point.` },
+  'handshake-refused': { code: 'EPROTO', sentence: (host) => `${host} did not accept the WebSocket.` },
+  'no-close-frame': { code: 'ECONNRESET', sentence: (host) => `${host} closed the connection.` },
   'closed': { code: 'ECONNRESET', sentence: () => 'The server is shutting down.' },
   'interrupted': { code: 'ECONNRESET', sentence: () => 'The server lost the connection by a fault of its own.' },
   'unavailable': { code: 'EAGAIN', sentence: () => 'The server can make no connections to the outside at the moment.' },
@@ -86,6 +88,9 @@ export function describeSocketEnd(cause: unknown, host: string, limits: EgressLi
   if (OPENSSL_CODE.test(code)) {
     const why = typeof reason === 'string' ? reason : code
     return { ok: false, code, message: shown(`The TLS connection to ${host} failed: ${why}`) }
+  }
+  if (code.startsWith('WS_ERR_') || code.startsWith('HPE_')) {
+    return { ok: false, code: 'EPROTO', message: shown(`${host} broke the WebSocket protocol (${code}).`) }
   }
   return { ok: false, code: 'EIO', message: `The connection to ${host} failed.` }
 }

@@ -1,23 +1,26 @@
 import { isIP } from 'node:net'
 import type { SocketTarget, TlsOptions } from '@carpool/core'
 import { refusal } from './failure.ts'
+import { isHeaderList } from './hop.ts'
 
 /** Of a target or of options of TLS, as JSON: certificates of a large company take half of it. */
 const MAX_LENGTH = 256 * 1024
 const MAX_HOST_LENGTH = 260
 const MAX_TIMEOUT_MS = 2 ** 31 - 1
 const MAX_ALPN = 16
+const MAX_PROTOCOLS = 32
 
 export type TcpTarget = Extract<SocketTarget, { kind: 'tcp' }>
+export type WebSocketTarget = Extract<SocketTarget, { kind: 'websocket' }>
 
 /**
  * Reads what a function's socket is to connect to. It comes from user code, so all of it is checked. The host is written as in a URL
  * then, without brackets: lower case, punycode, addresses in their usual form.
  * @throws refusal
  */
-export function parseSocketTarget(text: string): TcpTarget {
+export function parseSocketTarget(text: string): SocketTarget {
   const target = parseObject<SocketTarget>(text, 'The target of a socket')
-  if (target.kind === 'websocket') throw refusal('WebSockets are not open to functions.')
+  if (target.kind === 'websocket') return parseWebSocketTarget(target)
   if (target.kind !== 'tcp') throw refusal('The kind of a socket must be tcp or websocket.')
   const { host, port, tls, timeoutMs } = target as Partial<Record<keyof TcpTarget, unknown>>
   if (typeof host !== 'string') throw refusal('The host of a socket must be a text.')
@@ -33,6 +36,30 @@ export function parseSocketTarget(text: string): TcpTarget {
     ...(tls !== undefined && { tls: checkTlsOptions(tls) }),
     ...(timeoutMs !== undefined && { timeoutMs }),
   }
+}
+
+function parseWebSocketTarget({ url, protocols, headers }: Partial<Record<keyof WebSocketTarget, unknown>>): WebSocketTarget {
+  if (typeof url !== 'string') throw refusal('The URL of a WebSocket must be a text.')
+  const isList = Array.isArray(protocols) && protocols.length <= MAX_PROTOCOLS && protocols.every(isToken)
+  if (!isList || new Set(protocols).size < protocols.length) {
+    throw refusal(`The protocols of a WebSocket must be up to ${MAX_PROTOCOLS} different tokens.`)
+  }
+  if (!isHeaderList(headers)) throw refusal('The headers of a WebSocket must be pairs of texts.')
+  return { kind: 'websocket', url: webSocketUrl(url).href, protocols: protocols as string[], headers }
+}
+
+function webSocketUrl(text: string): URL {
+  const url = URL.parse(text.replace(/^http(?=s?:)/i, 'ws'))
+  if (url === null) throw refusal('The URL is not valid.')
+  if (url.protocol !== 'ws:' && url.protocol !== 'wss:') throw refusal('Only ws: and wss: URLs can be opened as a WebSocket.')
+  if (url.username !== '' || url.password !== '') throw refusal('A URL with a user name or a password cannot be opened.')
+  url.hash = ''
+  return url
+}
+
+/** As RFC 9110 has it. */
+function isToken(value: unknown): value is string {
+  return typeof value === 'string' && /^[!#$%&'*+.^_`|~\w-]{1,100}$/.test(value)
 }
 
 /** Reads how a connected socket is to speak TLS. @throws refusal */

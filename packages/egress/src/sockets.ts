@@ -4,11 +4,14 @@ import type { ByteTally, FromThread, SocketRequest } from './messages.ts'
 import type { Outside } from './outside.ts'
 import { describeSocketEnd } from './socket-end.ts'
 import { parseSocketTarget } from './socket-target.ts'
-import { TcpStream } from './tcp-stream.ts'
+import { TcpStream, type SocketPost } from './tcp-stream.ts'
+import { WebSocketStream } from './web-socket-stream.ts'
+
+export type SocketStream = TcpStream | WebSocketStream
 
 interface OpenSocket {
   readonly request: SocketRequest
-  readonly stream: TcpStream
+  readonly stream: SocketStream
 }
 
 const NOTHING = { bytesOut: 0, bytesIn: 0 }
@@ -43,7 +46,7 @@ export class Sockets {
     this.#turns.enter(request, () => void this.find(number)?.open(request))
   }
 
-  find(number: number): TcpStream | undefined {
+  find(number: number): SocketStream | undefined {
     return this.#open.get(number)?.stream
   }
 
@@ -52,13 +55,16 @@ export class Sockets {
     if (open !== undefined) this.#turns.enter(open.request, () => open.stream.stop())
   }
 
-  #create(number: number, request: SocketRequest): TcpStream {
-    return new TcpStream(this.#outside, parseSocketTarget(request.target), request, {
+  #create(number: number, request: SocketRequest): SocketStream {
+    const target = parseSocketTarget(request.target)
+    const post: SocketPost = {
       connected: (connected) => this.#put({ kind: 'connected', number, connected }),
       data: (part) => this.#put({ kind: 'data', number, part }, part.bytes),
       credit: (bytes) => this.#put({ kind: 'credit', number, bytes }),
       closed: (end, bytes) => this.#end(number, end, bytes),
-    })
+    }
+    if (target.kind === 'websocket') return new WebSocketStream(this.#outside, target, request, post)
+    return new TcpStream(this.#outside, target, request, post)
   }
 
   #end(number: number, end: SocketEnd, bytes: ByteTally): void {

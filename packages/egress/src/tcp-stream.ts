@@ -1,10 +1,9 @@
 import { isIP } from 'node:net'
 import type { Holder, SocketEnd } from '@carpool/core'
-import type { ConnectionSlot } from './connection-slots.ts'
 import { failure } from './failure.ts'
-import { hasHost } from './host-list.ts'
 import { Inflow } from './inflow.ts'
 import type { ByteTally, SocketRequest, StreamPart, StreamSide } from './messages.ts'
+import { Opening } from './opening.ts'
 import { Outflow } from './outflow.ts'
 import type { Outside } from './outside.ts'
 import { PeerSocket } from './peer-socket.ts'
@@ -26,11 +25,9 @@ export class TcpStream {
   readonly #post: SocketPost
   readonly #inflow: Inflow
   readonly #outflow: Outflow
-  readonly #ending = new AbortController()
+  readonly #opening: Opening
   readonly #shownHost: string
-  #slot: ConnectionSlot | undefined
   #peer: PeerSocket | undefined
-  #timer: NodeJS.Timeout | undefined
   #isStopped = false
   #isClosed = false
 
@@ -38,6 +35,7 @@ export class TcpStream {
     this.#outside = outside
     this.#target = target
     this.#post = post
+    this.#opening = new Opening(outside)
     const { memory, reads: turns } = outside
     this.#shownHost = `${bracketed(target.host)}:${target.port}`
     this.#inflow = new Inflow({
@@ -57,21 +55,11 @@ export class TcpStream {
   }
 
   /** Waits for a connection, and makes it. */
-  async open({ functionName, owner, hosts }: SocketRequest): Promise<void> {
-    const { limits, slots } = this.#outside
-    const { host, port, timeoutMs = Number.POSITIVE_INFINITY } = this.#target
-    const { signal } = this.#ending
+  async open(request: SocketRequest): Promise<void> {
+    const { host, port, timeoutMs } = this.#target
+    const target = { hostname: bracketed(host), port: String(port), scheme: 'tcp', timeoutMs } as const
     try {
-      if (hosts !== undefined && !hasHost(hosts, bracketed(host), String(port))) throw failure('host-not-listed')
-      this.#timer = setTimeout(
-        () => this.fail(failure(this.#slot === undefined ? 'wait-timed-out' : 'timed-out')),
-        Math.min(timeoutMs, limits.totalTimeoutMs),
-      )
-      const slot = await slots.take({ functionName, owner, origin: `tcp://${this.#shownHost}` }, signal)
-      if (signal.aborted) return slot.release()
-      this.#slot = slot
-      this.#outside.pool.makeRoom()
-      this.#outside.sockets += 1
+      await this.#opening.wait(request, target, (cause) => this.fail(cause))
       this.#connect()
     } catch (cause) {
       this.#close(cause as Error)
@@ -117,7 +105,7 @@ export class TcpStream {
 
   fail(cause: Error): void {
     if (this.#peer !== undefined) return this.#peer.destroy(cause)
-    this.#ending.abort(cause)
+    this.#opening.stop(cause)
     this.#close(cause)
   }
 
@@ -128,7 +116,7 @@ export class TcpStream {
       tlsTimeoutMs: limits.connectTimeoutMs,
       events: {
         connected: (socket) => {
-          clearTimeout(this.#timer)
+          this.#opening.done()
           this.#post.connected(JSON.stringify(socket))
           this.#outflow.start()
         },
@@ -142,11 +130,9 @@ export class TcpStream {
   #close(cause: Error | undefined): void {
     if (this.#isClosed) return
     this.#isClosed = true
-    clearTimeout(this.#timer)
+    this.#opening.close()
     this.#inflow.close()
     this.#outflow.close()
-    if (this.#slot !== undefined) this.#outside.sockets -= 1
-    this.#slot?.release()
     const isWell = cause === undefined || this.#isStopped
     const end: SocketEnd = isWell ? { ok: true } : describeSocketEnd(cause, this.#shownHost, this.#outside.limits)
     this.#post.closed(end, { bytesOut: this.#outflow.bytesOut, bytesIn: this.#inflow.bytesIn })

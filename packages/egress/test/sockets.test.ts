@@ -264,6 +264,12 @@ t.test('nothing that a host can say does harm', async (t) => {
     '[]',
     ...[
       { kind: 'udp' },
+      { kind: 'websocket' },
+      { kind: 'websocket', url: 'ftp://a', protocols: [], headers: [] },
+      { kind: 'websocket', url: 'ws://user:secret@a', protocols: [], headers: [] },
+      { kind: 'websocket', url: 'ws://a', protocols: ['a b'], headers: [] },
+      { kind: 'websocket', url: 'ws://a', protocols: ['a', 'a'], headers: [] },
+      { kind: 'websocket', url: 'ws://a', protocols: [], headers: {} },
       { kind: 'tcp', host: 5, port: 1 },
       { kind: 'tcp', host: 'a b', port: 1 },
       { kind: 'tcp', host: 'a/../b', port: 1 },

@@ -17,8 +17,8 @@ export class SocketRelay {
   }
 
   /** @param target as the host gave it */
-  open(host: FetchingHost, { socket, revision }: Pick<SocketOpen, 'socket' | 'revision'>, target: string): void {
-    const { egress, revisionOf, onUnclaimed } = this.#parts
+  open(host: FetchingHost, { socket, revision, id }: Pick<SocketOpen, 'socket' | 'revision' | 'id'>, target: string): void {
+    const { egress, revisionOf, headersFor, onUnclaimed } = this.#parts
     const whose = revisionOf(revision)
     if (whose === undefined) {
       return host.sayOfStream(NOBODY, { type: 'socket-closed', socket, bytesOut: 0, bytesIn: 0 }, NOT_DEPLOYED)
@@ -28,9 +28,16 @@ export class SocketRelay {
     // A host that uses a number twice has only itself to blame, but the first socket must not be lost sight of.
     open.get(socket)?.stop()
     const { functionName, owner, egress: hosts } = whose
+    const carpoolHeaders = headersFor?.({ revision, ...(id !== undefined && { id }) })
     const isOpen = (): boolean => open.get(socket) === opened
     const opened = egress.openSocket(
-      { target, functionName, owner, ...(hosts !== undefined && { hosts }) },
+      {
+        target,
+        functionName,
+        owner,
+        ...(hosts !== undefined && { hosts }),
+        ...(carpoolHeaders !== undefined && { carpoolHeaders }),
+      },
       {
         connected: (text) => {
           if (isOpen()) host.sayOfStream(whose, { type: 'socket-connected', socket }, text)
