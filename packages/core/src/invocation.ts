@@ -52,7 +52,7 @@ export interface InvocationRecord extends InvocationUsage {
   /** `refused`: no user code ran, for the reason that `error` names. */
   readonly outcome: Outcome | 'refused'
   readonly error?: ErrorCode
-  /** Status of the HTTP answer; 499 if the client had left. */
+  /** Status of the HTTP answer, also of one that streamed and broke off; 499 if the client had left before. */
   readonly status: number
   /** Id of the host process; 0 if none took it. */
   readonly host: number

@@ -54,7 +54,6 @@ export interface CallHandlerOptions {
  * them.
  */
 const MAX_PIPELINED = 32
-const HOSTS_STREAM: boolean = false
 const HOPS_HEADER = 'x-carpool-hops'
 
 /** A call that came as an HTTP request. */
@@ -160,8 +159,7 @@ export class CallHandler {
     const { bodies, ownerOf } = this.#options
     const { connection, incoming, response, functionName, head } = call
     try {
-      // Hosts do not take streams yet.
-      const way = HOSTS_STREAM && !ignoresBody(head.method) ? wayOfBody(incoming) : 'whole'
+      const way = ignoresBody(head.method) ? 'whole' : wayOfBody(incoming)
       if (way === 'stream') return this.#streamBody(call)
       if (way === 'stream-unless-whole' && !(await bodies.isWholeAtOnce(connection, incoming))) return this.#streamBody(call)
       const reservation = (call.reservation = bodies.reserve(connection, incoming))

@@ -326,7 +326,10 @@ export class Channel {
   }
 
   stopped(why: string): void {
+    if (this.#outState === 'over') return
     this.#stop(new SafeTypeError(why))
+    // Of an answer of which nobody wants the rest, nothing is left to send.
+    this.#framing?.end?.()
   }
 
   get #hasEndedSending(): boolean {

@@ -13,7 +13,7 @@ const NETWORK = {
   },
   maxBodyBytes: {
     ...whole(6 * 1024 * 1024, 0, 256 * 1024 * 1024, 'bytes'),
-    help: 'largest body of a request, and of a response',
+    help: 'largest body of a request, and of a response, that is held as a whole; what streams has no limit on its length',
   },
   maxHeaderBytes: {
     ...whole(16 * 1024, 8 * 1024, 256 * 1024, 'bytes'),
@@ -27,7 +27,7 @@ const NETWORK = {
   },
   bodyTimeoutMs: {
     ...whole(30_000, 10, 600_000, 'ms'),
-    help: 'time in which the body of a request must arrive; what has come adds to it',
+    help: 'time in which the body of a request must arrive, while the function does not have it wait; what has come adds to it',
   },
   bodyBytesPerSecond: { ...whole(1_024, 1, 1_000_000_000, 'bytes'), help: 'how many bytes of a body add a second to its time' },
   answerTimeoutMs: {
