@@ -178,7 +178,7 @@ export class ClientWebSocket implements CallerSocket, Pinged {
       this.#decoder.step()
     }
     this.#hold()
-    if (this.#decoder.isBusy) this.#goOn()
+    this.#goOn()
   }
 
   /** Decodes the rest in a later turn, or reads on. */
