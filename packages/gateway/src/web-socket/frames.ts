@@ -19,7 +19,7 @@ export function frameOf(opcode: number, payload: Uint8Array, isFinal = true): Bu
     frame.writeUInt32BE(Math.floor(length / 2 ** 32), 2)
     frame.writeUInt32BE(length % 2 ** 32, 6)
   }
-  if (!isJoined) return [frame, Buffer.from(payload.buffer, payload.byteOffset, length)]
+  if (!isJoined) return [frame, unshared(payload)]
   frame.set(payload, headBytes)
   return [frame]
 }
@@ -32,4 +32,10 @@ export function closeFrame(code: number, reason: string): Buffer[] {
   // Writes no part of a character that does not fit.
   const reasonBytes = payload.write(reason, 2, 'utf8')
   return frameOf(OPCODES.close, payload.subarray(0, 2 + reasonBytes))
+}
+
+/** A view of a much larger frame of a host would keep that. */
+function unshared(payload: Uint8Array): Buffer {
+  const view = Buffer.from(payload.buffer, payload.byteOffset, payload.length)
+  return payload.length * 4 < payload.buffer.byteLength ? Buffer.from(view) : view
 }
