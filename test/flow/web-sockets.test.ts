@@ -26,7 +26,7 @@ const ECHO = `
         if (data === 'close') return server.close(4002, 'as you wish')
         if (data === 'spin') for (;;);
         if (data === 'throw') throw new Error('of a handler')
-        if (data === 'grow') { const kept = []; for (;;) kept.push(new Array(1e5).fill(data + kept.length)) }
+        if (data === 'grow') { const kept = []; for (;;) kept.push(new Uint8Array(4e6).fill(1)) }
         if (data === 'who') return server.send(request.headers.get('origin') + ' ' + server.readyState)
         if (data === 'flood') { for (let i = 0; i < 100; i++) server.send('x'.repeat(10_000)); return }
         server.send(data)
@@ -85,7 +85,7 @@ t.test('WebSockets', async (t) => {
     await server.recorded()
     const rows = await rowsOf(server, 'echo')
     t.match(
-      rows.filter(({ status }) => status === 101).map(({ outcome, bytesIn, bytesOut }) => [outcome, bytesIn, bytesOut]),
+      rows.filter(({ status }) => status === 101).map(({ outcome, bytes_in, bytes_out }) => [outcome, bytes_in, bytes_out]),
       [
         ['ok', Number, Number],
         ['ok', 5, 0],
@@ -159,12 +159,12 @@ t.test('WebSockets', async (t) => {
   await t.test('a slow reader is bounded, and hurts nobody', async (t) => {
     const slow = await connectTo(t, url)
     slow.socket.pause()
-    for (let count = 0; count < 50; count++) slow.socket.send('flood')
+    for (let count = 0; count < 5; count++) slow.socket.send('flood')
     const other = await connectTo(t, url)
     other.socket.send('hi')
-    t.equal(await other.next(), 'hi')
+    t.equal(await other.next(), 'new hi')
     slow.socket.resume()
-    for (let count = 0; count < 5_000; count++) t.ok(((await slow.next()) as string).length === 10_000) || t.bailout('lost')
+    for (let count = 0; count < 500; count++) if (((await slow.next()) as string).length !== 10_000) t.fail('not whole')
     slow.socket.terminate()
     other.socket.terminate()
   })
