@@ -35,7 +35,7 @@ const ECHO = `
       return new Response(null, { status: 101, webSocket: client, headers: protocol ? { 'sec-websocket-protocol': protocol } : {} })
     },
   }`
-const CONFIG = '{"cpuMs": 1000, "memoryMb": 64, "timeoutMs": 2000}'
+const CONFIG = '{"cpuMs": 1000, "memoryMb": 64}'
 
 t.test('WebSockets', async (t) => {
   const server = await startServer(t)
@@ -98,7 +98,8 @@ t.test('WebSockets', async (t) => {
     await t.rejects(connectTo(t, `${url}private`), { message: /401/ })
     await t.rejects(connectTo(t, `${url}?protocol=b`, ['a', 'c']), { message: /502/ })
     await t.rejects(connectTo(t, `${server.url}/none/`), { message: /404/ })
-    await t.rejects(connectTo(t, `${url}never`), { message: /504/ })
+    await server.deploy('hurried', { 'index.js': ECHO, 'carpool.config.json': '{"timeoutMs": 500}' })
+    await t.rejects(connectTo(t, `${server.url}/hurried/never`), { message: /504/ })
     const { socket } = await connectTo(t, `${url}?protocol=b`, ['a', 'b'])
     t.equal(socket.protocol, 'b')
     t.equal(socket.extensions, '', 'compression is not offered')
@@ -129,6 +130,20 @@ t.test('WebSockets', async (t) => {
       t.match((await rowsOf(server, 'echo')).at(-1), { status: 101, outcome })
     })
   }
+
+  await t.test('time limits: of silence, and of the whole', async (t) => {
+    await server.deploy('idle', { 'index.js': ECHO, 'carpool.config.json': '{"idleMs": 300}' })
+    await server.deploy('short', { 'index.js': ECHO, 'carpool.config.json': '{"streamMs": 300}' })
+    for (const [name, limit] of [
+      ['idle', /300 ms/],
+      ['short', /300 ms/],
+    ] as const) {
+      const { closed } = await connectTo(t, `${server.url}/${name}/`)
+      const { code, reason } = await closed
+      t.equal(code, 1008)
+      t.match(reason, limit)
+    }
+  })
 
   await t.test('frames that break the protocol', async (t) => {
     for (const [what, frame, code] of [
@@ -190,7 +205,12 @@ t.test('WebSockets', async (t) => {
 async function rawFrames(url: string, path: string, bytes: Uint8Array): Promise<Buffer> {
   const { hostname, port } = new URL(url)
   const socket = connect(Number(port), hostname)
-  const head = ['connection: upgrade', 'upgrade: websocket', 'sec-websocket-version: 13', `sec-websocket-key: ${'A'.repeat(22)}==`]
+  const head = [
+    'connection: upgrade',
+    'upgrade: websocket',
+    'sec-websocket-version: 13',
+    `sec-websocket-key: ${'A'.repeat(22)}==`,
+  ]
   socket.write(`GET ${path} HTTP/1.1\r\nhost: a\r\n${head.join('\r\n')}\r\n\r\n`)
   const chunks: Buffer[] = []
   socket.on('data', (chunk: Buffer) => {

@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import type { Test } from 'tap'
-import WebSocket, { type ClientOptions } from 'ws'
+import { type ClientOptions, WebSocket } from 'ws'
 
 export interface Closed {
   readonly code: number

@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import WebSocket from 'ws'
+import { WebSocket } from 'ws'
 
 /** Clients that connect at the same time. */
 const CONNECTING = 50
@@ -8,7 +8,10 @@ const CONNECTING = 50
 export async function connectClients(url: string, count: number): Promise<WebSocket[]> {
   const sockets: WebSocket[] = []
   while (sockets.length < count) {
-    const added = Array.from({ length: Math.min(CONNECTING, count - sockets.length) }, () => new WebSocket(url, { perMessageDeflate: false }))
+    const added = Array.from(
+      { length: Math.min(CONNECTING, count - sockets.length) },
+      () => new WebSocket(url, { perMessageDeflate: false }),
+    )
     await Promise.all(added.map((socket) => once(socket, 'open')))
     sockets.push(...added)
   }

@@ -113,7 +113,8 @@ const of = (name: Server['name'], value: (round: Round) => number): number =>
   median(measured.filter(({ server }) => server === name).map(value))
 const ratio = median(
   Array.from({ length: rounds }, (_, round) => {
-    const rate = (name: Server['name']): number => measured.find((one) => one.server === name && one.round === round)!.messagesPerSecond
+    const rate = (name: Server['name']): number =>
+      measured.find((one) => one.server === name && one.round === round)!.messagesPerSecond
     return rate('carpool') / rate('plain ws')
   }),
 )
@@ -136,7 +137,13 @@ publish(
     blocks: [renderTable(COLUMNS, measured, options.markdown ? 'markdown' : 'plain')],
     verdicts: [
       atLeast('aim', 'rate against plain ws', ratio, MIN_RATIO, (value) => value.toFixed(2)),
-      atMost('aim', 'CPU at rest', of('carpool', ({ cpuAtRest }) => cpuAtRest), MAX_CPU_AT_REST, share),
+      atMost(
+        'aim',
+        'CPU at rest',
+        of('carpool', ({ cpuAtRest }) => cpuAtRest),
+        MAX_CPU_AT_REST,
+        share,
+      ),
     ],
     results: { clients, active, bytes: text.length, ratio, rounds: measured },
   },

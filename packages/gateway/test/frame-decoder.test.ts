@@ -25,23 +25,23 @@ type Said = readonly unknown[]
 /** What a decoder says of bytes that come in pieces of so many bytes. */
 function decode(bytes: Buffer, pieceBytes = bytes.length, limitBytes = 1_000_000): Said[] {
   const said: Said[] = []
-  let isOver = false
+  const state = { isOver: false }
   const decoder = new FrameDecoder(
     {
       message: (kind, payload) => said.push([kind, Buffer.from(payload).toString('latin1')]),
       ping: (payload) => said.push(['ping', Buffer.from(payload).toString('latin1')]),
       closed: (code, reason) => {
-        isOver = true
+        state.isOver = true
         said.push(['closed', code, reason])
       },
       broken: (code) => {
-        isOver = true
+        state.isOver = true
         said.push(['broken', code])
       },
     },
     limitBytes,
   )
-  for (let start = 0; start < bytes.length && !isOver; start += Math.max(1, pieceBytes)) {
+  for (let start = 0; start < bytes.length && !state.isOver; start += Math.max(1, pieceBytes)) {
     // It is unmasked in place.
     decoder.push(Buffer.from(bytes.subarray(start, start + Math.max(1, pieceBytes))))
     while (decoder.isBusy) decoder.step()
@@ -58,20 +58,29 @@ t.test('whatever pieces frames come in, they say the same', (t) => {
     fc.string({ unit: 'binary', maxLength: 300 }).map((text) => ({ kind: 'text', opcode: 1, bytes: Buffer.from(text) })),
   )
   fc.assert(
-    fc.property(fc.array(message, { maxLength: 4 }), fc.integer({ min: 1, max: 70_000 }), fc.integer({ min: 1, max: 40_000 }), (messages, piece, fragment) => {
-      const frames: Buffer[] = []
-      for (const { opcode, bytes } of messages) {
-        for (let at = 0; at === 0 || at < bytes.length; at += fragment) {
-          const part = { opcode: at === 0 ? opcode : 0, payload: bytes.subarray(at, at + fragment), isFinal: at + fragment >= bytes.length }
-          frames.push(masked(part), masked({ opcode: 9, payload: Buffer.from('p') }))
+    fc.property(
+      fc.array(message, { maxLength: 4 }),
+      fc.integer({ min: 1, max: 70_000 }),
+      fc.integer({ min: 1, max: 40_000 }),
+      (messages, piece, fragment) => {
+        const frames: Buffer[] = []
+        for (const { opcode, bytes } of messages) {
+          for (let at = 0; at === 0 || at < bytes.length; at += fragment) {
+            const part = {
+              opcode: at === 0 ? opcode : 0,
+              payload: bytes.subarray(at, at + fragment),
+              isFinal: at + fragment >= bytes.length,
+            }
+            frames.push(masked(part), masked({ opcode: 9, payload: Buffer.from('p') }))
+          }
         }
-      }
-      const said = decode(Buffer.concat(frames), piece).filter(([kind]) => kind !== 'ping')
-      t.strictSame(
-        said,
-        messages.map(({ kind, bytes }) => [kind, bytes.toString('latin1')]),
-      )
-    }),
+        const said = decode(Buffer.concat(frames), piece).filter(([kind]) => kind !== 'ping')
+        t.strictSame(
+          said,
+          messages.map(({ kind, bytes }) => [kind, bytes.toString('latin1')]),
+        )
+      },
+    ),
     { numRuns: 60 },
   )
   t.end()
@@ -110,9 +119,13 @@ t.test('what breaks the protocol is said as soon as it is known, in whatever pie
 })
 
 t.test('the limit is one of messages, however many fragments they have', (t) => {
-  const part = (isFirst: boolean, isFinal: boolean): Buffer => masked({ opcode: isFirst ? 2 : 0, payload: Buffer.alloc(40), isFinal })
+  const part = (isFirst: boolean, isFinal: boolean): Buffer =>
+    masked({ opcode: isFirst ? 2 : 0, payload: Buffer.alloc(40), isFinal })
   const bytes = Buffer.concat([part(true, false), part(false, true), part(true, false), part(false, false), part(false, true)])
-  t.match(decode(bytes, bytes.length, 100), [['bytes', String], ['broken', 1009]])
+  t.match(decode(bytes, bytes.length, 100), [
+    ['bytes', String],
+    ['broken', 1009],
+  ])
   t.end()
 })
 

@@ -17,6 +17,11 @@ function accepting(body: string, init = ''): string {
   } } }`
 }
 
+/** Those that run by now. */
+function fireTimers(guest: Guest): void {
+  for (const timer of Array.from(guest.timers.keys())) guest.fireTimer(timer)
+}
+
 t.test('a function accepts a WebSocket, hears of messages and sends some', (t) => {
   const guest = new Guest().load(
     accepting(`
@@ -152,9 +157,9 @@ t.test('messages wait until the end is accepted', (t) => {
   } } }`)
   const number = guest.start({ headers: UPGRADE })
   guest.streamData(OF_CALL, number, 'early', STREAM_FLAGS.text)
-  for (const timer of [...guest.timers.keys()]) guest.fireTimer(timer)
+  fireTimers(guest)
   t.strictSame(guest.logs, [])
-  for (const timer of [...guest.timers.keys()]) guest.fireTimer(timer)
+  fireTimers(guest)
   t.strictSame(
     guest.logs.map(({ text }) => text),
     ['early'],
@@ -174,7 +179,7 @@ t.test('what is no answer to a request for a WebSocket is refused', (t) => {
   t.end()
 })
 
-t.test('a client is used once, and what is given away is not the function\'s any more', (t) => {
+t.test("a client is used once, and what is given away is not the function's any more", (t) => {
   const guest = new Guest().load(`{ default: { fetch() {
     const tell = (act) => { try { act(); console.log('ok') } catch (error) { console.log(error.name + ': ' + error.message) } }
     tell(() => new Response(null, { status: 101 }))
@@ -192,7 +197,7 @@ t.test('a client is used once, and what is given away is not the function\'s any
     return response
   } } }`)
   guest.start({ headers: UPGRADE })
-  for (const timer of [...guest.timers.keys()]) guest.fireTimer(timer)
+  fireTimers(guest)
   t.match(
     guest.logs.map(({ text }) => text),
     [
@@ -225,7 +230,7 @@ t.test('both ends of a pair may be of the function', (t) => {
     return new Response([data, code, reason, one.readyState, two.readyState].join())
   } } }`)
   const number = guest.start()
-  while (guest.timers.size > 0) for (const timer of [...guest.timers.keys()]) guest.fireTimer(timer)
+  while (guest.timers.size > 0) fireTimers(guest)
   t.equal(guest.answers.get(number)?.body, 'hi!,4000,done,3,3')
   t.end()
 })

@@ -144,7 +144,8 @@ export class FrameDecoder {
       if (length > MAX_CONTROL_BYTES) return this.#break(CLOSE_CODES.protocolError, 'A control frame is too long.')
     } else if (opcode > OPCODES.bytes) return this.#break(CLOSE_CODES.protocolError, `There is no opcode ${opcode}.`)
     else if (opcode === OPCODES.continuation) {
-      if (this.#unfinished === 0) return this.#break(CLOSE_CODES.protocolError, 'A frame goes on with a message that never began.')
+      if (this.#unfinished === 0)
+        return this.#break(CLOSE_CODES.protocolError, 'A frame goes on with a message that never began.')
     } else if (this.#unfinished !== 0) return this.#break(CLOSE_CODES.protocolError, 'A message begins within another one.')
     this.#opcode = opcode
     this.#headLength = length === 127 ? 14 : length === 126 ? 8 : 6

@@ -19,10 +19,11 @@ import { CLOSE_CODES } from './frame-decoder.ts'
 import { acceptance, checkHandshake, WEB_SOCKET_VERSION } from './handshake.ts'
 import { ClientWebSocket, type WebSocketParts } from './web-socket.ts'
 
-export interface WebSocketsOptions extends Pick<
-  CallHandlerOptions,
-  'invoke' | 'limits' | 'phase' | 'onFault' | 'onRefused' | 'chainOf' | 'ownerOf' | 'random' | 'connectionOf' | 'lingering'
-> {
+export interface WebSocketsOptions
+  extends Pick<
+    CallHandlerOptions,
+    'invoke' | 'limits' | 'phase' | 'onFault' | 'onRefused' | 'chainOf' | 'ownerOf' | 'random' | 'connectionOf' | 'lingering'
+  > {
   readonly sockets: WebSocketParts
   /** Answers on the connection itself, where there is no request to answer. */
   readonly refuse: (connection: ClientConnection, error: CarpoolError) => void
@@ -83,7 +84,8 @@ export class WebSockets {
     socket.on('error', () => socket.destroy())
     const connection = connectionOf(socket)
     if (connection === undefined) return void socket.destroy()
-    if (!connection.isIdle) return refuse(connection, new CarpoolError('bad-request', 'A WebSocket was asked for behind a request.'))
+    if (!connection.isIdle)
+      return refuse(connection, new CarpoolError('bad-request', 'A WebSocket was asked for behind a request.'))
     const response = new ServerResponse(incoming)
     response.shouldKeepAlive = false
     response.assignSocket(socket)
@@ -107,7 +109,8 @@ export class WebSockets {
       this,
     )
     connection.add(call)
-    if (functionName === '') return this.ended(call, new CarpoolError('route-not-found', 'Functions answer at /<name>/ and below.'))
+    if (functionName === '')
+      return this.ended(call, new CarpoolError('route-not-found', 'Functions answer at /<name>/ and below.'))
     // Only who reads sees that the client has left.
     socket.on('data', (chunk: Buffer) => this.#cameEarly(call, chunk))
     call.isInvoked = true

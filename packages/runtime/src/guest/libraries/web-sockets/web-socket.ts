@@ -342,7 +342,8 @@ const TOKEN = /^[!#$%&'*+\-.^_`|~\dA-Za-z]+$/
 
 function protocolsOf(given: unknown): readonly string[] {
   if (given === undefined || given === null) return []
-  const names = typeof given === 'object' && Symbol.iterator in given ? [...(given as Iterable<unknown>)].map(toText) : [toText(given)]
+  const names =
+    typeof given === 'object' && Symbol.iterator in given ? [...(given as Iterable<unknown>)].map(toText) : [toText(given)]
   if (names.some((name) => !TOKEN.test(name)) || new Set(names).size < names.length) {
     throw new DOMException('The protocols of a WebSocket are names, each once.', 'SyntaxError')
   }

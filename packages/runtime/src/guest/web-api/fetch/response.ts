@@ -208,7 +208,8 @@ export class Response implements BodyMembers {
       const given = toNumber(status)
       const code = trunc(given) & 0xffff
       if (code === 101) this.#takeWebSocket(init.webSocket)
-      else if (code < 200 || code > 599) throw new SafeRangeError(`The status of a response must be from 200 to 599, not ${given}.`)
+      else if (code < 200 || code > 599)
+        throw new SafeRangeError(`The status of a response must be from 200 to 599, not ${given}.`)
       this.#status = code
     }
     if (statusText !== undefined) {
