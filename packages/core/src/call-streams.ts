@@ -34,8 +34,10 @@ export interface BegunAnswer {
   readonly atMs: number
   /** The head's status, if the caller has got that; undefined if it gets the answer as a whole. */
   readonly status: number | undefined
-  /** What has come of the body. */
+  /** What has come of the body, or of a WebSocket's messages. */
   readonly bytes: number
+  /** Of a WebSocket: what has come of the caller's messages. */
+  readonly receivedBytes?: number
 }
 
 /** Takes the body of an answer, piece by piece: no more at a time than the window of streams, until bytes are credited. */

@@ -4,6 +4,7 @@ import type { Revision } from './function.ts'
 import type { RequestHead, ResponseHead } from './http.ts'
 import type { InvocationRecord, InvocationResult, Trigger } from './invocation.ts'
 import { NO_USAGE, type InvocationUsage } from './usage.ts'
+import type { CallerSocket, FunctionSocket } from './web-socket.ts'
 
 const NO_BYTES = new Uint8Array(0)
 
@@ -136,6 +137,14 @@ export abstract class Call {
    * @returns what takes the body; undefined if this caller wants answers whole
    */
   beginAnswer(_head: ResponseHead, _credit: (bytes: number) => void): AnswerSink | undefined {
+    return undefined
+  }
+
+  /**
+   * The function accepts a WebSocket: its answer has status 101. {@link end} follows when both have closed it, or it broke off.
+   * @returns the caller's end, or what is wrong with the answer; undefined if this caller asked for none
+   */
+  acceptWebSocket(_head: ResponseHead, _socket: FunctionSocket): CallerSocket | string | undefined {
     return undefined
   }
 

@@ -118,3 +118,4 @@ export {
   type Rung,
   type Step,
 } from './kill-ladder.ts'
+export type { CallerSocket, FunctionSocket, MessageKind } from './web-socket.ts'

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
-import { createServer, type RequestListener, type Server } from 'node:http'
+import { createServer, type IncomingMessage, type RequestListener, type Server } from 'node:http'
 import { Server as NetServer, type Socket } from 'node:net'
-import { CarpoolError, monotonicClock, NOBODY } from '@carpool/core'
+import { CarpoolError, FROM_OUTSIDE, monotonicClock, NOBODY, RoundRobin } from '@carpool/core'
 import Fastify, { type FastifyInstance } from 'fastify'
 import { connectionLimit, type GatewayLimits } from './gateway-limits.ts'
 import { Connections } from './hardening/connections.ts'
@@ -9,17 +9,39 @@ import { ReadBackpressure } from './hardening/read-backpressure.ts'
 import { carpoolGateway, createCalls, type GatewayOptions } from './plugin.ts'
 import { errorOfClient, refusalText } from './problems.ts'
 import { functionNameIn } from './request.ts'
+import { asksForWebSocket } from './web-socket/handshake.ts'
+import { IdlePings } from './web-socket/idle-pings.ts'
+import { WebSockets } from './web-socket/web-sockets.ts'
 
 export interface ServerGatewayOptions extends GatewayOptions {
   /** Whether there is a function of this name: calls of no function are read as if they called one. Default: there is. */
   readonly isFunction?: (name: string) => boolean
 }
 
+/** How long frames of WebSockets may be decoded in one turn of the event loop, in ms. */
+const FRAMES_MS = 1
+/** How long nothing may come of a WebSocket before its client is pinged, and then before it counts as gone, in ms. */
+const PING_MS = 30_000
+
+const webSocketsOf = new WeakMap<FastifyInstance, WebSockets>()
+
+function every(callback: () => void, ms: number): { stop(): void } {
+  const timer = setInterval(callback, ms)
+  return { stop: () => clearInterval(timer) }
+}
+
 /** The data plane on an HTTP server of its own, hardened against slow, half-open and lying clients. */
 export function createGateway(options: ServerGatewayOptions): FastifyInstance {
-  const { onRefused = () => {}, isFunction = () => true, ownerOf = () => '', random = Math.random } = options
+  const {
+    onRefused = () => {},
+    isFunction = () => true,
+    ownerOf = () => '',
+    random = Math.random,
+    phase = () => 'open',
+    chainOf = () => FROM_OUTSIDE,
+  } = options
   const limits = { ...options.limits, maxConnections: connectionLimit(options.limits.maxConnections) }
-  const { handler, lingering } = createCalls({ ...options, limits }, (socket) => connections.find(socket))
+  const { handler, lingering, sweep, budget } = createCalls({ ...options, limits }, (socket) => connections.find(socket))
 
   /** Answers on the connection itself, where there is no request to answer. */
   const refuse = (socket: Socket, error: CarpoolError): void => {
@@ -35,6 +57,31 @@ export function createGateway(options: ServerGatewayOptions): FastifyInstance {
     const functionName = functionNameIn(target)
     return isFunction(functionName) ? { owner: ownerOf(functionName), functionName } : NOBODY
   })
+  const webSockets = new WebSockets({
+    ...options,
+    limits,
+    phase,
+    onRefused,
+    chainOf,
+    ownerOf,
+    random,
+    connectionOf: (socket) => connections.find(socket),
+    lingering,
+    refuse: ({ socket }, error) => fail(socket, error),
+    sockets: {
+      maxMessageBytes: limits.maxBodyBytes,
+      turns: new RoundRobin({ turnMs: FRAMES_MS, clock: monotonicClock, nextTurn: setImmediate }),
+      budget,
+      sweep,
+      pings: new IdlePings({ clock: monotonicClock, idleMs: PING_MS, every }),
+      clock: monotonicClock,
+      stallMs: limits.answerTimeoutMs,
+    },
+  })
+  const onUpgrade = (request: IncomingMessage, socket: Socket, early: Buffer): void => {
+    reading.requestRead(socket, request.url ?? '')
+    webSockets.handle(request, socket, early)
+  }
   const onConnection = (socket: Socket): void => {
     reading.add(socket)
     connections.accept(socket)
@@ -65,6 +112,7 @@ export function createGateway(options: ServerGatewayOptions): FastifyInstance {
           .on('checkContinue', onRequest)
           .on('checkExpectation', onRequest)
           .on('connect', (_request, socket) => onConnect(socket as Socket))
+          .on('upgrade', (request, socket, early) => onUpgrade(request, socket as Socket, early))
       )
     },
     forceCloseConnections: 'idle',
@@ -79,6 +127,7 @@ export function createGateway(options: ServerGatewayOptions): FastifyInstance {
     rewriteUrl: () => '/',
   })
   gateway.register(carpoolGateway, { ...options, limits, handler })
+  webSocketsOf.set(gateway, webSockets)
   return gateway
 }
 
@@ -99,6 +148,8 @@ function createHttpServer({ headerTimeoutMs, maxHeaderBytes }: GatewayLimits): S
     connectionsCheckingInterval: Math.min(HEADER_SWEEP_MS, headerTimeoutMs),
     maxHeaderSize: maxHeaderBytes,
     insecureHTTPParser: false,
+    // Other offers of a protocol are ignored, and their requests are as any other.
+    shouldUpgradeCallback: asksForWebSocket,
     // checkRequest refuses it; Node.js would go on with what comes behind the request.
     requireHostHeader: false,
   })
@@ -134,6 +185,8 @@ const REFUSE_MS = 100
 export async function drain(app: FastifyInstance, { graceMs, onGraceOver }: DrainOptions): Promise<void> {
   const { server } = app
   if (!server.listening) return app.close()
+  const webSockets = webSocketsOf.get(app)
+  webSockets?.goAway()
   const closed = once(server, 'close')
   // The HTTP server's own close, which Fastify calls, would close idle connections at once.
   NetServer.prototype.close.call(server)
@@ -144,7 +197,11 @@ export async function drain(app: FastifyInstance, { graceMs, onGraceOver }: Drai
   let cut: NodeJS.Timeout | undefined
   const graceOver = setTimeout(() => {
     onGraceOver?.()
-    cut = setTimeout(() => server.closeAllConnections(), REFUSE_MS)
+    cut = setTimeout(() => {
+      server.closeAllConnections()
+      // The HTTP server does not know them any more.
+      webSockets?.cut()
+    }, REFUSE_MS)
   }, graceMs)
   await closed
   clearInterval(sweep)

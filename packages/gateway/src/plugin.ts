@@ -29,6 +29,8 @@ export interface GatewayOptions {
 export interface Calls {
   readonly handler: CallHandler
   readonly lingering: LingeringClose
+  readonly sweep: Sweep
+  readonly budget: ByteBudget
 }
 
 /** @param connectionOf what is known of a client's connection; undefined if it is closed or was refused */
@@ -64,7 +66,7 @@ export function createCalls(options: GatewayOptions, connectionOf: (socket: Sock
     writeStall,
     lingering,
   }
-  return { handler: new CallHandler(parts), lingering }
+  return { handler: new CallHandler(parts), lingering, sweep, budget }
 }
 
 export interface PluginOptions extends GatewayOptions {
@@ -75,7 +77,8 @@ export interface PluginOptions extends GatewayOptions {
 /**
  * The data plane as a Fastify plugin: `app.register(carpoolGateway, { prefix: '/functions', … })` has functions answer at
  * `/functions/<name>/` and below, in an app with other routes. It limits and answers calls; what hardens raw connections against
- * hostile clients is createGateway's, which owns its HTTP server.
+ * hostile clients is createGateway's, which owns its HTTP server. So are WebSockets: whoever listens for upgrades of a server gets
+ * those of all its routes.
  */
 export const carpoolGateway: FastifyPluginCallback<PluginOptions> = (app, options, done) => {
   const { prefix } = app

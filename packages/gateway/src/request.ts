@@ -36,7 +36,10 @@ export function checkRequest(
   checkAuthority(raw)
 }
 
-function checkHeaders({ rawHeaders, httpVersionMinor }: IncomingMessage): void {
+/** Node.js says so of a request with which it gives up the connection. */
+type UpgradeableRequest = IncomingMessage & { readonly upgrade?: boolean }
+
+function checkHeaders({ rawHeaders, httpVersionMinor, upgrade }: UpgradeableRequest): void {
   let hosts = 0
   for (let index = 0; index < rawHeaders.length; index += 2) {
     const name = rawHeaders[index] ?? ''
@@ -49,7 +52,7 @@ function checkHeaders({ rawHeaders, httpVersionMinor }: IncomingMessage): void {
         if (name.toLowerCase() === 'expect') checkExpect(rawHeaders[index + 1])
         break
       case 7:
-        if (name.toLowerCase() === 'upgrade') checkUpgrade(rawHeaders[index + 1])
+        if (name.toLowerCase() === 'upgrade') checkUpgrade(rawHeaders[index + 1], upgrade === true)
         break
       case 17:
         if (name.toLowerCase() === 'transfer-encoding') checkTransferEncoding(rawHeaders[index + 1], httpVersionMinor)
@@ -66,10 +69,12 @@ function checkExpect(value = ''): void {
 
 /**
  * A client that offers HTTP/2 goes on with HTTP/1.1 when the offer is ignored (RFC 9110, section 7.8); some do so by default. A
- * client that asks for another protocol, such as WebSocket, cannot go on without it.
+ * client that asks for another protocol cannot go on without it. There is one: WebSocket.
+ * @param isUpgraded the connection was given up by the HTTP server: what comes behind the request is of the other protocol
  */
-function checkUpgrade(value = ''): void {
-  if (value.toLowerCase() === 'h2c') return
+function checkUpgrade(value = '', isUpgraded: boolean): void {
+  const protocol = value.toLowerCase()
+  if (protocol === 'h2c' || (protocol === 'websocket' && isUpgraded)) return
   throw new CarpoolError('bad-request', 'A connection cannot be upgraded to another protocol.')
 }
 
@@ -185,7 +190,7 @@ function endOfName(target: string): number {
   return target.length
 }
 
-function forwardedHeaders(raw: IncomingMessage, prefix: string): HeaderList {
+function forwardedHeaders(raw: UpgradeableRequest, prefix: string): HeaderList {
   const headers: Array<readonly [string, string]> = []
   const ofConnection = namedByConnection(raw.headers.connection)
   const all = raw.headers
@@ -197,6 +202,8 @@ function forwardedHeaders(raw: IncomingMessage, prefix: string): HeaderList {
     else for (const one of value) headers.push([name, one])
   }
   headers.push([PREFIX_HEADER, prefix])
+  // It is of the connection, but by it a function knows that it is asked for a WebSocket.
+  if (raw.upgrade === true) headers.push(['upgrade', 'websocket'])
   return headers
 }
 

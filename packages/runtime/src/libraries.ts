@@ -14,6 +14,7 @@ export const LIBRARIES = [
   'url',
   'url-pattern',
   'web-assembly',
+  'web-sockets',
 ] as const
 
 export type LibraryName = (typeof LIBRARIES)[number]

@@ -19,10 +19,10 @@ import {
   type StreamData,
 } from '@carpool/wire'
 
-type SendToHost = (message: StreamData | StreamCredit | StreamAbort | Cancel, text?: string, body?: Uint8Array) => void
+export type SendToHost = (message: StreamData | StreamCredit | StreamAbort | Cancel, text?: string, body?: Uint8Array) => void
 
 /** Sends something of a stream by turns with those of other functions. */
-type EnterPart = (body: Uint8Array, send: (body: Uint8Array) => void) => void
+export type EnterPart = (body: Uint8Array, send: (body: Uint8Array) => void) => void
 
 /** Sends the body of a request to the host, as far as the function takes it. */
 export class UploadSender implements UploadTaker {

@@ -6,6 +6,7 @@ import {
   type Holder,
   type InvocationResult,
   type InvocationUsage,
+  type ResponseHead,
   type Revision,
   type StartKind,
   type Upload,
@@ -41,6 +42,7 @@ import { AnswerStream, UploadSender } from './call-streams.ts'
 import type { HostProgram } from './os-process.ts'
 import { PendingReplies } from './pending-replies.ts'
 import { ResponseHeadReader } from './response-head.ts'
+import { WebSocketAnswer } from './web-socket-answer.ts'
 
 /** The code of a revision as a host needs it. */
 export interface RevisionCode {
@@ -96,6 +98,8 @@ export interface HostEvents {
 
 /** How long a host gets to bring up a revision besides its wall limit, or to make its code cache, in ms. */
 const PREPARE_MS = 30_000
+/** By it an answer accepts a WebSocket. */
+const WEB_SOCKET_STATUS = 101
 /** A host that is this late with an answer, after the wall limit that it keeps itself, answers nothing any more, in ms. */
 const OVERDUE_GRACE_MS = 3_000
 
@@ -127,7 +131,7 @@ export class HostConnection implements CallHolder {
   readonly #heads = new ResponseHeadReader()
   readonly #unsent = new Map<number, UnsentCall>()
   readonly #uploads = new Map<number, UploadSender>()
-  readonly #answers = new Map<number, AnswerStream>()
+  readonly #answers = new Map<number, AnswerStream | WebSocketAnswer>()
   readonly #maxBodyBytes: number
   readonly #sendOfStream = (message: ToHost, text?: string, body?: Uint8Array): void => this.#wire.send(message, text, body)
 
@@ -329,9 +333,11 @@ export class HostConnection implements CallHolder {
   }
 
   /** A host may send anything of calls that it has, or has not. */
-  #receiveOfCall(message: StreamData | StreamCredit | StreamAbort, body: Uint8Array): void {
+  #receiveOfCall(message: StreamData | StreamCredit | StreamAbort, text: string, body: Uint8Array): void {
     const { number } = message
-    if (message.type === 'stream-data') this.#answers.get(number)?.receive(body, message.end === true)
+    const answer = this.#answers.get(number)
+    if (answer instanceof WebSocketAnswer) answer.receive(message, text, body)
+    else if (message.type === 'stream-data') answer?.receive(body, message.end === true)
     else if (message.type === 'stream-credit') this.#uploads.get(number)?.credit(whole(message.bytes))
     else if (message.side === 'received') this.#uploads.get(number)?.stop()
   }
@@ -341,7 +347,12 @@ export class HostConnection implements CallHolder {
     const { streamMs } = call.revision.limits
     call.overdueAtMs = streamMs === 0 ? Number.POSITIVE_INFINITY : performance.now() + streamMs + OVERDUE_GRACE_MS
     call.slot?.streams()
-    const answer = new AnswerStream(call, this.#heads.read(text), this.#maxBodyBytes, this.#sendOfStream)
+    const head = this.#heads.read(text)
+    const { revision } = call
+    const answer =
+      typeof head === 'object' && head.status === WEB_SOCKET_STATUS
+        ? new WebSocketAnswer(call, head, this.#sendOfStream, (body, send) => this.#wire.bodies.enterPart(revision, body, send))
+        : new AnswerStream(call, head, this.#maxBodyBytes, this.#sendOfStream)
     call.begun = answer
     this.#answers.set(call.number, answer)
   }
@@ -358,7 +369,7 @@ export class HostConnection implements CallHolder {
         const head =
           body.length > this.#maxBodyBytes
             ? `The response body has ${body.length} bytes; the limit is ${this.#maxBodyBytes}.`
-            : this.#heads.read(text)
+            : notWebSocket(this.#heads.read(text))
         const start = startOf(call, message.start)
         const usage = unpackUsage(message.usage)
         return this.#pending.answer(
@@ -436,7 +447,7 @@ export class HostConnection implements CallHolder {
       case 'stream-data':
       case 'stream-credit':
       case 'stream-abort':
-        if (message.of === 'call') this.#receiveOfCall(message, body)
+        if (message.of === 'call') this.#receiveOfCall(message, text, body)
         else this.#events.streamSaid(message, text, body)
         return
       case 'code-cache-made':
@@ -450,6 +461,11 @@ export class HostConnection implements CallHolder {
         return this.#events.ready()
     }
   }
+}
+
+/** An answer that is whole accepts none. */
+function notWebSocket(head: ResponseHead | string): ResponseHead | string {
+  return typeof head === 'object' && head.status === WEB_SOCKET_STATUS ? 'The response has status 101, and no WebSocket.' : head
 }
 
 function invalidResponse(detail: string, start: StartKind, usage: InvocationUsage): InvocationResult {

@@ -40,8 +40,8 @@ export function parseResponseHead(text: string): ResponseHead | string {
     return 'The response head is not readable.'
   }
   const { status, headers } = head ?? {}
-  if (!Number.isInteger(status) || status === undefined || status < 200 || status > 599) {
-    return `The status of a response must be from 200 to 599, not ${JSON.stringify(status)?.slice(0, 40)}.`
+  if (!Number.isInteger(status) || status === undefined || (status !== 101 && status < 200) || status > 599) {
+    return `The status of a response must be from 200 to 599, or 101, not ${JSON.stringify(status)?.slice(0, 40)}.`
   }
   if (!Array.isArray(headers)) return 'The headers of a response must be a list.'
   if (headers.length > MAX_HEADERS) return `The response has ${headers.length} headers; the limit is ${MAX_HEADERS}.`

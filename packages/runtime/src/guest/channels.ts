@@ -51,7 +51,7 @@ export interface MessagePart {
 }
 
 /** What it takes of the window. */
-function costOf({ text, more }: MessagePart): number {
+export function messageCost({ text, more }: MessagePart): number {
   return text.length + (more ? 0 : STREAM_MESSAGE_BYTES)
 }
 
@@ -213,6 +213,11 @@ export class Channel {
     return this.#leaving.length
   }
 
+  /** What was sent of messages and has not left, in bytes. */
+  get messageBytes(): number {
+    return this.#messageBytes
+  }
+
   /** Sends bytes, with what else is sent in this entry. They are copied. Without effect once it has ended. */
   send(bytes: Uint8Array): void {
     if (this.#outState !== 'open') return
@@ -229,7 +234,7 @@ export class Channel {
       const end = min(text.length, start + STREAM_PART_BYTES)
       const part = { kind, text: stringSlice(text, start, end), more: end < text.length }
       messages[messages.length] = part
-      this.#messageBytes += costOf(part)
+      this.#messageBytes += messageCost(part)
       start = end
     } while (start < text.length)
     this.#flushSoon()
@@ -352,10 +357,10 @@ export class Channel {
 
   #flushMessages(messages: List<MessagePart>): void {
     let index = 0
-    for (; index < messages.length && costOf(messages[index]!) <= this.#window; index++) {
+    for (; index < messages.length && messageCost(messages[index]!) <= this.#window; index++) {
       const part = messages[index]!
-      this.#window -= costOf(part)
-      this.#messageBytes -= costOf(part)
+      this.#window -= messageCost(part)
+      this.#messageBytes -= messageCost(part)
       this.#sayData(STREAM_FLAGS[part.kind] | (part.more ? STREAM_FLAGS.more : 0), '', part.text)
     }
     const left: List<MessagePart> = new SafeList()

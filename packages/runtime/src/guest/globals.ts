@@ -89,6 +89,7 @@ const LAZY = {
   url: ['URL', 'URLSearchParams'],
   'url-pattern': ['URLPattern'],
   'web-assembly': [],
+  'web-sockets': ['CloseEvent', 'WebSocket', 'WebSocketPair'],
 } as const satisfies Record<LibraryName, readonly string[]>
 
 /** What `performance` has of the library. */

@@ -95,6 +95,22 @@ export class Invocation implements HostRequest, Framing {
     return this.channel
   }
 
+  /**
+   * Accepts a WebSocket: its messages come and go by the channel that this gives. {@link end} follows once it is closed.
+   * @returns undefined if the invocation has ended already
+   */
+  acceptWebSocket(headJson: string): Channel | undefined {
+    if (!running.has(this.number)) return undefined
+    const begin = (): true => {
+      this.#isHeadSaid = true
+      bridge.answerHead(this.number, headJson)
+      return true
+    }
+    this.channel = new Channel(OF_CALL, this.number, this.number, undefined, { begin })
+    this.channel.begin()
+    return this.channel
+  }
+
   /** Part of the channel. */
   begin(isWhole: boolean): boolean {
     const channel = this.channel!

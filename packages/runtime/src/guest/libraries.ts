@@ -17,6 +17,7 @@ interface Libraries {
   readonly streams: typeof import('./libraries/streams.ts')
   readonly url: typeof import('./libraries/url.ts')
   readonly 'web-assembly': typeof import('./libraries/web-assembly.ts')
+  readonly 'web-sockets': typeof import('./libraries/web-sockets.ts')
   readonly 'url-pattern': typeof import('./libraries/url-pattern.ts')
 }
 

@@ -7,7 +7,15 @@ import { cap, reportUncaught } from '../web-api/errors.ts'
 import { type Body, cancelBody, isUsed, sendWhole } from '../web-api/fetch/body.ts'
 import { openBody } from '../web-api/fetch/body-sending.ts'
 import { abortRequest, requestFromHost } from '../web-api/fetch/request.ts'
-import { bodyOfResponse, headersProblemOf, headJsonOf, isResponse, statusOfResponse } from '../web-api/fetch/response.ts'
+import {
+  bodyOfResponse,
+  headersProblemOf,
+  headJsonOf,
+  isResponse,
+  statusOfResponse,
+  webSocketOf,
+} from '../web-api/fetch/response.ts'
+import { acceptWebSocket } from './web-socket-answer.ts'
 import type { Handler } from './find-handler.ts'
 
 const SHOWN_CHARS = 200
@@ -43,6 +51,7 @@ function respond(invocation: Invocation, value: unknown): void {
   }
   if (isUsed(body)) return invocation.refuse('The body of the response was read already.')
   const head = headJsonOf(value)
+  if (webSocketOf(value) !== null) return acceptWebSocket(invocation, value, head)
   if (!sendWhole(body, (kind, text) => invocation.answer(head, kind, text))) answerStream(invocation, head, body!)
 }
 

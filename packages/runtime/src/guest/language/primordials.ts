@@ -59,6 +59,7 @@ export const stringSplit = uncurryThis(String.prototype.split as unknown as (thi
 export const stringStartsWith = uncurryThis(String.prototype.startsWith)
 export const stringToLowerCase = uncurryThis(String.prototype.toLowerCase)
 export const stringToUpperCase = uncurryThis(String.prototype.toUpperCase)
+export const stringTrim = uncurryThis(String.prototype.trim)
 export const stringToWellFormed = uncurryThis(String.prototype.toWellFormed)
 export const stringRepeat = uncurryThis(String.prototype.repeat)
 export const { fromCodePoint } = String

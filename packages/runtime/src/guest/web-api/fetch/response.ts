@@ -2,7 +2,7 @@ import type { FetchedHead } from '@carpool/core'
 import { jsonStringify, SafeRangeError, SafeTypeError, trunc } from '../../language/primordials.ts'
 import { matches, toNumber, toText } from '../../language/values.ts'
 import { customInspect } from '../console/inspect.ts'
-import { library } from '../host.ts'
+import { library, loadedLibrary } from '../host.ts'
 import { Body, type BodyInit, type BodyMembers, cloneBody, extractBody, mixBody, TEXT_TYPE } from './body.ts'
 import {
   copyHeaders,
@@ -21,6 +21,8 @@ export interface ResponseInit {
   status?: number
   statusText?: string
   headers?: HeadersInit
+  /** An end of a WebSocketPair, for whoever asked for a WebSocket; with status 101. */
+  webSocket?: unknown
 }
 
 const JSON_TYPE = 'application/json'
@@ -33,6 +35,8 @@ export let statusOfResponse: (response: Response) => number
 export let headersProblemOf: (response: Response) => string | undefined
 /** Status and headers as the JSON text of a ResponseHead. */
 export let headJsonOf: (response: Response) => string
+/** The WebSocket that it gives to the client; null if it is of another status than 101. */
+export let webSocketOf: (response: Response) => unknown
 export let responseOfFetch: (fetched: FetchedHead, body: Body | null) => Response
 let contentTypeOf: (response: Response) => string | null
 
@@ -56,11 +60,13 @@ export class Response implements BodyMembers {
   #type = 'default'
   #url = ''
   #redirected = false
+  #webSocket: unknown = null
 
   static {
     isResponse = (value): value is Response => typeof value === 'object' && value !== null && #status in value
     bodyOfResponse = (response) => response.#body
     statusOfResponse = (response) => response.#status
+    webSocketOf = (response) => response.#webSocket
     contentTypeOf = (response) => valueOfHeader(response.#getHeaders(), 'content-type')
     headersProblemOf = (response) => (response.#headers === undefined ? undefined : headersProblem(listOf(response.#headers)))
     headJsonOf = (response) => {
@@ -159,7 +165,12 @@ export class Response implements BodyMembers {
     return this.#getHeaders()
   }
 
+  get webSocket(): unknown {
+    return this.#webSocket
+  }
+
   clone(): Response {
+    if (this.#webSocket !== null) throw new SafeTypeError('A response with a WebSocket cannot be cloned.')
     const { mine, other } = cloneBody(this.#body)
     const copy = new Response()
     copy.#status = this.#status
@@ -196,7 +207,9 @@ export class Response implements BodyMembers {
       // As WebIDL converts to an unsigned short.
       const given = toNumber(status)
       const code = trunc(given) & 0xffff
-      if (code < 200 || code > 599) throw new SafeRangeError(`The status of a response must be from 200 to 599, not ${given}.`)
+      if (code === 101) this.#takeWebSocket(init.webSocket)
+      else if (code < 200 || code > 599)
+        throw new SafeRangeError(`The status of a response must be from 200 to 599, not ${given}.`)
       this.#status = code
     }
     if (statusText !== undefined) {
@@ -205,6 +218,13 @@ export class Response implements BodyMembers {
       this.#statusText = text
     }
     if (headers !== undefined) this.#headers = new Headers(headers)
+  }
+
+  #takeWebSocket(given: unknown): void {
+    if (loadedLibrary('web-sockets')?.isUsable(given) !== true) {
+      throw new SafeRangeError('A response of status 101 needs a webSocket: an end of a WebSocketPair that is not in use.')
+    }
+    this.#webSocket = given
   }
 
   #imply(type: typeof TEXT_TYPE | typeof JSON_TYPE): void {
