@@ -6,6 +6,8 @@ import t, { type Test } from 'tap'
 import { readLedger, type LedgerRow } from '../support/ledger.ts'
 import { startServer, type TestServer } from '../support/server.ts'
 
+/** Calls that end before any counts: isolates are made, code is compiled, and the first that came were let in by what waited. */
+const SETTLING = 200
 /** Calls whose CPU time is compared. */
 const COUNTED = 300
 /** That one owner has. */
@@ -55,25 +57,29 @@ async function recordsOf(server: TestServer): Promise<LedgerRow[]> {
   return readLedger(server.dataDir)
 }
 
-const server = await startShared(t, MANY)
+// All calls are in the host, whose scheduler alone decides then, however late the server gets a core.
+const IN_HOST = ['--host-limit-initial', '500', '--host-limit-min', '500', '--run-delay-target-ms', '1000']
+const server = await startShared(t, MANY, ...IN_HOST)
 
-t.test('of a full CPU the owner of one function gets as much as the owner of twenty', async (t) => {
+t.test('of a full CPU the owner of one function gets its share beside the owner of twenty, who has more callers', async (t) => {
   const before = (await recordsOf(server)).length
   let answered = 0
   const keepCalling = async (name: string): Promise<void> => {
-    while (answered < COUNTED) {
+    while (answered < SETTLING + COUNTED) {
       t.equal(await call(server, name), 'answered')
       answered++
     }
   }
-  await Promise.all([...MANY, ...MANY, ...Array.from({ length: 12 }, () => 'one')].map(keepCalling))
+  const callers = [...MANY.flatMap((name) => Array<string>(6).fill(name)), ...Array<string>(24).fill('one')]
+  await Promise.all(callers.map(keepCalling))
   // What is under way at the end was let in by what waits, not by shares.
-  const counted = (await recordsOf(server)).slice(before, before + COUNTED)
+  const counted = (await recordsOf(server)).slice(before + SETTLING, before + SETTLING + COUNTED)
   const usedBy = (isMine: (name: unknown) => boolean): number =>
     counted.filter((record) => isMine(record['function'])).reduce((sum, record) => sum + Number(record['cpu_us']), 0)
   const [one, many] = [usedBy((name) => name === 'one'), usedBy((name) => name !== 'one')]
-  // By what waits it would be less than a third.
-  t.ok(one >= 0.6 * many, `${one} us of the one, ${many} us of the twenty`)
+  // By what waits it would be a fifth. Of two cores, the one function can use only one: on a busy machine, where entries last for
+  // more than a slice, it has one of three that are entered.
+  t.ok(one >= 0.5 * many && many >= 0.5 * one, `${one} us of the one, ${many} us of the twenty`)
 })
 
 t.test('a full queue pushes out calls of the owner who has the most in it', async (t) => {
