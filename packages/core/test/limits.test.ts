@@ -12,7 +12,14 @@ import {
 } from '../src/index.ts'
 
 t.test('limits that are not given have their defaults', async (t) => {
-  t.strictSame(resolveLimits({}), { memoryMb: 256, cpuMs: 1_000, wallMs: 30_000, concurrency: 10_000 })
+  t.strictSame(resolveLimits({}), {
+    memoryMb: 256,
+    cpuMs: 1_000,
+    wallMs: 30_000,
+    streamMs: 3_600_000,
+    idleMs: 300_000,
+    concurrency: 10_000,
+  })
 })
 
 t.test('a limit is taken just when it is a whole number in its range', async () => {

@@ -20,7 +20,8 @@ t.test('a sound response head is passed on', async (t) => {
 })
 
 const bad: Array<[string, unknown, RegExp]> = [
-  ['a status that is no final one', { status: 101, headers: [] }, /200 to 599/],
+  ['a status that is no final one', { status: 100, headers: [] }, /200 to 599/],
+  ['a status below that of a WebSocket', { status: 102, headers: [] }, /200 to 599/],
   ['a status that is no number', { status: '200', headers: [] }, /200 to 599/],
   ['a header that splits the response', { status: 200, headers: [['a', 'b\r\nset-cookie: x']] }, /"a" is not valid/],
   ['a header name with a colon', { status: 200, headers: [['a:', 'b']] }, /"a:" is not valid/],

@@ -223,7 +223,7 @@ t.test('Headers that would end the head, or are called like members of objects',
 })
 
 t.test('The status is a whole number from 200 to 599', (t) => {
-  for (const status of ['99', '101', '199', '600', '1000', 'NaN', 'Infinity', '-200', '"200 OK"', '{}', '[]']) {
+  for (const status of ['99', '100', '102', '199', '600', '1000', 'NaN', 'Infinity', '-200', '"200 OK"', '{}', '[]']) {
     t.match(
       guestOf(`return new Response('', { status: ${status} })`).callToFail(),
       { outcome: 'exception', message: /^RangeError: The status of a response must be from 200 to 599, not / },
@@ -235,6 +235,11 @@ t.test('The status is a whole number from 200 to 599', (t) => {
       status,
     )
   }
+  t.match(guestOf(`return new Response(null, { status: 101 })`).callToFail(), {
+    outcome: 'exception',
+    message: /^RangeError: A response of status 101 needs a webSocket/,
+  })
+  t.match(lambda(`return { statusCode: 101 }`).callToFail(), { outcome: 'invalid-response' })
   t.match(guestOf(`return new Response('', { status: 1n })`).callToFail(), { outcome: 'exception', message: /^TypeError/ })
   t.end()
 })
