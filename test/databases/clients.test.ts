@@ -22,7 +22,8 @@ export default async (request) => new Response(await run(await request.text()))
 t.setTimeout(600_000)
 
 for (const [client, kind] of Object.entries(CLIENTS)) {
-  const skip = process.env['CI'] !== 'true' && missing(kind)
+  // FerretDB is no package: it is built from source, where that can be had.
+  const skip = (process.env['CI'] !== 'true' || kind === FERRETDB) && missing(kind)
   t.test(`${client} does in a function what it does in Node.js`, { skip, timeout: 300_000 }, async (t) => {
     const folder = join(installPackages('test/databases'), 'functions')
     mkdirSync(folder, { recursive: true })
