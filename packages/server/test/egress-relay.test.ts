@@ -36,16 +36,26 @@ class Settled implements FetchingHost {
   readonly id = 1
   readonly results = new Map<number, Settlement>()
   readonly #waiting = new Map<number, (settlement: Settlement) => void>()
+  readonly #streamed = new Map<number, Uint8Array>()
 
   settleFetch(_holder: Holder, fetch: number, result: string, body: Uint8Array, bytes: FetchedBytes): void {
     if (this.results.has(fetch)) throw new Error('settled twice')
-    const settlement = { ...(JSON.parse(result) as { ok: boolean }), body: Buffer.from(body).toString(), bytes }
+    const { bytesOut, bytesIn } = bytes
+    const settlement = {
+      ...(JSON.parse(result) as { ok: boolean }),
+      body: Buffer.from(body).toString(),
+      bytes: { bytesOut, bytesIn },
+    }
     this.results.set(fetch, settlement)
     this.#waiting.get(fetch)?.(settlement)
   }
 
-  sayOfStream(_holder: Holder, { type }: StreamToHost): void {
-    throw new Error(`${type} of a fetch that does not stream`)
+  sayOfStream(holder: Holder, message: StreamToHost, text = '', body: Uint8Array = NO_BODY): void {
+    if (message.type === 'stream-data') {
+      this.#streamed.set(message.number, Buffer.concat([this.#streamed.get(message.number) ?? NO_BODY, body]))
+    } else if (message.type === 'fetch-settled') {
+      this.settleFetch(holder, message.fetch, text, this.#streamed.get(message.fetch) ?? NO_BODY, message)
+    }
   }
 
   until(fetch: number): Promise<Settlement> {

@@ -146,7 +146,7 @@ function eventsOf(host: FetchingHost, whose: Holder, fetch: number, isOpen: () =
 }
 
 /** Whether hosts take responses that stream. */
-const TAKES_STREAM = false
+const TAKES_STREAM = true
 
 /** The egress takes the memory away, so it must be the body's alone: one that came in one piece is a view into a chunk. */
 function ownMemoryOf(body: Uint8Array): Uint8Array<ArrayBuffer> {

@@ -58,17 +58,18 @@ const NETWORK = {
   },
   allowEgress: {
     ...list('address ranges'),
-    help: 'private address range that functions may fetch from, in CIDR form or as an address, with all ports; repeatable',
+    help: 'private address range that functions may connect to, in CIDR form or as an address, with all ports; repeatable',
   },
   denyEgress: {
     ...list('address ranges'),
-    help: 'address range that functions may not fetch from, whatever else opens it, such as your own public addresses; repeatable',
+    help: 'address range that functions may not connect to, whatever else opens it, such as your own public addresses; repeatable',
   },
   maxEgressConnections: {
     ...whole(10_000, 1, 1_000_000, 'connections'),
     help:
       'most connections that functions have open together, and no more than a quarter of the files that the server may have ' +
-      'open; one function, and one owner beside others, gets at most half of what others leave, and its further fetches wait',
+      'open, for fetches and sockets; one function, and one owner beside others, gets at most half of what others leave, and ' +
+      'its further fetches and sockets wait; a function has 1000 sockets at most',
   },
   maxEgressConnectionsPerOrigin: {
     ...whole(10_000, 1, 1_000_000, 'connections'),
@@ -76,7 +77,9 @@ const NETWORK = {
   },
   maxEgressBufferedBytes: {
     ...whole(256 * 1024 * 1024, 1024 * 1024, 64 * 1024 * 1024 * 1024, 'bytes'),
-    help: 'most bytes of requests and responses of open fetches in memory, shared out in the same way; fetches of a function that needs more fail',
+    help:
+      'most bytes of requests and responses of open fetches, and of what streams of them and of sockets, in memory, shared out in ' +
+      'the same way; what comes for a function that needs more waits, and what it sends fails',
   },
   graceMs: { ...whole(25_000, 0, 600_000, 'ms'), help: 'longest time that calls under way get when the server is told to stop' },
 } satisfies Record<string, Setting>
