@@ -45,7 +45,7 @@ function parseWebSocketTarget({ url, protocols, headers }: Partial<Record<keyof 
     throw refusal(`The protocols of a WebSocket must be up to ${MAX_PROTOCOLS} different tokens.`)
   }
   if (!isHeaderList(headers)) throw refusal('The headers of a WebSocket must be pairs of texts.')
-  return { kind: 'websocket', url: webSocketUrl(url).href, protocols: protocols as string[], headers }
+  return { kind: 'websocket', url: webSocketUrl(url).href, protocols, headers }
 }
 
 function webSocketUrl(text: string): URL {
