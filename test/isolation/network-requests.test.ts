@@ -150,13 +150,13 @@ const CONTENTS = [
     'N13',
     'ways to another protocol',
     `${TARGET}
-    const kinds = [typeof WebSocket, typeof EventSource, typeof XMLHttpRequest];
+    const kinds = [typeof EventSource, typeof XMLHttpRequest];
     const refused = [];
     for (const method of ['CONNECT', 'TRACE', 'TRACK', 'connect']) await fetch(to, { method }).catch((error) => refused.push(error.name));
     await fetch(to.replace('http:', 'ws:')).catch((error) => refused.push(error.name));
     await fetch(to, { headers: { connection: 'upgrade, http2-settings', upgrade: 'h2c', 'http2-settings': 'AAA' } }).catch(() => {});
     await fetch(to, { headers: { connection: 'upgrade', upgrade: 'websocket', 'sec-websocket-key': 'AAAA' } }).catch(() => {});
-    if (String(kinds) !== 'undefined,undefined,undefined' || refused.length !== 5) throw new Error(kinds + ' ' + refused);
+    if (String(kinds) !== 'undefined,undefined' || refused.length !== 5) throw new Error(kinds + ' ' + refused);
     return new Response('refused')`,
     (t, { requests }) => {
       for (const head of requests) t.notMatch(head, /^(?:CONNECT|TRACE|TRACK) |^(?:upgrade|http2-settings|Upgrade):/m)

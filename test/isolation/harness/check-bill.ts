@@ -1,7 +1,7 @@
 import { LIMIT_RANGES } from '@carpool/core'
 import type { Test } from 'tap'
 import type { LedgerRow } from '../../support/ledger.ts'
-import type { Answer } from './call.ts'
+import { CUT_OFF, type Answer } from './call.ts'
 import type { Billed, IsolationCase } from './isolation-case.ts'
 
 /** No more than this is billed beyond a CPU limit, in µs. */
@@ -34,9 +34,11 @@ function complaintsOfAnswer(answer: Answer, record: LedgerRow | undefined, bille
   const { status, outcome, error } = record
   const said = outcome === 'refused' ? error : outcome
   return [
-    // The status 0 is that of an answer that was cut off.
+    // The status 0 is that of an answer that was cut off before it began.
     ...(answer.status === 0 || answer.status === status ? [] : [`answered ${answer.status}, recorded ${status}`]),
-    ...(answer.code === '' || answer.code === said ? [] : [`answered ${answer.code}, recorded ${said}`]),
+    ...(answer.code === '' || answer.code === said || (answer.code === CUT_OFF && said !== 'ok')
+      ? []
+      : [`answered ${answer.code}, recorded ${said}`]),
   ]
 }
 
