@@ -34,10 +34,12 @@ char* MoreOf(const Buffer& buffer, size_t size, size_t* capacity) {
 	return bytes;
 }
 
+// Of texts: bytes are one of as many characters.
 Record RecordOf(uint8_t op, const v8::Local<v8::Value> (&texts)[2]) {
 	Record record = {};
 	record.op = op;
 	for (int index = 0; index < 2; index++) {
+		if (texts[index]->IsUint8Array()) record.lengths[index] = texts[index].As<v8::Uint8Array>()->ByteLength();
 		if (!texts[index]->IsString()) continue;
 		v8::Local<v8::String> text = texts[index].As<v8::String>();
 		record.lengths[index] = static_cast<uint32_t>(text->Length());
@@ -56,22 +58,51 @@ void Write(v8::Isolate* isolate, char* bytes, const Record& record, const v8::Lo
 	for (int index = 0; index < 2; index++) {
 		uint32_t length = record.lengths[index];
 		if (length == 0) continue;
-		v8::Local<v8::String> text = texts[index].As<v8::String>();
-		if (record.is_wide[index]) {
-			text->WriteV2(isolate, 0, length, reinterpret_cast<uint16_t*>(bytes));
+		if (texts[index]->IsUint8Array()) {
+			texts[index].As<v8::Uint8Array>()->CopyContents(bytes, length);
+		} else if (record.is_wide[index]) {
+			texts[index].As<v8::String>()->WriteV2(isolate, 0, length, reinterpret_cast<uint16_t*>(bytes));
 		} else {
-			text->WriteOneByteV2(isolate, 0, length, reinterpret_cast<uint8_t*>(bytes));
+			texts[index].As<v8::String>()->WriteOneByteV2(isolate, 0, length, reinterpret_cast<uint8_t*>(bytes));
 		}
 		bytes += SizeOf(length, record.is_wide[index]);
 	}
 }
 
+// Of the entries of packages/runtime/src/bridge.ts.
+constexpr int kSettleRejections = 5;
+constexpr int kEndEntry = 6;
+constexpr int kStreamData = 7;
+// Of what the guest says.
+constexpr uint8_t kAwaitEnd = 19;
+// Of STREAM_FLAGS: it is of a message.
+constexpr int kMessageFlags = 8 | 16;
+
+// Whether the second text of an entry goes in as bytes, without a string in between.
+bool IsBytes(const Record& record) {
+	return record.op == kStreamData && !record.is_wide[1] && record.lengths[1] > 0 &&
+		(static_cast<int>(record.numbers[1]) & kMessageFlags) == 0;
+}
+
+// False if they do not fit into the memory limit.
+bool ReadBytes(v8::Isolate* isolate, const char* bytes, uint32_t length, v8::Local<v8::Value>* value) {
+	v8::Local<v8::ArrayBuffer> buffer;
+	if (!v8::ArrayBuffer::MaybeNew(isolate, length).ToLocal(&buffer)) return false;
+	memcpy(buffer->Data(), bytes, length);
+	*value = v8::Uint8Array::New(buffer, 0, length);
+	return true;
+}
+
 // Makes the texts of a record. Returns where it ends.
-const char* ReadTexts(v8::Isolate* isolate, const char* bytes, v8::Local<v8::Value> (&texts)[2]) {
+const char* ReadTexts(v8::Isolate* isolate, const char* bytes, v8::Local<v8::Value> (&texts)[2], bool is_entry) {
 	const Record* record = reinterpret_cast<const Record*>(bytes);
 	bytes += Padded(sizeof(Record));
 	for (int index = 0; index < 2; index++) {
 		uint32_t length = record->lengths[index];
+		if (is_entry && index == 1 && IsBytes(*record) && ReadBytes(isolate, bytes, length, &texts[index])) {
+			bytes += SizeOf(length, false);
+			continue;
+		}
 		v8::Local<v8::String> text = v8::String::Empty(isolate);
 		// What was a string once is never too long for one.
 		if (length > 0 && record->is_wide[index]) {
@@ -152,12 +183,6 @@ void Close(const v8::FunctionCallbackInfo<v8::Value>& info) {
 
 constexpr size_t kParts = 6;
 
-// Of the entries of packages/runtime/src/bridge.ts.
-constexpr int kSettleRejections = 5;
-constexpr int kEndEntry = 6;
-// Of what the guest says.
-constexpr uint8_t kAwaitEnd = 19;
-
 // readOutbox(index): what the guest has said since it was read last, in order, as parts of one array: of each, op, three numbers and
 // two texts.
 void ReadOutbox(const v8::FunctionCallbackInfo<v8::Value>& info) {
@@ -177,7 +202,7 @@ void ReadOutbox(const v8::FunctionCallbackInfo<v8::Value>& info) {
 			*part++ = v8::Integer::NewFromUnsigned(isolate, record->op);
 			for (double number : record->numbers) *part++ = v8::Number::New(isolate, number);
 			v8::Local<v8::Value> texts[2];
-			bytes = ReadTexts(isolate, bytes, texts);
+			bytes = ReadTexts(isolate, bytes, texts, false);
 			*part++ = texts[0];
 			*part++ = texts[1];
 		}
@@ -191,7 +216,7 @@ void ReadOutbox(const v8::FunctionCallbackInfo<v8::Value>& info) {
 // taken here is nobody's, and the host reads texts whole.
 constexpr uint32_t kMostText = 1 << 20;
 
-// say(op, number, number, number, text, text), in the guest.
+// say(op, number, number, number, text, text or bytes), in the guest.
 void Say(const v8::FunctionCallbackInfo<v8::Value>& info) {
 	IsolateState* state = StateOf(info.Data());
 	// What it took beyond its limit may be the answer, or what the answer comes of: the entry fails, and has said nothing.
@@ -307,7 +332,7 @@ void RunBatch(v8::Isolate* isolate, v8::Local<v8::Function> dispatch, IsolateSta
 		BeginEntry(state);
 		const Record* record = reinterpret_cast<const Record*>(bytes);
 		v8::Local<v8::Value> texts[2];
-		bytes = ReadTexts(isolate, bytes, texts);
+		bytes = ReadTexts(isolate, bytes, texts, true);
 		v8::Local<v8::Value> values[] = {
 			v8::Integer::NewFromUnsigned(isolate, record->op),
 			v8::Number::New(isolate, record->numbers[0]),

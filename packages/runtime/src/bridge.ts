@@ -56,7 +56,7 @@ export interface GuestEntries {
    */
   load(options: string, factory: () => unknown): void
   /** One entry: `op` is one of {@link ENTRIES}, `kind` an index of {@link BODY_KINDS}. With 0 alone it does nothing. */
-  dispatch(op: number, number?: number, text?: string, kind?: number, body?: string): void
+  dispatch(op: number, number?: number, text?: string, kind?: number, body?: string | Uint8Array<ArrayBuffer>): void
   /**
    * V8's news of promises. `isHandled` false: it was rejected and nobody awaits it, which ends with its `reason`; true: of one of
    * those it is not so any more. An entry that has rejected some ends with {@link ENTRIES.settleRejections}.
@@ -84,7 +84,8 @@ export const ENTRIES = {
   /** Nothing: the entry before has run with all its microtasks, and has said {@link SAYS.awaitEnd}. Part of that entry. */
   endEntry: 6,
   /**
-   * Bytes of a stream: its number, and as kind its owner with {@link STREAM_FLAGS}; the bytes as `body`. With `end` of a WebSocket
+   * Bytes of a stream: its number, and as kind its owner with {@link STREAM_FLAGS}; the bytes as `body`, as an array of bytes if there
+   * is room for that, and they are of no message. With `end` of a WebSocket
    * the text is JSON of its close code and reason.
    */
   streamData: 7,
@@ -169,7 +170,7 @@ export const SAYS = {
 /** Functions that the guest gets to be booted. User code reaches none of them. */
 export interface GuestBridge {
   /** Says one of {@link SAYS}. */
-  readonly say: (op: number, a: number, b: number, c: number, text: string, body: string) => void
+  readonly say: (op: number, a: number, b: number, c: number, text: string, body: string | Uint8Array) => void
   /** Blocks until the host has answered with {@link ENTROPY_BYTES} random bytes, as a `bytes` string. */
   readonly entropy: () => string | undefined
   /**

@@ -49,6 +49,19 @@ export class ByteQueue {
     return taken
   }
 
+  /** The next bytes in one piece, so many at most; undefined if there are none. */
+  takeTogether(most: number): Uint8Array | undefined {
+    const first = this.takeNext(most)
+    if (first === undefined || this.#length === 0 || typedArrayLength(first) === most) return first
+    const bytes = new SafeUint8Array(min(most, typedArrayLength(first) + this.#length))
+    let offset = 0
+    for (let part: Uint8Array | undefined = first; part !== undefined; part = this.takeNext(most - offset)) {
+      bytesSet(bytes, part, offset)
+      offset += typedArrayLength(part)
+    }
+    return bytes
+  }
+
   /** All of them, in a buffer of their own. */
   takeAll(): Uint8Array<ArrayBuffer> {
     const only = this.#segments[this.#first]

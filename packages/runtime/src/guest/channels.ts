@@ -5,7 +5,17 @@
 import { STREAM_MESSAGE_BYTES, STREAM_PART_BYTES, STREAM_WINDOW_BYTES } from '@carpool/core'
 import { CREDIT_UNIT, NO_INVOCATION, OF_CALL, OWNER_MASK, STREAM_FLAGS } from '../bridge.ts'
 import { ByteQueue } from './byte-queue.ts'
-import { type List, max, min, SafeList, SafeMap, SafePromise, SafeTypeError, stringSlice } from './language/primordials.ts'
+import {
+  type List,
+  max,
+  min,
+  SafeList,
+  SafeMap,
+  SafePromise,
+  SafeTypeError,
+  stringSlice,
+  typedArrayLength,
+} from './language/primordials.ts'
 import { bridge, enter } from './port.ts'
 import { bytesFromLatin1, latin1FromBytes } from './web-api/encoding.ts'
 
@@ -257,7 +267,7 @@ export class Channel {
 
   /** What waits, for a {@link Framing} that sends it by other means, one character for each byte. Nothing more is sent. */
   takeLeaving(): string {
-    const text = this.#takeText(this.#leaving.length)
+    const text = latin1FromBytes(this.#leaving.takeAll())
     this.#drop()
     return text
   }
@@ -281,11 +291,11 @@ export class Channel {
     if (this.#leavingMessages !== undefined) this.#flushMessages(this.#leavingMessages)
     let isEndSaid = false
     for (;;) {
-      const text = this.#takeText(min(STREAM_PART_BYTES, this.#window))
-      if (text === '') break
-      this.#window -= text.length
+      const bytes = this.#leaving.takeTogether(min(STREAM_PART_BYTES, this.#window))
+      if (bytes === undefined) break
+      this.#window -= typedArrayLength(bytes)
       isEndSaid = this.#framing?.end === undefined && this.#outState === 'ending' && this.#leaving.length === 0
-      this.#sayData(isEndSaid ? STREAM_FLAGS.end : 0, isEndSaid ? this.#closing : '', text)
+      this.#sayData(isEndSaid ? STREAM_FLAGS.end : 0, isEndSaid ? this.#closing : '', bytes)
     }
     if (this.#leaving.length > 0 || this.#leavingMessages !== undefined) return
     if (this.#source !== undefined && this.#outState === 'open') return this.#join(this.#source)
@@ -307,17 +317,13 @@ export class Channel {
 
   // Entries.
 
-  came(flags: number, closing: string, bytes: string): void {
+  came(flags: number, closing: string, bytes: string | Uint8Array<ArrayBuffer>): void {
     if (this.#inState !== 'open') return
-    if ((flags & (STREAM_FLAGS.text | STREAM_FLAGS.bytes)) !== 0) {
+    if (typeof bytes !== 'string') this.#bytesCame(bytes)
+    else if ((flags & (STREAM_FLAGS.text | STREAM_FLAGS.bytes)) !== 0) {
       const kind = (flags & STREAM_FLAGS.text) === 0 ? 'bytes' : 'text'
       this.#messageCame({ kind, text: bytes, more: (flags & STREAM_FLAGS.more) !== 0 })
-    } else if (bytes.length > 0) {
-      this.#cameBytes += bytes.length
-      const data = bytesFromLatin1(bytes)
-      if (this.#receiver === undefined) this.#arrived.append(data)
-      else this.#receiver.data(data)
-    }
+    } else if (bytes.length > 0) this.#bytesCame(bytesFromLatin1(bytes))
     if ((flags & STREAM_FLAGS.end) !== 0) this.endIncoming(closing)
   }
 
@@ -349,6 +355,12 @@ export class Channel {
     if (!wasEnding) onStopped?.(error)
   }
 
+  #bytesCame(bytes: Uint8Array<ArrayBuffer>): void {
+    this.#cameBytes += typedArrayLength(bytes)
+    if (this.#receiver === undefined) this.#arrived.append(bytes)
+    else this.#receiver.data(bytes)
+  }
+
   #messageCame(message: MessagePart): void {
     if (this.#receiver !== undefined) return this.#receiver.message?.(message)
     const messages = (this.#messages ??= new SafeList())
@@ -368,22 +380,13 @@ export class Channel {
     this.#leavingMessages = left.length === 0 ? undefined : left
   }
 
-  /** So many of the bytes that wait at most, one character for each. */
-  #takeText(most: number): string {
-    let text = ''
-    for (let part = this.#leaving.takeNext(most); part !== undefined; part = this.#leaving.takeNext(most - text.length)) {
-      text += latin1FromBytes(part)
-    }
-    return text
-  }
-
   #join(source: Channel): void {
     if (source.#toldBytes === source.#cameBytes) return
     source.#toldBytes = source.#cameBytes
     bridge.joinStreams(source.number, this.number, source.owner + this.owner * CREDIT_UNIT, source.#cameBytes)
   }
 
-  #sayData(flags: number, closing: string, bytes: string): void {
+  #sayData(flags: number, closing: string, bytes: string | Uint8Array): void {
     bridge.streamData(this.number, this.invocation, this.owner | flags, closing, bytes)
   }
 
@@ -439,7 +442,7 @@ function entered(owner: number, number: number): Channel | undefined {
 }
 
 /** Entry: bytes have come. */
-export function streamData(number: number, closing: string, flags: number, bytes: string): void {
+export function streamData(number: number, closing: string, flags: number, bytes: string | Uint8Array<ArrayBuffer>): void {
   entered(flags & OWNER_MASK, number)?.came(flags, closing, bytes)
 }
 

@@ -127,7 +127,7 @@ function cancel(invocation: number): void {
   }
 }
 
-function dispatch(op: number, number = 0, text = '', kind = 0, body = ''): void {
+function dispatch(op: number, number = 0, text = '', kind = 0, given: string | Uint8Array<ArrayBuffer> = ''): void {
   if (op === 0) return
   // Part of the entry before.
   if (op === ENTRIES.settleRejections) {
@@ -141,6 +141,11 @@ function dispatch(op: number, number = 0, text = '', kind = 0, body = ''): void 
   expectEntries()
   markClock()
   beginTurn()
+  if (typeof given !== 'string') {
+    streamData(number, text, kind, given)
+    return endTurn()
+  }
+  const body = given
   switch (op) {
     case ENTRIES.invoke:
       invoke(number, text, BODY_KINDS[kind]!, body)

@@ -1,6 +1,6 @@
 import type { LogLevel } from '@carpool/core'
 import { BODY_KINDS, type BodyKind, type GuestBridge, LOG_LEVELS, NO_INVOCATION, SAYS } from '../bridge.ts'
-import { dateNow, stringSplit } from './language/primordials.ts'
+import { dateNow, stringSplit, typedArrayLength } from './language/primordials.ts'
 
 let host: GuestBridge
 
@@ -186,8 +186,8 @@ export const bridge = {
    * @param invocation on whose behalf it is sent
    * @param flags the owner, with STREAM_FLAGS
    */
-  streamData(number: number, invocation: number, flags: number, text: string, bytes: string): void {
-    spendCall(text.length + bytes.length)
+  streamData(number: number, invocation: number, flags: number, text: string, bytes: string | Uint8Array): void {
+    spendCall(text.length + (typeof bytes === 'string' ? bytes.length : typedArrayLength(bytes)))
     host.say(SAYS.streamData, number, invocation, flags, text, bytes)
   },
   streamCredit(number: number, owner: number, bytes: number): void {

@@ -29,6 +29,18 @@ const addon = createRequire(import.meta.url)(addonFile) as { addScript(name: str
 /** The index of the core in the addon. */
 export const RUNTIME = splitScripts(await bundleRuntime()).map((source) => addon.addScript('carpool:runtime', source))[0]!
 
+/** Bytes cannot cross as they are: the addon turns them into text as well. */
+const TEXTUAL = `(say) => {
+  const { fromCharCode } = String
+  const { apply } = Reflect
+  return (op, a, b, c, text, body) => {
+    if (typeof body === 'string') return say(op, a, b, c, text, body)
+    let bytes = ''
+    for (let start = 0; start < body.length; start += 4096) bytes += apply(fromCharCode, undefined, body.subarray(start, start + 4096))
+    return say(op, a, b, c, text, bytes)
+  }
+}`
+
 /** What the addon gives to a context: `boot(index, names, ...functions)`, and the `library` that goes with it. */
 export function addonOf(context: ivm.Context): { readonly boot: ivm.Reference; readonly library: ivm.Reference } {
   const native = nativeModule.createSync(context)
@@ -119,7 +131,10 @@ export class Guest {
     this.#context = this.isolate.createContextSync()
     const { boot, library } = addonOf(this.#context)
     const names = [...NAMES, 'library'].join(',')
-    this.#entries = boot.applySync(undefined, [RUNTIME, names, ...this.#callbacks(), library.derefInto()], {
+    const [say, ...others] = this.#callbacks()
+    const textual = this.isolate.compileScriptSync(TEXTUAL).runSync(this.#context, { reference: true })
+    const given = textual.applySync(undefined, [say], { result: { reference: true } }) as ivm.Reference
+    this.#entries = boot.applySync(undefined, [RUNTIME, names, given.derefInto(), ...others, library.derefInto()], {
       result: { reference: true },
     })
   }
@@ -265,7 +280,7 @@ export class Guest {
 
   #callbacks(): ivm.Callback[] {
     const methods: Omit<GuestBridge, 'library'> = {
-      say: (op, a, b, c, text, body) => this.#said(op, a, b, c, text, body),
+      say: (op, a, b, c, text, body) => this.#said(op, a, b, c, text, body as string),
       entropy: () => {
         this.entropyCalls++
         return ENTROPY
