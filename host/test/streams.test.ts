@@ -43,16 +43,26 @@ const HANDLER = `
 
 const HEAD = { ok: true, status: 200, statusText: 'OK', headers: [], url: 'http://up/', redirected: false }
 
+/** One for all: each takes room for its scripts for good. */
+let host: InProcessHost | undefined
+let rev = ''
+let revisions = 0
+
 async function hostWith(limits: Parameters<InProcessHost['load']>[2] = {}): Promise<InProcessHost> {
-  const host = await inProcessHost()
-  host.load('rev', HANDLER, limits)
+  host ??= await inProcessHost()
+  host.sent.length = 0
+  rev = `rev${++revisions}`
+  host.load(rev, HANDLER, limits)
   return host
 }
 
-/** Sends parts as fast as they are taken. */
+/** Sends parts as fast as they are taken, as long as they are. */
 async function send(host: InProcessHost, invocation: number, parts: number): Promise<void> {
-  for (let sent = 0; sent < parts; sent++) {
-    await host.until(() => sent * PART.length - host.creditedOf('call', invocation) <= STREAM_WINDOW_BYTES - PART.length)
+  const isUnwanted = (): boolean =>
+    host.sent.some(({ message }) => message.type === 'stream-abort' && message.side === 'received')
+  for (let sent = 0; sent < parts && !isUnwanted(); sent++) {
+    const hasRoom = (): boolean => sent * PART.length - host.creditedOf('call', invocation) <= STREAM_WINDOW_BYTES - PART.length
+    await host.until(() => hasRoom() || isUnwanted())
     host.stream('call', invocation, PART, sent === parts - 1)
   }
 }
@@ -60,7 +70,7 @@ async function send(host: InProcessHost, invocation: number, parts: number): Pro
 t.test('a request comes part by part, also while its isolate is made', async (t) => {
   const host = await hostWith()
   for (const path of ['/length', '/text']) {
-    const call = host.invoke('rev', path, '', true)
+    const call = host.invoke(rev, path, '', true)
     await send(host, call, 40)
     t.equal(await host.answerOf(call), String(40 * PART.length))
   }
@@ -68,7 +78,7 @@ t.test('a request comes part by part, also while its isolate is made', async (t)
 
 t.test('what is not read stays with the sender', async (t) => {
   const host = await hostWith()
-  const call = host.invoke('rev', '/waits', '', true)
+  const call = host.invoke(rev, '/waits', '', true)
   for (let part = 0; part < 4; part++) host.stream('call', call, PART)
   await host.sentOf('waiting')
   t.equal(host.creditedOf('call', call), 0)
@@ -79,16 +89,15 @@ t.test('what is not read stays with the sender', async (t) => {
 
 t.test('a body is collected up to its limit', async (t) => {
   const host = await hostWith()
-  const call = host.invoke('rev', '/caught', '', true)
-  const sent = send(host, call, 200)
+  const call = host.invoke(rev, '/caught', '', true)
+  await send(host, call, 200)
   t.match(await host.answerOf(call), /^TypeError: The request body has at least \d+ bytes; the limit is 8388608\.$/)
   t.ok(host.sent.some(({ message }) => message.type === 'stream-abort' && message.side === 'received'))
-  void sent
 })
 
 t.test('a request and its answer flow at the same time', async (t) => {
   const host = await hostWith()
-  const call = host.invoke('rev', '/upper', '', true)
+  const call = host.invoke(rev, '/upper', '', true)
   host.stream('call', call, 'abc')
   await host.until(() => host.bytesOf('call', call) === 3)
   host.stream('call', call, 'def', true)
@@ -105,14 +114,14 @@ t.test('a request and its answer flow at the same time', async (t) => {
 
 t.test('an answer need not read its request', async (t) => {
   const host = await hostWith()
-  const call = host.invoke('rev', '/unread', '', true)
+  const call = host.invoke(rev, '/unread', '', true)
   host.stream('call', call, PART)
   t.equal(await host.answerOf(call), 'not read')
 })
 
 t.test('an answer that breaks off is a failure, with what it used', async (t) => {
   const host = await hostWith()
-  const call = host.invoke('rev', '/fails')
+  const call = host.invoke(rev, '/fails')
   const { message } = await host.endOf(call)
   t.match(message, { type: 'failed', outcome: 'exception' })
   t.equal(host.bytesOf('call', call), 3)
@@ -121,7 +130,7 @@ t.test('an answer that breaks off is a failure, with what it used', async (t) =>
 
 t.test('an answer of which no byte comes for long ends at the idle limit, one that ticks does not', async (t) => {
   const host = await hostWith({ idleMs: 200, streamMs: 1_000 })
-  const [never, ticks] = [host.invoke('rev', '/never'), host.invoke('rev', '/ticks')]
+  const [never, ticks] = [host.invoke(rev, '/never'), host.invoke(rev, '/ticks')]
   const outcome = 'timeout'
   t.match((await host.endOf(never)).message, { outcome, detail: 'No byte came or went within the idle limit of 200 ms.' })
   t.match((await host.endOf(ticks)).message, { outcome, detail: 'The answer took more than the stream limit of 1000 ms.' })
@@ -131,22 +140,22 @@ t.test('an answer of which no byte comes for long ends at the idle limit, one th
 
 t.test('the CPU limit counts to the end of an answer', async (t) => {
   const host = await hostWith({ cpuMs: 100, idleMs: 0, streamMs: 0 })
-  const call = host.invoke('rev', '/burns')
+  const call = host.invoke(rev, '/burns')
   t.match((await host.endOf(call)).message, { type: 'failed', outcome: 'cpu-exceeded' })
 })
 
 t.test('a call that streams does not begin again when its isolate is lost', async (t) => {
   const host = await hostWith({ cpuMs: 100, idleMs: 0, streamMs: 0 })
-  const [never, upload] = [host.invoke('rev', '/never'), host.invoke('rev', '/length', '', true)]
+  const [never, upload] = [host.invoke(rev, '/never'), host.invoke(rev, '/length', '', true)]
   await host.until(() => host.sent.some(({ message }) => message.type === 'answer-head'))
-  const spins = host.invoke('rev', '/spins')
+  const spins = host.invoke(rev, '/spins')
   for (const call of [never, upload]) t.match((await host.endOf(call)).message, { type: 'failed', outcome: 'isolate-lost' })
   t.match((await host.endOf(spins)).message, { outcome: 'cpu-exceeded' })
 })
 
 t.test('the bodies of a fetch flow both ways', async (t) => {
   const host = await hostWith()
-  const call = host.invoke('rev', '/out', '', true)
+  const call = host.invoke(rev, '/out', '', true)
   host.stream('call', call, 'abc')
   const { message } = await host.sentOf('fetch')
   t.match(message, { streams: true })
@@ -165,7 +174,7 @@ t.test('the bodies of a fetch flow both ways', async (t) => {
 t.test('the response of a fetch that nobody reads ends with its call', async (t) => {
   const host = await hostWith()
   for (const path of ['/ignores', '/leaks']) {
-    const call = host.invoke('rev', path)
+    const call = host.invoke(rev, path)
     const { message } = await host.sentOf('fetch')
     const { fetch } = message as { fetch: number } & typeof message
     host.host.receive({ type: 'fetch-head', fetch }, JSON.stringify(HEAD), NO_BODY)
@@ -193,7 +202,7 @@ async function flow(host: InProcessHost, call: number, parts: number): Promise<v
 t.test('a body comes back whole, passed on as it is or through the isolate', async (t) => {
   const host = await hostWith()
   for (const path of ['/echo', '/upper']) {
-    const call = host.invoke('rev', path, '', true)
+    const call = host.invoke(rev, path, '', true)
     await flow(host, call, 100)
     t.match((await host.endOf(call)).message, { type: 'answer-end' })
     const body = host.partsOf('call', call).map((part) => part.body)
@@ -203,7 +212,7 @@ t.test('a body comes back whole, passed on as it is or through the isolate', asy
 
 t.test('what is passed on does not enter the isolate, and waits for whoever takes it', async (t) => {
   const host = await hostWith()
-  const call = host.invoke('rev', '/echo', '', true)
+  const call = host.invoke(rev, '/echo', '', true)
   host.stream('call', call, 'abc')
   await host.until(() => host.bytesOf('call', call) === 3 && host.creditedOf('call', call) === 3)
   for (let part = 0; part < 4; part++) host.stream('call', call, PART)
@@ -221,7 +230,7 @@ t.test('what is passed on does not enter the isolate, and waits for whoever take
 t.test('a proxy passes both bodies on, and either side may leave', async (t) => {
   const host = await hostWith()
   for (const end of ['whole', 'client', 'upstream'] as const) {
-    const call = host.invoke('rev', '/proxy', '', true)
+    const call = host.invoke(rev, '/proxy', '', true)
     host.stream('call', call, 'abc')
     const { message } = await host.sentOf('fetch')
     const { fetch } = message as { fetch: number } & typeof message

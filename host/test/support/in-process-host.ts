@@ -109,9 +109,17 @@ export class InProcessHost {
     return sum
   }
 
+  /** Resolves when something more was sent. */
+  async #sentMore(): Promise<void> {
+    // A host keeps no process alive while it waits for a limit.
+    const alive = setInterval(() => {}, 1_000)
+    await once(this.#events, 'sent')
+    clearInterval(alive)
+  }
+
   /** Resolves once something is so, which is looked at when anything is sent. */
   async until(isSo: () => boolean): Promise<void> {
-    while (!isSo()) await once(this.#events, 'sent')
+    while (!isSo()) await this.#sentMore()
   }
 
   /** Tells each message as it is sent. */
@@ -122,7 +130,7 @@ export class InProcessHost {
   /** The next message of a type. */
   async sentOf(type: ToServer['type']): Promise<Sent> {
     for (let next = this.sent.length; ; next++) {
-      if (next === this.sent.length) await once(this.#events, 'sent')
+      if (next === this.sent.length) await this.#sentMore()
       if (this.sent[next]?.message.type === type) return this.sent[next]!
     }
   }
@@ -136,7 +144,7 @@ export class InProcessHost {
           message.invocation === invocation,
       )
       if (end !== undefined) return end as never
-      await once(this.#events, 'sent')
+      await this.#sentMore()
     }
   }
 
