@@ -1,6 +1,6 @@
 /** Servers and clients of `node:http` pass bodies on bit by bit, no faster than they are taken. */
 import { STREAM_WINDOW_BYTES } from '@carpool/core'
-import { OF_CALL, OF_FETCH, STREAM_FLAGS } from '@carpool/runtime'
+import { OF_CALL, OF_FETCH, STREAM_FLAGS } from '../../runtime/src/bridge.ts'
 import t, { type Test } from 'tap'
 import { bundleFunction } from '../src/index.ts'
 import { Guest } from '../../runtime/test/support/guest.ts'
