@@ -116,6 +116,7 @@ export const CODE_CLAIMS: readonly CodeClaim[] = [
   fromConstant('memory-look-cpu', 'host/src/limits/memory.ts', 'EVERY_CPU_NS', (value) => milliseconds(value / 1e6)),
   fromConstant('memory-stock', 'packages/core/src/host-memory.ts', 'stockBytes', bytes),
   fromConstant('memory-besides', 'packages/core/src/host-memory.ts', 'besidesBytes', bytes),
+  fromConstant('guest-sockets', 'packages/core/src/limits.ts', 'MAX_SOCKETS_PER_GUEST', String),
   fromConstant('response-headers', 'packages/core/src/limits.ts', 'count', String),
   fromConstant('response-header-size', 'packages/core/src/limits.ts', 'bytes', bytes),
   fromConstant('form-parts', 'packages/runtime/src/guest/libraries/files/multipart.ts', 'MAX_PARTS', whole),

@@ -1,4 +1,5 @@
-/** `node:dns` in a function: `localhost` is known, and nothing else; fetch finds the names that it is given itself. */
+/** `node:dns` in a function: `localhost` is known; other names are found by whatever connects to them. */
+import addresses from './internal/addresses.ts'
 import { refuse } from './refuse.ts'
 
 type Found = { readonly address: string; readonly family: number }
@@ -39,21 +40,16 @@ function found(name: string, options: Options): readonly Found[] {
   ]
   const fitting = name === 'localhost' || name === '' ? all.filter((one) => family === 0 || one.family === family) : []
   if (fitting.length > 0) return fitting
-  const error = new Error(`getaddrinfo ENOTFOUND ${name}: node:dns.lookup is not available in a function: ${WHY}.`)
-  throw Object.assign(error, { errno: -3008, code: 'ENOTFOUND', syscall: 'getaddrinfo', hostname: name })
+  const kind = addresses.isIP(name)
+  // The host looks a name up when something connects to it, as its address policy has it: until then it stands for its address.
+  return [{ address: name, family: kind === 0 ? (family === 6 ? 6 : 4) : kind }]
 }
 
 function lookup(name: string, options: Options | number | Callback, callback?: Callback): void {
   const done = typeof options === 'function' ? options : callback!
   const given: Options = typeof options === 'number' ? { family: options } : typeof options === 'function' ? {} : (options ?? {})
   globalThis.setImmediate(() => {
-    let list: readonly Found[]
-    try {
-      list = found(name, given)
-    } catch (error) {
-      done(error as Error)
-      return
-    }
+    const list = found(name, given)
     if (given.all === true) done(null, list)
     else done(null, list[0]!.address, list[0]!.family)
   })

@@ -73,13 +73,19 @@ export class Handle {
     this.#host = host
     this.#port = port
     const target = { kind: 'tcp', host, port, ...(this.tls !== undefined && { tls: this.tls }) } as const
-    this.#socket = support.openSocket(target, {
-      connected: (info) => this.#connected(info),
-      data: (bytes) => this.#came(bytes),
-      ended: () => this.#ended(UV_EOF!),
-      room: () => this.#hasRoom(),
-      closed: (end) => this.#closed(end),
-    })
+    try {
+      this.#socket = support.openSocket(target, {
+        connected: (info) => this.#connected(info),
+        data: (bytes) => this.#came(bytes),
+        ended: () => this.#ended(UV_EOF!),
+        room: () => this.#hasRoom(),
+        closed: (end) => this.#closed(end),
+      })
+    } catch {
+      // Too many are open.
+      this.#connecting = undefined
+      return codes['UV_EMFILE']!
+    }
     return 0
   }
   connect6(request: ConnectRequest, host: string, port: number): number {
@@ -181,8 +187,9 @@ export class Handle {
     return 0
   }
   /** The address on this side is the host's, and none of a function's business. */
-  getsockname(): number {
-    return UV_EINVAL!
+  getsockname(out: Record<string, unknown>): number {
+    Object.assign(out, { address: '0.0.0.0', port: 0, family: 'IPv4' })
+    return 0
   }
   getAsyncId(): number {
     return 1
