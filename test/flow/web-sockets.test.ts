@@ -1,5 +1,6 @@
 /** WebSockets into functions, from the handshake to the record. */
 import { once } from 'node:events'
+import { createRequire } from 'node:module'
 import { connect } from 'node:net'
 import t from 'tap'
 import { rowsOf } from '../support/ledger.ts'
@@ -35,10 +36,47 @@ const ECHO = `
       return new Response(null, { status: 101, webSocket: client, headers: protocol ? { 'sec-websocket-protocol': protocol } : {} })
     },
   }`
+/** The folder of the repository that has Hono. */
+const honoPath = createRequire(new URL('../../examples/package.json', import.meta.url)).resolve('hono')
+const HONO = `
+  import { Hono } from ${JSON.stringify(honoPath)}
+  import { upgradeWebSocket } from ${JSON.stringify(honoPath.replace(/[^/]*$/, 'adapter/cloudflare-workers/index.js'))}
+  const app = new Hono()
+  app.get('/ws', upgradeWebSocket(() => ({
+    onMessage(event, socket) {
+      if (event.data === 'close') return socket.close(3001, 'enough')
+      socket.send('hono says ' + event.data)
+    },
+    onClose: () => console.log('hono closed'),
+  })))
+  export default app`
+
+const OPENS = `export default {
+  fetch: (request) => new Promise((resolve) => {
+    const told = []
+    const heard = ['message']
+    const socket = new WebSocket(new URL(request.url).searchParams.get('to'), ['a', 'b'])
+    socket.binaryType = 'arraybuffer'
+    socket.onopen = () => {
+      told.push(['open', socket.protocol])
+      for (const message of ['one', 'two', 'x'.repeat(100_000), new Uint8Array([1, 2, 3])]) socket.send(message)
+    }
+    socket.onmessage = ({ data }) => {
+      heard.push(typeof data === 'string' ? (data.length > 100 ? data.length : data) : String(new Uint8Array(data)))
+      if (heard.length === 5) socket.send('close')
+    }
+    socket.onerror = () => told.push(['error'])
+    socket.onclose = ({ code, reason, wasClean }) => {
+      if (heard.length > 1) told.push(heard)
+      told.push(['close', code, reason, wasClean])
+      resolve(Response.json(told))
+    }
+  }),
+}`
 const CONFIG = '{"cpuMs": 1000, "memoryMb": 64}'
 
 t.test('WebSockets', async (t) => {
-  const server = await startServer(t)
+  const server = await startServer(t, ['--allow-egress', '127.0.0.1/32'])
   const files = { 'index.js': ECHO, 'carpool.config.json': CONFIG }
   await server.deploy('echo', files)
   const url = `${server.url}/echo/`
@@ -160,7 +198,10 @@ t.test('WebSockets', async (t) => {
 
   await t.test('over a deploy, open ones go on in the old revision', async (t) => {
     const before = await connectTo(t, url)
-    await server.deploy('echo', { ...files, 'index.js': ECHO.replace('server.send(data)', `server.send('new ' + data)`) })
+    await server.deploy('echo', {
+      ...files,
+      'index.js': ECHO.replace('server.send(data)', `server.send(typeof data === 'string' ? 'new ' + data : data)`),
+    })
     before.socket.send('x')
     t.equal(await before.next(), 'x')
     const after = await connectTo(t, url)
@@ -169,6 +210,28 @@ t.test('WebSockets', async (t) => {
     before.socket.close()
     after.socket.close()
     await Promise.all([before.closed, after.closed])
+  })
+
+  await t.test("Hono's upgradeWebSocket", async (t) => {
+    await server.deploy('hono', HONO)
+    const { socket, next, closed } = await connectTo(t, `${server.url}/hono/ws`)
+    socket.send('hi')
+    t.equal(await next(), 'hono says hi')
+    socket.send('close')
+    t.match(await closed, { code: 3001, reason: 'enough' })
+    t.equal((await server.get('/hono/ws')).status, 404)
+  })
+
+  await t.test('a function opens a WebSocket, here to another function', async (t) => {
+    await server.deploy('opens', OPENS)
+    const to = encodeURIComponent(`${server.url.replace('http', 'ws')}/echo/?protocol=b`)
+    t.strictSame(await (await server.get(`/opens/?to=${to}`)).json(), [
+      ['open', 'b'],
+      ['message', 'new one', 'new two', 100_004, '1,2,3'],
+      ['close', 4002, 'as you wish', true],
+    ])
+    const refused = encodeURIComponent(`ws://127.0.0.1:1/`)
+    t.match(await (await server.get(`/opens/?to=${refused}`)).json(), [['error'], ['close', 1006, '', false]])
   })
 
   await t.test('a slow reader is bounded, and hurts nobody', async (t) => {

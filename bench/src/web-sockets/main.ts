@@ -54,6 +54,8 @@ interface Round {
   readonly bytesPerClient: number
   /** Of one core, while all are connected and nothing is sent. */
   readonly cpuAtRest: number
+  /** The same while nobody is connected. */
+  readonly cpuAlone: number
 }
 
 async function memoryOf(pid: number): Promise<number> {
@@ -62,6 +64,9 @@ async function memoryOf(pid: number): Promise<number> {
 }
 
 async function runRound({ name, pid, url }: Server, round: number): Promise<Round> {
+  const alone = await watchProcesses([pid], restMs)
+  await sleep(restMs)
+  const { cpuSeconds: aloneCpuSeconds } = await alone.stop()
   const before = await memoryOf(pid)
   const sockets = await connectClients(url, clients)
   await sleep(SETTLE_MS)
@@ -80,6 +85,7 @@ async function runRound({ name, pid, url }: Server, round: number): Promise<Roun
     p99Ms: percentile(latencies, 99),
     bytesPerClient: (after - before) / clients,
     cpuAtRest: cpuSeconds / (restMs / 1000),
+    cpuAlone: aloneCpuSeconds / (restMs / 1000),
   }
   progress(`round ${round + 1}: ${name} ${Math.round(messagesPerSecond)} msg/s`)
   return result
@@ -128,6 +134,7 @@ const COLUMNS: ReadonlyArray<Column<Round>> = [
   { title: 'p99', text: ({ p99Ms }) => `${p99Ms.toFixed(2)} ms` },
   { title: 'memory per client', text: ({ bytesPerClient }) => kilobytes(bytesPerClient) },
   { title: 'CPU at rest', text: ({ cpuAtRest }) => share(cpuAtRest) },
+  { title: 'with no clients', text: ({ cpuAlone }) => share(cpuAlone) },
 ]
 publish(
   {

@@ -1,4 +1,4 @@
-import { OF_CALL, STREAM_FLAGS } from '@carpool/runtime'
+import { OF_CALL, OF_SOCKET, STREAM_FLAGS } from '@carpool/runtime'
 import t from 'tap'
 import { Guest } from './support/guest.ts'
 
@@ -232,5 +232,48 @@ t.test('both ends of a pair may be of the function', (t) => {
   const number = guest.start()
   while (guest.timers.size > 0) fireTimers(guest)
   t.equal(guest.answers.get(number)?.body, 'hi!,4000,done,3,3')
+  t.end()
+})
+
+/** A function that opens a WebSocket, and says what happens to it. */
+const OPENING = `{ default: { fetch() {
+  const socket = globalThis.socket = new WebSocket('https://a.example/chat', ['one', 'two'])
+  for (const name of ['open', 'message', 'error', 'close']) {
+    socket['on' + name] = ({ data, message, code, reason, wasClean }) =>
+      console.log([name, socket.readyState, socket.protocol, data ?? message ?? code, reason, wasClean].join())
+  }
+  socket.addEventListener('open', () => socket.send('hello'))
+  return new Response(socket.url + ' ' + socket.readyState + ' ' + socket.binaryType)
+} } }`
+
+t.test('a function opens a WebSocket', (t) => {
+  const guest = new Guest().load(OPENING)
+  const { body } = guest.call()
+  t.equal(body, 'wss://a.example/chat 0 blob')
+  const target = { kind: 'websocket', url: 'wss://a.example/chat', protocols: ['one', 'two'], headers: [] }
+  t.strictSame([...guest.sockets.values()], [{ invocation: 1, target }])
+  guest.socketConnected(1, { remoteAddress: '', remotePort: 0, protocol: 'two', extensions: '' })
+  t.match(guest.streamOf(OF_SOCKET, 1).messages, [{ kind: 'text', text: 'hello' }])
+  guest.streamData(OF_SOCKET, 1, 'hi', STREAM_FLAGS.text)
+  guest.streamData(OF_SOCKET, 1, '', STREAM_FLAGS.end, '{"code":1001,"reason":"away"}')
+  guest.socketClosed(1, { ok: true })
+  t.strictSame(
+    guest.logs.map(({ text }) => text),
+    ['open,1,two,,,', 'message,1,two,hi,,', 'close,3,two,1001,away,true'],
+  )
+  t.end()
+})
+
+t.test('one that cannot be opened, and one that breaks off', (t) => {
+  for (const isConnected of [false, true]) {
+    const guest = new Guest().load(OPENING)
+    guest.call()
+    if (isConnected) guest.socketConnected(1, { remoteAddress: '', remotePort: 0 })
+    guest.socketClosed(1, { ok: false, code: 'ECONNREFUSED', message: 'Nobody listens.' })
+    t.strictSame(
+      guest.logs.map(({ text }) => text).filter((text) => !text.startsWith('open')),
+      [`error,${isConnected ? 1 : 0},,Nobody listens.,,`, 'close,3,,1006,,false'],
+    )
+  }
   t.end()
 })

@@ -14,11 +14,17 @@ import { carriedByTimer, carryForTimer } from './node-support.ts'
 import { bridge, enter, invocationNow, tellCallsApart } from './port.ts'
 import { reportUncaught } from './web-api/errors.ts'
 
-const sockets = new SafeMap<number, GuestSocket>()
+/** What hears of a socket that it is connected, and how it ended. */
+interface Connecting {
+  connected(info: ConnectedSocket): void
+  closed(end: SocketEnd): void
+}
+
+const sockets = new SafeMap<number, Connecting>()
 let last = 0
 
 /** A socket of the function. It belongs to no call: its entries run on behalf of the one that wrote to it last. */
-class GuestSocket implements OpenSocket {
+class GuestSocket implements OpenSocket, Connecting {
   readonly #number = ++last
   readonly #events: SocketEvents
   readonly #carried = carriedByTimer()
@@ -92,11 +98,51 @@ class GuestSocket implements OpenSocket {
 
 /** Opens a socket on behalf of the invocation that runs. @throws Error if too many are open */
 export function openSocket(target: SocketTarget, events: SocketEvents): OpenSocket {
-  if (sockets.size >= MAX_SOCKETS_PER_GUEST) {
-    throw new SafeError(`A function can have ${MAX_SOCKETS_PER_GUEST} sockets open at the same time, not more.`)
-  }
+  checkCount()
   tellCallsApart()
   return new GuestSocket(jsonStringify(target), events)
+}
+
+/** A WebSocket that the function opens: its messages come and go by the channel. */
+export class OpenWebSocket implements Connecting {
+  readonly channel: Channel
+  readonly #number = ++last
+  readonly #events: Connecting
+
+  /** @throws Error if too many sockets are open */
+  constructor(url: string, protocols: readonly string[], events: Connecting) {
+    checkCount()
+    tellCallsApart()
+    this.#events = events
+    this.channel = new Channel(OF_SOCKET, this.#number, invocationNow())
+    sockets.set(this.#number, this)
+    const target: SocketTarget = { kind: 'websocket', url, protocols, headers: [] }
+    bridge.openSocket(invocationNow(), this.#number, jsonStringify(target))
+  }
+
+  /** Breaks it off: neither event is told. */
+  stop(): void {
+    if (!sockets.delete(this.#number)) return
+    this.channel.close(undefined)
+    bridge.stopSocket(this.#number)
+  }
+
+  connected(info: ConnectedSocket): void {
+    enter(this.channel.invocation)
+    this.#events.connected(info)
+  }
+
+  closed(end: SocketEnd): void {
+    enter(this.channel.invocation)
+    sockets.delete(this.#number)
+    this.#events.closed(end)
+    this.channel.close(undefined)
+  }
+}
+
+function checkCount(): void {
+  if (sockets.size < MAX_SOCKETS_PER_GUEST) return
+  throw new SafeError(`A function can have ${MAX_SOCKETS_PER_GUEST} sockets open at the same time, not more.`)
 }
 
 /** Entry: a socket is connected, or speaks TLS now. */

@@ -16,6 +16,7 @@ export { whenCanceled } from '../invocation.ts'
 export { library, loadedLibrary } from '../libraries.ts'
 export { resizableBuffer } from '../memory/reservation.ts'
 export { invocationNow } from '../port.ts'
+export { OpenWebSocket } from '../sockets.ts'
 export { nextEntry, setTimeout } from '../timers.ts'
 
 /** Writes to the log of the invocation that runs. `isRejection`: of a promise that nobody awaits. */
