@@ -183,7 +183,7 @@ export function builtinModules(assets: Assets): Plugin {
         if (!path.startsWith('node:') && nodeModules.includes(`node:${name}`)) return undefined
         return resolved(name, kind === 'require-call')
       })
-      build.onResolve({ filter: /^(?:cloudflare:|@carpool\/sdk\/)sockets$/ }, () => ({
+      build.onResolve({ filter: /^cloudflare:sockets$/ }, () => ({
         path: shimPath('sockets/connect'),
         sideEffects: false,
       }))

@@ -364,6 +364,13 @@ t.test('A stream that is always ready lets others in, and its own end', (t) => {
   t.end()
 })
 
+t.test('Of the answer to a HEAD nothing streams', (t) => {
+  const guest = guestOf(`${SOURCE}; return new Response(source(), { headers: { a: 'b' } })`)
+  t.match(guest.call({ method: 'HEAD' }), { status: 200, headers: [['a', 'b']], kind: 'none' })
+  t.same(guest.lines.slice(-1), ['info: canceled TypeError'])
+  t.end()
+})
+
 t.test('A stream of many chunks is whole', (t) => {
   const guest = guestOf(`let left = 1000
     const pull = (to) => { if (left-- === 0) to.close(); else to.enqueue(new Uint8Array([left & 0xff])) }

@@ -118,6 +118,11 @@ export class Invocation implements HostRequest, Framing {
       this.answer(this.#answerHead, 'bytes', channel.takeLeaving())
       return false
     }
+    // Its body goes nowhere: nothing would hold up a stream without end.
+    if (this.head.method === 'HEAD') {
+      this.answer(this.#answerHead, 'none', '')
+      return false
+    }
     this.#isHeadSaid = true
     bridge.answerHead(this.number, this.#answerHead)
     return true

@@ -1,4 +1,4 @@
-/** The module `cloudflare:sockets`, also `@carpool/sdk/sockets`: sockets as streams of the web. */
+/** The module `cloudflare:sockets`: sockets as streams of the web. */
 import type { ConnectedSocket, OpenSocket, SocketEnd, TlsOptions } from '@carpool/core'
 import { support } from '../support.ts'
 

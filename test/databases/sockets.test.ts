@@ -1,0 +1,178 @@
+/** Sockets of functions by themselves: `node:net` beside Node.js, `cloudflare:sockets`, and whose what comes of them is. */
+import { cpSync, readFileSync, writeFileSync } from 'node:fs'
+import { createServer, type AddressInfo, type Server } from 'node:net'
+import { createSecureContext, TLSSocket } from 'node:tls'
+import { spawnSync } from 'node:child_process'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { makeCertificates } from '../../bench/src/lib/databases/certificates.ts'
+import { inNode } from '../compat/in-node.ts'
+import { startServer } from '../support/server.ts'
+
+async function listen(t: Test, server: Server): Promise<number> {
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  t.teardown(() => void server.close())
+  return (server.address() as AddressInfo).port
+}
+
+const startEcho = (t: Test): Promise<number> =>
+  listen(
+    t,
+    createServer((socket) => {
+      socket.on('error', () => {})
+      socket.pipe(socket)
+    }),
+  )
+
+t.test('node:net does in a function what it does in Node.js', async (t) => {
+  const port = await startEcho(t)
+  const server = await startServer(t, ['--allow-egress', '127.0.0.1'])
+  const folder = t.testdir()
+  for (const [from, to] of [
+    ['functions/net.mjs', 'net.mjs'],
+    ['../compat/run-cases.mjs', 'run-cases.mjs'],
+  ] as const) {
+    cpSync(join(import.meta.dirname, from), join(folder, to))
+  }
+  const entry = join(folder, 'index.mjs')
+  writeFileSync(
+    entry,
+    `import { casesOf } from './net.mjs'
+    import { asJson, runCases } from './run-cases.mjs'
+    export const run = async (place) => asJson(await runCases(casesOf(JSON.parse(place))))
+    export default async (request) => new Response(await run(await request.text()))`,
+  )
+  const place = JSON.stringify({ port })
+  const expected = JSON.parse(await inNode(entry, place)) as Record<string, unknown>
+  await server.json('deploy', entry, '--name', 'net', '--cpu-ms', '10000')
+  const response = await server.get('/net/', { method: 'POST', body: place })
+  const text = await response.text()
+  t.equal(response.status, 200, text)
+  const found = JSON.parse(text) as Record<string, unknown>
+  for (const [name, value] of Object.entries(expected)) t.same(found[name], value, name)
+})
+
+t.test('connect() of cloudflare:sockets', async (t) => {
+  const port = await startEcho(t)
+  const server = await startServer(t, ['--allow-egress', '127.0.0.1'])
+  await server.deploy('web', {
+    'index.mjs': `import { connect } from 'cloudflare:sockets'
+      const text = (bytes) => new TextDecoder().decode(bytes)
+      const failed = (promise) => promise.then(() => 'no error', (error) => [error.name, error.code])
+      export default async (request) => {
+        const port = Number(await request.text())
+        const socket = connect({ hostname: '127.0.0.1', port })
+        const writer = socket.writable.getWriter()
+        await writer.write(new TextEncoder().encode('hello'))
+        const { remoteAddress, alpn } = await socket.opened
+        const reader = socket.readable.getReader()
+        const { value } = await reader.read()
+        await writer.close()
+        const last = await reader.read()
+        await socket.closed
+        const other = connect(\`127.0.0.1:\${port}\`, { allowHalfOpen: true })
+        await other.close()
+        const nobody = connect('127.0.0.1:1')
+        const refused = []
+        for (const use of [() => connect('127.0.0.1'), () => connect('x:99999'), () => connect('x:1', { secureTransport: 'yes' }),
+          () => connect('x:1').startTls()]) {
+          try { use(); refused.push('no error') } catch (error) { refused.push(error.name) }
+        }
+        return Response.json({
+          heard: text(value), last, address: remoteAddress === '127.0.0.1:' + port, alpn,
+          nobody: [await failed(nobody.opened), await failed(nobody.closed), await failed(nobody.readable.getReader().read())], refused,
+        })
+      }`,
+  })
+  const response = await server.get('/web/', { method: 'POST', body: `${port}` })
+  const REFUSED = ['TypeError', 'ECONNREFUSED']
+  t.same(await response.json(), {
+    heard: 'hello',
+    last: { done: true },
+    address: true,
+    alpn: null,
+    nobody: [REFUSED, REFUSED, REFUSED],
+    refused: ['TypeError', 'TypeError', 'TypeError', 'TypeError'],
+  })
+})
+
+const hasOpenssl = spawnSync('openssl', ['version']).status === 0
+
+t.test('connect() starts TLS on a socket that began without', { skip: !hasOpenssl && 'openssl is not installed' }, async (t) => {
+  const { certFile, keyFile } = makeCertificates(t.testdir())
+  const secureContext = createSecureContext({ cert: readFileSync(certFile), key: readFileSync(keyFile) })
+  const port = await listen(
+    t,
+    createServer((socket) => {
+      socket.on('error', () => {})
+      socket.once('data', () => {
+        socket.pause()
+        socket.write('ready')
+        const encrypted = new TLSSocket(socket, { isServer: true, secureContext })
+        encrypted.on('error', () => {})
+        encrypted.pipe(encrypted)
+      })
+    }),
+  )
+  const server = await startServer(t, ['--allow-egress', '127.0.0.1'])
+  await server.deploy('start-tls', {
+    'index.mjs': `import { connect } from 'cloudflare:sockets'
+      export default async (request) => {
+        const socket = connect({ hostname: '127.0.0.1', port: Number(await request.text()) }, { secureTransport: 'starttls' })
+        const writer = socket.writable.getWriter()
+        await writer.write(new TextEncoder().encode('start'))
+        const reader = socket.readable.getReader()
+        const { value } = await reader.read()
+        reader.releaseLock()
+        const secure = socket.startTls()
+        return Response.json([new TextDecoder().decode(value), await secure.opened.then(() => 'opened', (error) => error.code)])
+      }`,
+  })
+  const response = await server.get('/start-tls/', { method: 'POST', body: `${port}` })
+  // Nobody vouches for it: it is told by its certificate, so TLS was spoken.
+  t.same(await response.json(), ['ready', 'UNABLE_TO_VERIFY_LEAF_SIGNATURE'])
+})
+
+t.test("what a call does after it has heard by a shared socket is that call's, whoever opened it or wrote last", async (t) => {
+  const port = await startEcho(t)
+  const server = await startServer(t, ['--allow-egress', '127.0.0.1'])
+  await server.deploy('shared', {
+    'index.mjs': `import net from 'node:net'
+      let socket
+      const waiting = new Map()
+      const ask = (port, word) => new Promise((resolve) => {
+        waiting.set(word, resolve)
+        if (socket === undefined) {
+          socket = net.connect(port, '127.0.0.1')
+          let heard = ''
+          socket.on('data', (data) => {
+            heard += data
+            const words = heard.split(' ')
+            heard = words.pop()
+            // All of them in one entry.
+            if (waiting.size === 5) for (const [one, tell] of waiting) tell(one)
+          })
+        }
+        socket.write(word + ' ')
+      })
+      export default async (request) => {
+        const word = new URL(request.url).searchParams.get('word')
+        const port = Number(new URL(request.url).searchParams.get('port'))
+        await ask(port, word)
+        console.log('heard', word)
+        await new Promise((resolve) => setTimeout(resolve, 1))
+        console.log('later', word)
+        return new Response(word)
+      }`,
+  })
+  const words = ['a', 'b', 'c', 'd', 'e']
+  const answers = await Promise.all(words.map((word) => server.get(`/shared/?port=${port}&word=${word}`)))
+  const ids = answers.map((answer) => answer.headers.get('x-carpool-invocation') ?? answer.headers.get('x-carpool-invocation-id'))
+  t.same(await Promise.all(answers.map((answer) => answer.text())), words)
+  for (const [index, word] of words.entries()) {
+    for (const message of ['heard', 'later']) {
+      const line = await server.untilLogged('shared', new RegExp(`${message} ${word}`))
+      t.equal((line as unknown as { invocationId?: string }).invocationId, ids[index], `${message} ${word}`)
+    }
+  }
+})
