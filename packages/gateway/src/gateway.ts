@@ -78,8 +78,10 @@ export function createGateway(options: ServerGatewayOptions): FastifyInstance {
       stallMs: limits.answerTimeoutMs,
     },
   })
-  const onUpgrade = (request: IncomingMessage, socket: Socket, early: Buffer): void => {
-    reading.requestRead(socket, request.url ?? '')
+  const onUpgrade = (request: IncomingMessage, early: Buffer): void => {
+    // With a body announced, Node.js gives a stream in place of the socket.
+    const { socket, url = '' } = request
+    reading.requestRead(socket, url)
     webSockets.handle(request, socket, early)
   }
   const onConnection = (socket: Socket): void => {
@@ -112,7 +114,7 @@ export function createGateway(options: ServerGatewayOptions): FastifyInstance {
           .on('checkContinue', onRequest)
           .on('checkExpectation', onRequest)
           .on('connect', (_request, socket) => onConnect(socket as Socket))
-          .on('upgrade', (request, socket, early) => onUpgrade(request, socket as Socket, early))
+          .on('upgrade', (request, _socket, early) => onUpgrade(request, early))
       )
     },
     forceCloseConnections: 'idle',
