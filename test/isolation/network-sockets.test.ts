@@ -124,6 +124,8 @@ const SERVERS = [
       for (;;) socket.send(new Uint8Array(1048576));`,
     // There is no memory for more, which is told before the isolate has none at all.
     expect: { status: 500, code: 'exception' },
+    // What it has kept may be more than the isolate is left with.
+    again: 'any',
     attack: async ({ t, call }) => {
       const upstream = await startRawUpstream(t, (socket) => socket.pause())
       return { answers: [await call(`/?port=${upstream.port}`)] }
@@ -267,7 +269,8 @@ const FLOODS = [
     limits: { cpuMs: 300, wallMs: 3_000 },
     handler: `${TARGET}
       for (;;) { for (let index = 0; index < 400; index++) open(host, port).socket.stop(); await new Promise((next) => setTimeout(next, 0)); }`,
-    expect: { status: 502, code: 'cpu-exceeded' },
+    // Whichever limit comes first.
+    expect: { code: /^(?:cpu-exceeded|timeout)$/ },
     again: 'any',
     attack: async ({ t, call }) => {
       const upstream = await startRawUpstream(t, () => {})
