@@ -239,6 +239,8 @@ const STATUS_FIGURES = Type.Object({
   inFlight: count,
   /** Invocations that wait for a place in a host. */
   queued: count,
+  /** Of all functions: answers that stream, WebSockets that functions accepted, and sockets that they opened to elsewhere. */
+  open: Type.Object({ answer: count, websocket: count, socket: count }),
   /** Invocations refused since the server started, by the code of the error. */
   shed: Type.Record(text, count),
   /** The newest first, at most `MAX_DECISIONS`. */

@@ -65,6 +65,8 @@ class Rig {
   /** What the host was told, in order. */
   readonly told: string[] = []
   readonly results: InvocationResult[] = []
+  /** What has begun and ended, in order. */
+  readonly changes: string[] = []
   readonly connection: HostConnection
   readonly host: Connection<ToHost, ToServer>
   closed: string | undefined
@@ -79,6 +81,7 @@ class Rig {
         this.results.push(result)
         wake()
       },
+      answersChanged: (functionName, kind, change) => this.changes.push(`${functionName} ${kind} ${change}`),
       unbegun: () => this.results.push({ outcome: 'canceled' } as InvocationResult),
       closed: (reason) => {
         this.closed = reason?.message ?? 'ended'
@@ -347,4 +350,36 @@ t.test('a call whose body is on its way does not begin in another host', async (
   rig.connection.takeBackAfter(0)
   t.match(rig.results, [{ outcome: 'host-lost', detail: /body was already on its way/ }])
   t.ok(body.isStopped)
+})
+
+t.test('an answer that streams is counted from its head to its end, once, also if its host is lost', async (t) => {
+  const rig = new Rig()
+  rig.stream()
+  rig.begin(1)
+  rig.begin(1)
+  rig.stream()
+  rig.begin(2)
+  await rig.read()
+  t.same(rig.changes, ['f answer 1', 'f answer 1'])
+  rig.data(1, '', true)
+  rig.end(1)
+  rig.end(1)
+  await rig.read()
+  t.same(rig.changes.slice(2), ['f answer -1'])
+  rig.stream()
+  rig.connection.lose(() => undefined)
+  await rig.until(() => rig.results.length === 3)
+  t.same(rig.changes.slice(3), ['f answer -1'], 'and one that never began is not')
+})
+
+t.test('so is a WebSocket', async (t) => {
+  const rig = new Rig()
+  const { call } = rig.stream()
+  call.acceptWebSocket = () => ({ send: () => {}, close: () => {}, credited: () => {} })
+  rig.begin(1, [], 101)
+  await rig.read()
+  t.same(rig.changes, ['f websocket 1'])
+  rig.end(1)
+  await rig.read()
+  t.same(rig.changes, ['f websocket 1', 'f websocket -1'])
 })

@@ -27,6 +27,7 @@ function fleetOf(script: string, { hostStartTimeoutMs = 60_000, launcher }: Flee
     fetchStarted: ignore,
     fetchStopped: ignore,
     streamSaid: ignore,
+    answersChanged: ignore,
     usedInBackground: ignore,
     usedCpu: ignore,
     uncached: ignore,

@@ -69,6 +69,7 @@ export function createServerParts(base: ServerBase): ServerParts {
     revisionOf: (id) => revisions.find(id) ?? staged.get(id),
     headersFor: (source) => [['x-carpool-hops', hops.headerOf(source)]],
     onUnclaimed: (host, revision, bytes) => usage.unclaimed.add(host, revision, bytes),
+    socketsChanged: (functionName, change) => metrics.streams.changed(functionName, 'socket', change),
   })
   const codeCaches = new CodeCaches({ registry, codeOf: (revision) => codeOf(base, revision), log })
   const listener = createHostListener({ registry, revisions, functionLogger, relay, usage, codeCaches, metrics, log })

@@ -10,7 +10,7 @@ interface ServerStatusParts {
   readonly sandbox: SandboxInfo
   readonly fleet: Fleet
   readonly admission: Admission
-  readonly metrics: Pick<ServerMetrics, 'shedCounts'>
+  readonly metrics: Pick<ServerMetrics, 'shedCounts' | 'streams'>
   readonly ledger: Pick<Ledger, 'unavailable'>
 }
 
@@ -53,6 +53,7 @@ export class ServerStatus {
       hosts: fleet.hosts,
       inFlight: admission.inFlight,
       queued: fleet.queued,
+      open: metrics.streams.totals,
       shed: metrics.shedCounts,
       decisions: fleet.decisions,
       failedStarts: fleet.failedStarts,

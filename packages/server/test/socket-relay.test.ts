@@ -140,3 +140,24 @@ t.test('the body of a fetch streams to its upstream', async (t) => {
   t.match(JSON.parse(settled.text), { ok: true, status: 200 })
   t.equal(host.said.map(({ body }) => body).join(''), 'one two')
 })
+
+t.test('sockets are counted for their function until they are closed, also those of a host that is gone', async (t) => {
+  const changes: string[] = []
+  let wake = (): void => {}
+  const relay = relayOf(t, {
+    socketsChanged: (functionName, change) => {
+      changes.push(`${functionName} ${change}`)
+      wake()
+    },
+  })
+  const port = await portOf(t, echo())
+  const host = new Host()
+  relay.said(host, open(1, 'deleted'), target(port), NO_BODY)
+  relay.said(host, open(2), target(port), NO_BODY)
+  relay.said(host, open(2), target(port), NO_BODY)
+  while (changes.length < 3) await new Promise<void>((resolve) => (wake = resolve))
+  t.same(changes.toSorted(), ['own -1', 'own 1', 'own 1'], 'the first of the same number is stopped')
+  relay.stopAll(host)
+  while (changes.length < 4) await new Promise<void>((resolve) => (wake = resolve))
+  t.equal(changes.at(-1), 'own -1')
+})

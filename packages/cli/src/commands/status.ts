@@ -98,11 +98,13 @@ export function renderStatus(status: StatusInfo | StatusSummary, stream: Writabl
 }
 
 function summary(status: StatusInfo): string {
-  const { cores, machineBusyCores, inFlight, queued, shed, failedStarts } = status
+  const { cores, machineBusyCores, inFlight, queued, open, shed, failedStarts } = status
   const refused = pairs(Object.fromEntries(Object.entries(shed).filter(([, count]) => count > 0)), ' ')
   return [
     ...heading(status),
     `${inFlight} in flight, ${queued} of them queued. Refused so far: ${refused === '' ? 'none' : refused}.`,
+    // A server of before says nothing of it.
+    ...(open === undefined ? [] : [describeOpen(open)]),
     `${machineBusyCores.toFixed(2)} of ${Number(cores.toFixed(2))} cores are busy.`,
     ...describeFailedStarts(failedStarts),
   ].join('\n')
@@ -115,6 +117,11 @@ function heading({ version, state, reasons, uptimeMs, sandbox }: StatusSummary):
     // A server of before says nothing of it.
     ...(sandbox === undefined ? [] : [sandboxSentences(sandbox).join(' ')]),
   ]
+}
+
+function describeOpen({ answer, websocket, socket }: StatusInfo['open']): string {
+  const counted = (count: number, what: string): string => `${count} ${what}${count === 1 ? '' : 's'}`
+  return `Open: ${counted(answer, 'streamed answer')}, ${counted(websocket, 'WebSocket')}, ${counted(socket, 'socket')}.`
 }
 
 function describeFailedStarts({ inRow, nextAttemptInMs, last }: FailedStartsInfo): readonly string[] {

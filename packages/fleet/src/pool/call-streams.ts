@@ -96,6 +96,7 @@ export class UploadSender implements UploadTaker {
  * no body, nothing is passed on before the end.
  */
 export class AnswerStream implements BegunAnswer {
+  readonly kind = 'answer'
   readonly head: ResponseHead
   readonly atMs: number
   bytes = 0

@@ -69,6 +69,8 @@ export type StreamFromHost = SocketOpen | StartTls | SocketStop | StreamData | S
 /** What it is told of them. */
 export type StreamToHost = FetchHeadCame | FetchSettled | SocketConnected | SocketClosed | StreamData | StreamCredit | StreamAbort
 
+export type AnswerKind = (AnswerStream | WebSocketAnswer)['kind']
+
 /** What a host sends besides replies. Called on the server's loop, as a frame of the host is read. */
 export interface HostEvents {
   ready(): void
@@ -82,6 +84,8 @@ export interface HostEvents {
   fetchStopped(fetch: number): void
   /** Something of a socket, or of the bodies of a fetch. */
   streamSaid(message: StreamFromHost, text: string, body: Uint8Array): void
+  /** An answer that streams, or a WebSocket, has begun or ended. */
+  answersChanged(functionName: string, kind: AnswerKind, change: 1 | -1): void
   usedInBackground(background: Background): void
   usedCpu(cpu: HostCpu): void
   /** What a function did harms the process for good. */
@@ -326,10 +330,13 @@ export class HostConnection implements CallHolder {
   }
 
   /** The call has ended: nothing of its streams is of use any more. */
-  #endStreams({ number }: Call): void {
+  #endStreams({ number, revision }: Call): void {
     this.#uploads.get(number)?.stop()
     this.#uploads.delete(number)
+    const answer = this.#answers.get(number)
+    if (answer === undefined || revision === undefined) return
     this.#answers.delete(number)
+    this.#events.answersChanged(revision.functionName, answer.kind, -1)
   }
 
   /** A host may send anything of calls that it has, or has not. */
@@ -355,6 +362,7 @@ export class HostConnection implements CallHolder {
         : new AnswerStream(call, head, this.#maxBodyBytes, this.#sendOfStream)
     call.begun = answer
     this.#answers.set(call.number, answer)
+    this.#events.answersChanged(revision.functionName, answer.kind, 1)
   }
 
   #receive(message: ToServer, text: string, body: Uint8Array): void {

@@ -8,7 +8,7 @@ import { Standstill } from '../health/standstill.ts'
 import { HostSuspects, suspectsOf, type HostHarm } from '../health/suspects.ts'
 import { HostSlots } from '../placement/host-slots.ts'
 import type { HostLimitPolicy } from '../scaling/host-limit.ts'
-import { HostConnection, type FetchedBytes, type StreamFromHost, type StreamToHost } from './host-connection.ts'
+import { HostConnection, type AnswerKind, type FetchedBytes, type StreamFromHost, type StreamToHost } from './host-connection.ts'
 import { demoteProcess, demoteStuck, isCrash, processUsage, spawnHost, type HostProgram, type SpawnedHost } from './os-process.ts'
 
 /** What a host process is kept to. */
@@ -35,6 +35,8 @@ export interface HostProcessListener {
   fetchStopped(host: HostProcess, fetch: number): void
   /** A function opens a socket, or something is said of one or of the bodies of a fetch: see {@link HostProcess.sayOfStream}. */
   streamSaid(host: HostProcess, message: StreamFromHost, text: string, body: Uint8Array): void
+  /** An answer that streams, or a WebSocket, has begun or ended. */
+  answersChanged(functionName: string, kind: AnswerKind, change: 1 | -1): void
   /** A function used something outside of any call. */
   usedInBackground(host: HostProcess, background: Background): void
   /** Where the CPU time of the process went so far. */
@@ -126,6 +128,7 @@ export class HostProcess {
       fetchStarted: (fetch, head, bytes) => listener.fetchStarted(this, fetch, head, bytes),
       fetchStopped: (fetch) => listener.fetchStopped(this, fetch),
       streamSaid: (message, text, bytes) => listener.streamSaid(this, message, text, bytes),
+      answersChanged: (functionName, kind, change) => listener.answersChanged(functionName, kind, change),
       usedInBackground: (background) => listener.usedInBackground(this, background),
       usedCpu: (cpu) => listener.usedCpu(this, cpu),
       poisoned: (functionName, why) => this.#poisonedBy(functionName, why),

@@ -18,6 +18,7 @@ const NO_CODE = 1005
 
 /** The answer that accepts a WebSocket: passes on what caller and function say to each other. */
 export class WebSocketAnswer implements BegunAnswer, FunctionSocket {
+  readonly kind = 'websocket'
   readonly head: ResponseHead
   readonly atMs = performance.now()
   readonly body: Uint8Array = NO_BODY

@@ -38,7 +38,7 @@ const GET_STATUS: Operation = {
   id: 'getStatus',
   method: 'GET',
   url: '/v1/status',
-  summary: 'How the server fares: for admins with its hosts, its queue and the latest scaling decisions.',
+  summary: 'How the server fares: for admins with its hosts, its queue, what is open and the latest scaling decisions.',
   scope: 'read',
   response: { status: 200, description: 'The status.', schema: STATUS_ANSWER },
 }

@@ -31,6 +31,8 @@ export interface EgressRelayParts {
   readonly headersFor?: (fetch: FetchSource) => HeaderList
   /** What went over for a fetch that the host did not wait for to its end. */
   readonly onUnclaimed?: (host: FetchingHost, revision: string, bytes: FetchedBytes) => void
+  /** A socket of a function was opened, or one is closed, whether its host still wants to know or not. */
+  readonly socketsChanged?: (functionName: string, change: 1 | -1) => void
 }
 
 /** On whose behalf a host fetches. */

@@ -16,7 +16,7 @@ interface HostListenerParts {
   readonly relay: EgressRelay
   readonly usage: UsageRecorder
   readonly codeCaches: Pick<CodeCaches, 'missing'>
-  readonly metrics: Pick<ServerMetrics, 'scaled' | 'hostStarted' | 'containment' | 'rejected'>
+  readonly metrics: Pick<ServerMetrics, 'scaled' | 'hostStarted' | 'containment' | 'rejected' | 'streams'>
   readonly log: Logger
 }
 
@@ -33,6 +33,7 @@ export function createHostListener(parts: HostListenerParts): FleetListener {
     fetchStarted: (host, fetch, head, body) => relay.start(host, fetch, head, body),
     fetchStopped: (host, fetch) => relay.stop(host, fetch),
     streamSaid: (host, message, text, body) => relay.said(host, message, text, body),
+    answersChanged: (functionName, kind, change) => metrics.streams.changed(functionName, kind, change),
     usedInBackground: (host, background) => usage.usedInBackground(host, background),
     usedCpu: (host, cpu) => usage.usedCpu(host, cpu),
     uncached: (id) => {

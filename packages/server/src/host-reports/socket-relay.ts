@@ -18,7 +18,7 @@ export class SocketRelay {
 
   /** @param target as the host gave it */
   open(host: FetchingHost, { socket, revision, id }: Pick<SocketOpen, 'socket' | 'revision' | 'id'>, target: string): void {
-    const { egress, revisionOf, headersFor, onUnclaimed } = this.#parts
+    const { egress, revisionOf, headersFor, onUnclaimed, socketsChanged } = this.#parts
     const whose = revisionOf(revision)
     if (whose === undefined) {
       return host.sayOfStream(NOBODY, { type: 'socket-closed', socket, bytesOut: 0, bytesIn: 0 }, NOT_DEPLOYED)
@@ -49,6 +49,7 @@ export class SocketRelay {
           if (isOpen()) host.sayOfStream(whose, { type: 'stream-credit', of: 'socket', number: socket, bytes })
         },
         closed: (end, bytes) => {
+          socketsChanged?.(functionName, -1)
           if (!isOpen()) return onUnclaimed?.(host, revision, bytes)
           open.delete(socket)
           host.sayOfStream(whose, { type: 'socket-closed', socket, ...bytes }, end)
@@ -56,6 +57,7 @@ export class SocketRelay {
       },
     )
     open.set(socket, opened)
+    socketsChanged?.(functionName, 1)
   }
 
   /** The host is gone: what still went over is told, and nothing else. */

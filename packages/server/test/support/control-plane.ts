@@ -40,6 +40,7 @@ const STATUS: StatusInfo = {
   hosts: [],
   inFlight: 0,
   queued: 0,
+  open: { answer: 0, websocket: 0, socket: 0 },
   shed: {},
   decisions: [],
   failedStarts: { inRow: 0, nextAttemptInMs: 0 },

@@ -6,6 +6,7 @@ import { ContainmentMetrics, fleetMetrics, HostCounts, type FleetReading } from 
 import { FunctionMetrics } from './function-metrics.ts'
 import { processMetrics } from './process-metrics.ts'
 import { QueueMetrics } from './queue-metrics.ts'
+import { OpenStreams } from './stream-metrics.ts'
 
 /** How an attempt to start a host process ended. */
 export const START_RESULTS = ['ready', 'failed'] as const
@@ -24,6 +25,8 @@ export class ServerMetrics {
   readonly #hosts = new HostCounts()
   /** What was done about functions that harm hosts. */
   readonly containment = new ContainmentMetrics()
+  /** Streamed answers, WebSockets and sockets of functions. */
+  readonly streams = new OpenStreams()
   readonly #decisions = new Counter({
     name: 'carpool_scaling_decisions_total',
     help: 'Decisions about the number of hosts.',
@@ -47,6 +50,7 @@ export class ServerMetrics {
       this.#decisions,
       this.#starts,
       ...this.containment.metrics,
+      ...this.streams.metrics,
       ...cpuMetrics(this.#cpu),
       ...processMetrics(),
     ])

@@ -14,6 +14,8 @@ const NAMES = [
   'carpool_host_cpu_seconds',
   'carpool_host_starts_total',
   'carpool_hosts_poisoned_total',
+  'carpool_open_sockets',
+  'carpool_open_streams',
   'carpool_queue_seconds',
   'carpool_scaling_decisions_total',
   'carpool_shed_total',
@@ -246,6 +248,31 @@ t.test('what functions do outside is told as it is at each scrape', async (t) =>
   t.equal(valueOf(before['carpool_egress_buffered_bytes'], {}), 4096)
   reading = { ...EGRESS, connections: 0 }
   t.equal(valueOf((await render(metrics))['carpool_egress_connections'], {}), 0)
+})
+
+t.test('what is open is told for each function and in all, and goes back to 0', async (t) => {
+  const metrics = new ServerMetrics()
+  const { streams } = metrics
+  streams.changed('sample', 'answer', 1)
+  streams.changed('sample', 'answer', 1)
+  streams.changed('sample', 'websocket', 1)
+  streams.changed('other', 'socket', 1)
+  const { totals } = streams
+  const { carpool_open_streams: open, carpool_open_sockets: sockets } = await render(metrics)
+  t.equal(valueOf(open, { function: 'sample', kind: 'answer' }), 2)
+  t.equal(valueOf(open, { function: 'sample', kind: 'websocket' }), 1)
+  t.equal(valueOf(open, { function: 'other', kind: 'answer' }), 0)
+  t.equal(valueOf(sockets, { function: 'other' }), 1)
+  streams.changed('sample', 'answer', -1)
+  streams.changed('sample', 'answer', -1)
+  streams.changed('sample', 'websocket', -1)
+  streams.changed('other', 'socket', -1)
+  const after = await render(metrics)
+  t.equal(valueOf(after['carpool_open_streams'], { function: 'sample', kind: 'answer' }), 0)
+  t.equal(sumOf(after['carpool_open_streams']), 0)
+  t.equal(sumOf(after['carpool_open_sockets']), 0)
+  t.strictSame(totals, { answer: 2, websocket: 1, socket: 1 }, 'as it was when it was read')
+  t.strictSame(streams.totals, { answer: 0, websocket: 0, socket: 0 })
 })
 
 t.test('refused calls are counted by the code of the error, with or without a record', async (t) => {

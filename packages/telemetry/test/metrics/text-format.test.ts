@@ -91,6 +91,8 @@ function busyMetrics(): ServerMetrics {
   metrics.hostCpu(1, { processUs: 9_000_000, loopUs: 3_000_000, isolatesUs: 4_000_000, blanksUs: 125_000, memoryWatchUs: 62_500 })
   metrics.hostStarted('ready')
   metrics.scaled('grow', 'saturated')
+  metrics.streams.changed('quote"', 'answer', 1)
+  metrics.streams.changed('new\nline', 'socket', 1)
   return metrics
 }
 
@@ -133,6 +135,7 @@ t.test('README.md explains every metric, with its type and its labels, and nothi
   metrics.scaled('grow', 'saturated')
   metrics.containment.hostPoisoned('stuck')
   metrics.containment.struck('free')
+  for (const kind of ['answer', 'websocket', 'socket'] as const) metrics.streams.changed('sample', kind, 1)
   const told = Object.entries(await render(metrics)).map(([name, { type, samples }]) => {
     const labels = new Set(samples.flatMap((sample) => Object.keys(sample.labels)))
     labels.delete('le')
