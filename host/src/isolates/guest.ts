@@ -31,7 +31,10 @@ export interface GuestWatchdog {
   lostWhileIdle(guest: Guest): void
   /** V8 gave up on the isolate, and parked its thread for good. */
   gaveUp(guest: Guest): void
-  memoryMeasured(guest: Guest): void
+  /** Whether so much, in bytes, is near its memory limit. */
+  isNearLimit(guest: Guest, heapBytes: number): boolean
+  /** It is near its memory limit, garbage aside. */
+  nearLimit(guest: Guest): void
 }
 
 /** The parts of the host that a guest turns to. */
@@ -363,16 +366,30 @@ export class Guest implements Poolable, BatchListener, BridgedGuest, Runnable {
 
   #measureMemory(): void {
     this.queue
-      .runAlone(this.#memory.account, (measured) => measured(() => this.isolate.heapBytes()))
+      .runAlone(this.#memory.account, async (measured) => {
+        const bytes = await measured(() => this.isolate.heapBytes())
+        this.#memory.saw(bytes)
+        if (!this.#host.watchdog.isNearLimit(this, bytes) || !this.#memory.mayCollect(this.#chargedNs)) return bytes
+        return this.#measureWithoutGarbage(measured)
+      })
       .then(
         (bytes) => {
           this.#memory.record(bytes, performance.now())
           this.#heapBytes = bytes
-          this.#host.watchdog.memoryMeasured(this)
+          if (this.#memory.isFull && this.#host.watchdog.isNearLimit(this, bytes)) this.#host.watchdog.nearLimit(this)
         },
         // The isolate is gone.
         () => {},
       )
+  }
+
+  /** What an entry has let go of when it ends, as many buffers, would look as if it went on holding it. */
+  async #measureWithoutGarbage(measured: Measured): Promise<number> {
+    await measured(() => this.isolate.collectGarbage())
+    const tookNs = this.isolate.readEntryCpu() > 0 ? this.isolate.entryCpuNs[0]! : 0
+    const bytes = await measured(() => this.isolate.heapBytes())
+    this.#memory.collected(this.#chargedNs, tookNs, this.#host.watchdog.isNearLimit(this, bytes))
+    return bytes
   }
 
   #untilLoaded(code: GuestCode, options: GuestOptions): Promise<LoadReport> {

@@ -6,6 +6,8 @@ import type { IsolatePool } from '../isolates/isolate-pool.ts'
 const EVERY_CPU_NS = 20_000_000
 /** The same in time, for one that runs seldom, in ms. */
 const EVERY_MS = 1_000
+/** To find out what of it is garbage takes no more than this share of the CPU that the isolate uses. */
+const COLLECT_SHARE = 0.1
 
 /**
  * Decides when to measure the memory of an isolate, and remembers the most. What it takes from the system the addon sees at once;
@@ -18,6 +20,8 @@ export class MemoryWatch {
   #cpuSinceNs = 0
   #measuredAtMs = Number.NEGATIVE_INFINITY
   #isMeasuring = false
+  #collectFromNs = 0
+  #isFull = false
 
   get peakKb(): number {
     return Math.ceil(this.#peakBytes / 1024)
@@ -29,6 +33,29 @@ export class MemoryWatch {
     const isDue = !this.#isMeasuring && (this.#cpuSinceNs >= EVERY_CPU_NS || nowMs - this.#measuredAtMs >= EVERY_MS)
     this.#isMeasuring ||= isDue
     return isDue
+  }
+
+  /**
+   * Whether to collect garbage before its size counts.
+   * @param usedNs CPU that the isolate has used so far
+   */
+  mayCollect(usedNs: number): boolean {
+    return !this.isFull && usedNs >= this.#collectFromNs
+  }
+
+  /**
+   * Garbage was collected.
+   * @param tookNs CPU that it took
+   * @param isFull whether it is near its limit all the same
+   */
+  collected(usedNs: number, tookNs: number, isFull: boolean): void {
+    this.#collectFromNs = usedNs + tookNs / COLLECT_SHARE
+    this.#isFull = isFull
+  }
+
+  /** What it holds was near its limit without garbage: it would be again, so no more is spent on that. */
+  get isFull(): boolean {
+    return this.#isFull
   }
 
   /** It held so much. */

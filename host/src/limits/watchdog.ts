@@ -63,8 +63,9 @@ export class Watchdog implements GuestWatchdog {
       of: 'entry',
       cpuMs: (isBackground ? batch.currentNs : current.cpuNs + batch.unchargedNs(current)) / 1e6,
       ranMs,
+      // To measure its memory is not its doing, and ends by itself.
       cpuLimitMs: current === guest.memoryAccount ? Number.POSITIVE_INFINITY : cpuLimitMs(guest),
-      wallLimitMs: guest.limits.wallMs,
+      wallLimitMs: current === guest.memoryAccount ? Number.POSITIVE_INFINITY : guest.limits.wallMs,
     })
     batch.rung = rung
     if (rung === 'ended') return this.end(guest, reason ?? 'cpu')
@@ -109,10 +110,12 @@ export class Watchdog implements GuestWatchdog {
     this.#parts.disposing.left(batch)
   }
 
-  memoryMeasured(guest: Guest): void {
-    const { lastHeapBytes, limits } = guest
-    const { rung } = climb('running', { of: 'memory', heapBytes: lastHeapBytes, limitBytes: limits.memoryMb * 1024 * 1024 })
-    if (rung === 'retiring') this.retire(guest)
+  isNearLimit({ limits }: Guest, heapBytes: number): boolean {
+    return climb('running', { of: 'memory', heapBytes, limitBytes: limits.memoryMb * 1024 * 1024 }).rung === 'retiring'
+  }
+
+  nearLimit(guest: Guest): void {
+    this.retire(guest)
   }
 
   /** The guest is near a limit: calls that come from now on get another isolate. What is in it goes on. */
