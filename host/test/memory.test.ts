@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { decideRelief, NO_PRESSURE, type MemorySample, type ReliefDecision } from '../src/limits/memory.ts'
+import { decideRelief, MemoryWatch, NO_PRESSURE, type MemorySample, type ReliefDecision } from '../src/limits/memory.ts'
 import { MB } from './support/fake-pool.ts'
 
 const CALM: MemorySample = {
@@ -174,3 +174,18 @@ t.test('with nothing idle, or all of it given up in vain, that is said once', as
 t.test('without a budget and without a known machine there is no pressure', async (t) => {
   t.strictSame(givenUpMbOn([{ budgetBytes: 0, totalBytes: 0, availableBytes: 0, rssBytes: 1e12 }]), [0])
 })
+
+t.test(
+  'garbage is collected before a size counts, for a tenth of the CPU, and no more once the isolate is full without it',
+  async (t) => {
+    const watch = new MemoryWatch()
+    t.ok(watch.mayCollect(0), 'the first time')
+    watch.collected(100, 20, false)
+    t.notOk(watch.isFull)
+    t.notOk(watch.mayCollect(299), 'not before the isolate has used ten times what it took')
+    t.ok(watch.mayCollect(300))
+    watch.collected(300, 20, true)
+    t.ok(watch.isFull)
+    t.notOk(watch.mayCollect(1_000_000))
+  },
+)
