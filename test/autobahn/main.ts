@@ -17,6 +17,7 @@ const ECHO = `export default { fetch() {
   return new Response(null, { status: 101, webSocket: client })
 } }`
 /** The suite sends messages of 16 MiB, and echoes of them are as large. */
+const FLAGS = ['--max-body-bytes', '20000000']
 const CONFIG = { memoryMb: 1024, cpuMs: 120_000 }
 /** Compression is not offered. */
 const LEFT_OUT = ['12.*', '13.*']
@@ -47,7 +48,10 @@ const cases = process.argv.slice(2)
 const folder = mkdtempSync(join(tmpdir(), 'carpool-autobahn-'))
 process.once('exit', () => rmSync(folder, { recursive: true, force: true }))
 const env = { CARPOOL_STATE_DIR: folder, CARPOOL_LOG_LEVEL: 'warn' }
-const server = startCarpool(['serve', '--port', '0', '--admin-port', '0', '--data', join(folder, 'data'), '--json'], env)
+const server = startCarpool(
+  ['serve', '--port', '0', '--admin-port', '0', '--data', join(folder, 'data'), '--json', ...FLAGS],
+  env,
+)
 const ended = untilEnd(server)
 const { url, adminUrl } = JSON.parse(await firstLine()) as { url: string; adminUrl: string }
 writeFileSync(join(folder, 'index.js'), ECHO)
