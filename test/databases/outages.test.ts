@@ -1,7 +1,8 @@
 /** A pool that all calls of a function share, while its database dies, stands still and comes back. */
-import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
+import { connectionsTo } from '../../bench/src/lib/databases/connections.ts'
 import { type Database, missing, startDatabase, type DatabaseKind } from '../../bench/src/lib/databases/database.ts'
 import { MARIADB, POSTGRES, REDIS } from '../../bench/src/lib/databases/kinds.ts'
 import { installPackages } from '../../bench/src/lib/installed-packages.ts'
@@ -17,15 +18,6 @@ const POOLS: Readonly<Record<string, readonly [kind: DatabaseKind, connections: 
 }
 const CALLS = IS_WHOLE ? 10_000 : 1_000
 const CALLERS = 200
-const ESTABLISHED = '01'
-
-/** Connections to a port of this machine, as the system has them on the side of who connects. */
-function connectionsTo(port: number): number {
-  const peer = `0100007F:${port.toString(16).toUpperCase().padStart(4, '0')}`
-  const rows = readFileSync('/proc/net/tcp', 'utf8').split('\n').slice(1)
-  return rows.map((row) => row.trim().split(/\s+/)).filter((row) => row[2] === peer && row[3] === ESTABLISHED).length
-}
-
 const isGood = ({ status }: { readonly status: number }): boolean => status === 200
 const countOf = (load: Load, test: (answer: { readonly status: number }) => boolean): number => load.answers.filter(test).length
 
