@@ -1,5 +1,5 @@
 import { createServer } from 'node:http'
 import { ask } from './pool.mjs'
 
-const server = createServer(async (_request, response) => response.end(`${await ask()}`))
+const server = createServer((_request, response) => void ask().then((answer) => response.end(`${answer}`)))
 server.listen(0, '127.0.0.1', () => console.log(JSON.stringify({ url: `http://127.0.0.1:${server.address().port}` })))

@@ -7,7 +7,7 @@ import { createServer } from 'node:http'
 import { ask } from './pool.mjs'
 
 if (process.send !== undefined && process.argv[2] === 'worker') {
-  process.on('message', async () => process.send(`${await ask()}`))
+  process.on('message', () => void ask().then((answer) => process.send(`${answer}`)))
 } else {
   const idle = []
   const server = createServer((_request, response) => {
