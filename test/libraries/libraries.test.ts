@@ -30,6 +30,8 @@ const sources = process.env['CARPOOL_LIBRARIES'] ?? ''
 const expectations = JSON.parse(readFileSync(join(import.meta.dirname, 'expectations.json'), 'utf8')) as Expectations
 const skip = !existsSync(sources) && 'CARPOOL_LIBRARIES names no folder with the libraries: .ci/libraries makes one'
 
+// Without it the file has two minutes, which Hono's tests alone take on a slow machine.
+t.setTimeout(900_000)
 t.test('libraries pass in a function what they pass in Node.js of their own tests', { skip, timeout: 900_000 }, async (t) => {
   const home = installPackages('test/libraries')
   const server = await startServer(t, ['--allow-egress', '127.0.0.0/8', '--max-bundle-bytes', '33554432'])
