@@ -33,8 +33,8 @@ export interface GuestWatchdog {
   gaveUp(guest: Guest): void
   /** Whether so much, in bytes, is near its memory limit. */
   isNearLimit(guest: Guest, heapBytes: number): boolean
-  /** It is near its memory limit, garbage aside. */
-  nearLimit(guest: Guest): void
+  /** It is near a limit: calls that come from now on get another isolate. */
+  retire(guest: Guest): void
 }
 
 /** The parts of the host that a guest turns to. */
@@ -376,7 +376,7 @@ export class Guest implements Poolable, BatchListener, BridgedGuest, Runnable {
         (bytes) => {
           this.#memory.record(bytes, performance.now())
           this.#heapBytes = bytes
-          if (this.#memory.isFull && this.#host.watchdog.isNearLimit(this, bytes)) this.#host.watchdog.nearLimit(this)
+          if (this.#memory.isFull && this.#host.watchdog.isNearLimit(this, bytes)) this.#host.watchdog.retire(this)
         },
         // The isolate is gone.
         () => {},

@@ -21,7 +21,8 @@ export class MemoryWatch {
   #measuredAtMs = Number.NEGATIVE_INFINITY
   #isMeasuring = false
   #collectFromNs = 0
-  #isFull = false
+  /** What it holds was near its limit without garbage: it would be again, so no more is spent on that. */
+  isFull = false
 
   get peakKb(): number {
     return Math.ceil(this.#peakBytes / 1024)
@@ -50,12 +51,7 @@ export class MemoryWatch {
    */
   collected(usedNs: number, tookNs: number, isFull: boolean): void {
     this.#collectFromNs = usedNs + tookNs / COLLECT_SHARE
-    this.#isFull = isFull
-  }
-
-  /** What it holds was near its limit without garbage: it would be again, so no more is spent on that. */
-  get isFull(): boolean {
-    return this.#isFull
+    this.isFull = isFull
   }
 
   /** It held so much. */

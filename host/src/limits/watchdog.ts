@@ -114,10 +114,6 @@ export class Watchdog implements GuestWatchdog {
     return climb('running', { of: 'memory', heapBytes, limitBytes: limits.memoryMb * 1024 * 1024 }).rung === 'retiring'
   }
 
-  nearLimit(guest: Guest): void {
-    this.retire(guest)
-  }
-
   /** The guest is near a limit: calls that come from now on get another isolate. What is in it goes on. */
   retire(guest: Guest): void {
     const nowMs = performance.now()

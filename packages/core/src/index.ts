@@ -59,7 +59,6 @@ export { HOST_MEMORY, hostMemory, type HostMemory } from './host-memory.ts'
 export { CarpoolError, ERRORS, isErrorCode, type ErrorCode, type Fault } from './errors.ts'
 export { checkEnv, checkFunctionName, type HandlerForm, type Revision, type RevisionConfig } from './function.ts'
 export type {
-  ConnectedSocket,
   FailedFetch,
   FetchedHead,
   FetchHead,
@@ -68,9 +67,6 @@ export type {
   HttpResponse,
   RequestHead,
   ResponseHead,
-  SocketEnd,
-  SocketTarget,
-  TlsOptions,
 } from './http.ts'
 export { execUs, START_KINDS, type InvocationRecord, type InvocationResult, type StartKind, type Trigger } from './invocation.ts'
 export {
@@ -118,4 +114,5 @@ export {
   type Rung,
   type Step,
 } from './kill-ladder.ts'
+export type { ConnectedSocket, SocketEnd, SocketTarget, TlsOptions } from './socket.ts'
 export type { CallerSocket, FunctionSocket, MessageKind } from './web-socket.ts'

@@ -1,4 +1,4 @@
-import type { ConnectedSocket, SocketEnd, SocketTarget, TlsOptions } from './http.ts'
+import type { ConnectedSocket, SocketEnd, SocketTarget, TlsOptions } from './socket.ts'
 
 /** What whoever opens a socket hears of it. */
 export interface SocketEvents {

@@ -72,7 +72,7 @@ export class EgressRelay {
         owner: whose.owner,
         timeoutMs: whose.limits.wallMs,
         ...(streams === true && { streams }),
-        takesStream: TAKES_STREAM,
+        takesStream: true,
         ...(id !== undefined && { invocationId: id }),
         ...(whose.egress !== undefined && { hosts: whose.egress }),
         ...(carpoolHeaders !== undefined && { carpoolHeaders }),
@@ -146,9 +146,6 @@ function eventsOf(host: FetchingHost, whose: Holder, fetch: number, isOpen: () =
     stopped: () => say(whose, { type: 'stream-abort', of: 'fetch', number: fetch, side: 'received' }),
   }
 }
-
-/** Whether hosts take responses that stream. */
-const TAKES_STREAM = true
 
 /** The egress takes the memory away, so it must be the body's alone: one that came in one piece is a view into a chunk. */
 function ownMemoryOf(body: Uint8Array): Uint8Array<ArrayBuffer> {
