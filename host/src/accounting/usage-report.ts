@@ -1,4 +1,4 @@
-import type { HostCpu } from '@carpool/wire'
+import type { HostCpu, Pulse } from '@carpool/wire'
 import type { Guest } from '../isolates/guest.ts'
 import type { ActiveInvocation } from '../calls/invocation.ts'
 import type { Account } from './account.ts'
@@ -17,7 +17,6 @@ const MIN_REPORT_US = 20_000
 export class UsageReport {
   readonly #parts: UsageReportParts
   readonly #guests = new Set<Guest>()
-  readonly #reportedNs = new WeakMap<ActiveInvocation, number>()
   /** CPU time of guests that are gone, in ns. */
   #goneNs = 0
   /** CPU time of measuring their memory, in ns. */
@@ -50,14 +49,10 @@ export class UsageReport {
   send(): Guest[] {
     const over = [...this.#guests].filter((guest) => this.#sendBackground(guest))
     const cpu = this.#cpu()
-    const underWay = [...this.#parts.underWay()].filter((invocation) => this.#hasChanged(invocation))
+    const underWay = this.#changed()
     if (cpu.processUs - this.#lastProcessUs < MIN_REPORT_US && underWay.length === 0) return over
     this.#lastProcessUs = cpu.processUs
-    this.#parts.send({
-      type: 'pulse',
-      cpu,
-      underWay: underWay.map((invocation) => [invocation.number, invocation.usage] as const),
-    })
+    this.#parts.send({ type: 'pulse', cpu, underWay })
     return over
   }
 
@@ -87,11 +82,16 @@ export class UsageReport {
     return cpuUs
   }
 
-  #hasChanged(invocation: ActiveInvocation): boolean {
-    const { cpuNs } = invocation.account
-    if (this.#reportedNs.get(invocation) === cpuNs) return false
-    this.#reportedNs.set(invocation, cpuNs)
-    return cpuNs > 0
+  /** What has used CPU since it was reported last. Thousands may wait, so the look at one that has not must cost next to nothing. */
+  #changed(): Pulse['underWay'] {
+    const changed: Array<Pulse['underWay'][number]> = []
+    for (const invocation of this.#parts.underWay()) {
+      const { cpuNs } = invocation.account
+      if (cpuNs === invocation.reportedNs) continue
+      invocation.reportedNs = cpuNs
+      changed.push([invocation.number, invocation.usage])
+    }
+    return changed
   }
 
   #cpu(): HostCpu {

@@ -53,6 +53,8 @@ export class ActiveInvocation extends Limited implements Charged {
   /** Since the head of its answer was sent: it ends when no byte has moved for so long. */
   idle: IdleTime | undefined = undefined
   isHeadSent = false
+  /** CPU time of its account when that was last reported, in ns. */
+  reportedNs = 0
   answer: Answer | undefined = undefined
   failure: Failure | undefined = undefined
   readonly #onCharged: (invocation: ActiveInvocation) => void

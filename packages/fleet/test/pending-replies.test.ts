@@ -98,6 +98,26 @@ t.test('a reply that is due makes the host overdue, and its coming makes up for 
   t.notOk(pending.isOverdue(1e9))
 })
 
+t.test('of several calls the earliest makes the host overdue, as far as its time is now', async (t) => {
+  const pending = new Replies(100)
+  pending.ready()
+  const first = pending.expect(200)
+  const second = pending.expect(300)
+  const third = pending.expect(400)
+  t.notOk(pending.isOverdue(199))
+  pending.answer(first.number, ok)
+  t.notOk(pending.isOverdue(299))
+  t.ok(pending.isOverdue(300))
+  pending.dueBy(pending.callOf(second.number)!, 500)
+  t.notOk(pending.isOverdue(399), 'it has longer now')
+  pending.dueBy(pending.callOf(third.number)!, 350)
+  t.notOk(pending.isOverdue(349))
+  t.ok(pending.isOverdue(350), 'and it has less')
+  pending.answer(third.number, ok)
+  pending.dueBy(pending.callOf(second.number)!, Number.POSITIVE_INFINITY)
+  t.notOk(pending.isOverdue(1e9))
+})
+
 t.test('starts of one revision are answered in order', async (t) => {
   const pending = new Replies(100)
   const both = [pending.expectStarted('r', 50), pending.expectStarted('r', 50)]

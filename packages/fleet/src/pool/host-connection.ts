@@ -352,7 +352,7 @@ export class HostConnection implements CallHolder {
   #beginAnswer(call: Call, text: string): void {
     if (call.begun !== undefined || call.revision === undefined) return
     const { streamMs } = call.revision.limits
-    call.overdueAtMs = streamMs === 0 ? Number.POSITIVE_INFINITY : performance.now() + streamMs + OVERDUE_GRACE_MS
+    this.#pending.dueBy(call, streamMs === 0 ? Number.POSITIVE_INFINITY : performance.now() + streamMs + OVERDUE_GRACE_MS)
     call.slot?.streams()
     const head = this.#heads.read(text)
     const { revision } = call

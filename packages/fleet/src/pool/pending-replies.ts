@@ -25,6 +25,8 @@ export class PendingReplies {
   #isReady = false
   #lastNumber = 0
   #lost = false
+  /** No call is overdue before this, on the monotonic clock, in ms. */
+  #nextOverdueAtMs = Number.POSITIVE_INFINITY
 
   /**
    * @param readyBy when the host should have been ready, on the monotonic clock, in ms
@@ -63,23 +65,37 @@ export class PendingReplies {
     if (!this.#isReady && this.#readyBy <= nowMs) return true
     const isLate = ({ overdueAtMs }: { readonly overdueAtMs: number }): boolean => overdueAtMs <= nowMs
     return (
-      this.#calls.values().some(isLate) ||
+      this.#isCallOverdue(nowMs) ||
       this.#codeCaches.values().some(isLate) ||
       this.#starts.values().some((all) => all.some(isLate))
     )
   }
 
+  /** Thousands of calls may wait, so they are looked through only when one of them may be overdue. */
+  #isCallOverdue(nowMs: number): boolean {
+    if (nowMs < this.#nextOverdueAtMs) return false
+    this.#nextOverdueAtMs = Number.POSITIVE_INFINITY
+    for (const { overdueAtMs } of this.#calls.values()) this.#nextOverdueAtMs = Math.min(this.#nextOverdueAtMs, overdueAtMs)
+    return nowMs >= this.#nextOverdueAtMs
+  }
+
   /** Numbers a call and waits for how it ends. @returns false if the host is gone: `onAnswer` was called with that */
   expectAnswer(call: Call, overdueAtMs: number): boolean {
     call.number = ++this.#lastNumber
-    call.overdueAtMs = overdueAtMs
     call.usage = NO_USAGE
     if (this.#lost) {
       this.#end(call, hostLost(NO_USAGE, false))
       return false
     }
     this.#calls.set(call.number, call)
+    this.dueBy(call, overdueAtMs)
     return true
+  }
+
+  /** Its host must have answered by then if it keeps its limits. */
+  dueBy(call: Call, overdueAtMs: number): void {
+    call.overdueAtMs = overdueAtMs
+    if (overdueAtMs < this.#nextOverdueAtMs) this.#nextOverdueAtMs = overdueAtMs
   }
 
   /** The call of that number, if it waits for its answer. */
