@@ -24,6 +24,8 @@ export class UsageReport {
   /** CPU time of making blank guests, in ns. */
   #blanksNs = 0
   #lastProcessUs = 0
+  /** CPU time of isolates at the last look at what is under way; -1 if something ran. */
+  #lookedAtUs = -1
 
   constructor(parts: UsageReportParts) {
     this.#parts = parts
@@ -49,7 +51,7 @@ export class UsageReport {
   send(): Guest[] {
     const over = [...this.#guests].filter((guest) => this.#sendBackground(guest))
     const cpu = this.#cpu()
-    const underWay = this.#changed()
+    const underWay = this.#changed(cpu.isolatesUs)
     if (cpu.processUs - this.#lastProcessUs < MIN_REPORT_US && underWay.length === 0) return over
     this.#lastProcessUs = cpu.processUs
     this.#parts.send({ type: 'pulse', cpu, underWay })
@@ -82,9 +84,15 @@ export class UsageReport {
     return cpuUs
   }
 
-  /** What has used CPU since it was reported last. Thousands may wait, so the look at one that has not must cost next to nothing. */
-  #changed(): Pulse['underWay'] {
+  /**
+   * What has used CPU since it was reported last. Thousands may wait, so they are not looked through while nothing runs: at rest
+   * that would be most of what the process does.
+   * @param isolatesUs CPU time of what has run in isolates
+   */
+  #changed(isolatesUs: number): Pulse['underWay'] {
     const changed: Array<Pulse['underWay'][number]> = []
+    if (isolatesUs === this.#lookedAtUs) return changed
+    this.#lookedAtUs = this.#guests.values().some(({ batch }) => batch !== undefined) ? -1 : isolatesUs
     for (const invocation of this.#parts.underWay()) {
       const { cpuNs } = invocation.account
       if (cpuNs === invocation.reportedNs) continue
