@@ -1,6 +1,7 @@
 /** Digests, ciphers and compressors as streams of the bundle's own `node:stream`. */
 import { Buffer } from 'node:buffer'
 import crypto from 'node:crypto'
+import stream from 'node:stream'
 import t from 'tap'
 import zlib from 'node:zlib'
 import { bundleFunction } from '../src/index.ts'
@@ -143,4 +144,18 @@ t.test('a digest that was not used yet is a stream to whoever looks', async (t) 
     return [one, other.read().toString('hex'), states, cipher.destroyed, crypto.Hash.prototype.writable === false, Object.keys(crypto.Hash.prototype).length, crypto.createHash('sha1').writable]`
   const digest = crypto.createHash('sha1').update(DATA).digest('hex')
   t.same(evaluate(COLLECT + looked), [digest, digest, [false, true, false, true, null, false, false, true], true, true, 0, true])
+})
+
+const PIPED = `
+  const attempt = (run) => { try { return run() } catch (error) { return [error.code, error.message] } }
+  const results = []
+  for (const sum of [crypto.createHash('sha256'), crypto.createHmac('sha256', 'key')]) {
+    await stream.promises.pipeline(stream.Readable.from(['ab', 'c']), sum)
+    results.push(attempt(() => sum.update('more')), sum.digest('hex'), sum.read().toString('hex'), attempt(() => sum.digest('hex')), attempt(() => sum.update('more')))
+  }
+  return results`
+
+t.test('who has piped something into a hash asks for its digest', async (t) => {
+  const AsyncFunction = (async () => {}).constructor as new (...args: string[]) => (...args: unknown[]) => Promise<unknown>
+  t.same(evaluate(PIPED), await new AsyncFunction('crypto', 'stream', PIPED)(crypto, stream))
 })

@@ -28,7 +28,9 @@ interface HashOptions {
 
 class Digester {
   handle: Handle
+  /** Whether somebody has asked for the digest. */
   hasEnded = false
+  #result: ArrayBuffer | undefined
   readonly outputLength: number | undefined
 
   constructor(handle: Handle, outputLength?: number) {
@@ -39,12 +41,19 @@ class Digester {
   update(data: unknown, encoding: unknown): void {
     const bytes = toBytes(data, 'data', encoding)
     if (this.hasEnded) throw nodeError('ERR_CRYPTO_HASH_FINALIZED', 'Digest already called')
+    if (this.#result !== undefined) throw nodeError('ERR_CRYPTO_HASH_UPDATE_FAILED', 'Hash update failed')
     native(() => feed(this.handle, bytes))
   }
 
   digest(): ArrayBuffer {
     this.hasEnded = true
-    return native(() => natives.hashDigest(this.handle, this.outputLength))
+    return this.result()
+  }
+
+  /** The digest, after which nothing more is taken. */
+  result(): ArrayBuffer {
+    this.#result ??= native(() => natives.hashDigest(this.handle, this.outputLength))
+    return this.#result
   }
 }
 
@@ -121,7 +130,7 @@ interface Pushing {
 
 type Done = (error?: Error | null) => void
 
-function transform(self: Pushing): object {
+function transform(self: Pushing, digest = (): NodeBuffer | string => self.digest()): object {
   const attempt = (done: Done, run: () => void): void => {
     try {
       run()
@@ -132,12 +141,15 @@ function transform(self: Pushing): object {
   }
   return {
     transform: (chunk: unknown, encoding: unknown, done: Done) => attempt(done, () => void self.update(chunk, encoding)),
-    flush: (done: Done) => attempt(done, () => self.push(self.digest())),
+    flush: (done: Done) => attempt(done, () => self.push(digest())),
   }
 }
 
-streamAtUse(Hash, 'Transform', transform)
-streamAtUse(Hmac, 'Transform', transform)
+// Who has piped something into a hash may still ask for its digest.
+streamAtUse(Hash, 'Transform', (self: Hash & Pushing) =>
+  transform(self, () => encoded(digesterOf(self).result().slice(0), undefined)),
+)
+streamAtUse(Hmac, 'Transform', (self: Hmac & Pushing) => transform(self))
 
 /** All at once: `crypto.hash`. */
 export function hash(algorithm: unknown, data: unknown, options: unknown = 'hex'): NodeBuffer | string {
