@@ -1,12 +1,10 @@
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { cpSync, mkdirSync, writeFileSync } from 'node:fs'
-import { connect, createServer, type AddressInfo } from 'node:net'
 import { join } from 'node:path'
-import t, { type Test } from 'tap'
+import t from 'tap'
 import { IS_WHOLE } from '../support/form.ts'
-import { startServer, until } from '../support/server.ts'
+import { startServer } from '../support/server.ts'
 import { installPackages } from '../../bench/src/lib/installed-packages.ts'
+import { startInNode } from './app-in-node.ts'
 
 interface Asked {
   readonly path: string
@@ -74,36 +72,6 @@ async function ask(base: string, { path, ...init }: Asked): Promise<object> {
   const headers = [...response.headers].filter(([name]) => !NOT_COMPARED.test(name))
   const body = Buffer.from(await response.arrayBuffer()).toString('latin1')
   return { status: response.status, headers: Object.fromEntries(headers), cookies: response.headers.getSetCookie(), body }
-}
-
-async function freePort(): Promise<number> {
-  const probe = createServer().listen(0, '127.0.0.1')
-  await once(probe, 'listening')
-  const { port } = probe.address() as AddressInfo
-  probe.close()
-  await once(probe, 'close')
-  return port
-}
-
-/** Starts an app as its author would, in Node.js. */
-async function startInNode(t: Test, file: string): Promise<string> {
-  const port = await freePort()
-  const variables = ['-i', `PATH=${process.env['PATH']}`, 'NODE_ENV=production', `PORT=${port}`]
-  const child = spawn('env', [...variables, process.execPath, file], { stdio: ['ignore', 'inherit', 'inherit'] })
-  const ended = new Promise((resolve) => child.once('exit', resolve))
-  t.teardown(async () => {
-    child.kill('SIGKILL')
-    await ended
-  })
-  await until(
-    () =>
-      new Promise<boolean>((resolve) => {
-        const socket = connect(port, '127.0.0.1')
-        socket.once('connect', () => resolve(true)).once('error', () => resolve(false))
-        socket.once('connect', () => socket.destroy())
-      }),
-  )
-  return `http://127.0.0.1:${port}`
 }
 
 const HONO_IN_NODE = `
