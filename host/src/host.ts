@@ -190,6 +190,7 @@ export class Host {
       case 'stream-data':
       case 'stream-credit':
       case 'stream-abort':
+      case 'stream-moved':
         return this.#streams.receive(message, text, body)
     }
   }

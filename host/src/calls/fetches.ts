@@ -87,8 +87,10 @@ export class Fetches {
     // Nothing of the body leaves before the fetch has, or bodies of fetches that wait would pile up here.
     if (streams) open.stream = this.#openStream(open, 0)
     this.#pace.begin(guest.revision, fetch, () => {
-      open.stream?.credited(STREAM_WINDOW_BYTES)
-      if (bytes.length < LARGE_BYTES) return this.#send(message, head, bytes)
+      if (bytes.length < LARGE_BYTES) {
+        this.#send(message, head, bytes)
+        return open.stream?.credited(STREAM_WINDOW_BYTES)
+      }
       const unsent = this.#bodies.enter(guest.holder, bytes, (sent) => {
         this.#unsent.delete(fetch)
         this.#send(message, head, sent)
@@ -148,26 +150,19 @@ export class Fetches {
   }
 
   #stop({ number: fetch, stream, account }: OpenFetch): void {
-    if (stream !== undefined) {
-      stream.close()
-      // Its end, which would say how many went over connections, comes too late.
-      account.sent(stream.sentBytes)
-      account.received(stream.receivedBytes)
-    }
+    const { sentBytes: bytesOut = 0, receivedBytes: bytesIn = 0 } = stream ?? {}
+    stream?.close()
+    // Its end, which would say how many went over connections, comes too late.
+    account.sent(bytesOut)
+    account.received(bytesIn)
     if (this.#pace.drop(fetch)) return
     const unsent = this.#unsent.get(fetch)
-    if (unsent === undefined) return this.#send({ type: 'fetch-stop', fetch })
+    if (unsent === undefined) return this.#send({ type: 'fetch-stop', fetch, bytesOut, bytesIn })
     this.#unsent.delete(fetch)
     unsent.drop()
   }
 
-  settle(number: number, result: string, body: Uint8Array, bytes: Pick<FetchSettled, 'bytesOut' | 'bytesIn'>): void {
-    const stream = this.#open.get(number)?.stream
-    if (stream === undefined) this.#settle(number, result, body, bytes)
-    else stream.whenPassedOn(() => this.#settle(number, result, body, bytes))
-  }
-
-  #settle(
+  settle(
     number: number,
     result: string,
     body: Uint8Array,

@@ -1,6 +1,6 @@
 import { KILL_POLICY, MAX_RESPONSE_HEAD, NO_USAGE, NumberedTable, type FailedOutcome, type LogLevel } from '@carpool/core'
 import { NO_INVOCATION, type BodyKind, type GuestFailure } from '@carpool/runtime/bridge'
-import { LARGE_BYTES, NO_BODY, packUsage, type BodyTurns, type Invoke } from '@carpool/wire'
+import { LARGE_BYTES, NO_BODY, packUsage, STREAM_MOVED_MS, type BodyTurns, type Invoke } from '@carpool/wire'
 import type { Account } from '../accounting/account.ts'
 import { asLoadFailure, type CodeStore } from '../isolates/code-store.ts'
 import type { EnteredCalls, Guest } from '../isolates/guest.ts'
@@ -16,6 +16,8 @@ import type { Stream, Streams } from './streams.ts'
 
 /** A call with a longer body is not kept, to be begun again, in UTF-16 units. */
 const MAX_KEPT_BODY = 64 * 1024
+/** What moves past this host is told so much later at most, in ms. */
+const TOLD_LATE_MS = 2 * STREAM_MOVED_MS
 /** Isolates that an invocation may go into. */
 const MAX_ATTEMPTS = 2
 
@@ -291,13 +293,15 @@ export class Invocations implements EnteredCalls {
   #openStream(invocation: ActiveInvocation): Stream {
     const { number, account } = invocation
     const detail = 'More of the response was sent than the client takes.'
+    const { idleMs } = invocation.limits
     return this.#parts.streams.open({
       of: 'call',
       number,
       account,
       listener: {
         moved: () => {
-          if (invocation.idle !== undefined) this.#idleLimits.restart(invocation.idle, invocation.limits.idleMs)
+          const { idle, stream } = invocation
+          if (idle !== undefined) this.#idleLimits.restart(idle, stream?.isJoined === true ? idleMs + TOLD_LATE_MS : idleMs)
         },
         overran: () => this.#fail(invocation, 'invalid-response', detail, detail),
       },

@@ -1,6 +1,14 @@
 import { STREAM_MESSAGE_BYTES, STREAM_WINDOW_BYTES, type Holder } from '@carpool/core'
 import { CREDIT_UNIT, ENTRIES, STREAM_FLAGS, STREAM_OWNERS } from '@carpool/runtime/bridge'
-import { NO_BODY, type BodyTurns, type StreamAbort, type StreamCredit, type StreamData, type StreamOwner } from '@carpool/wire'
+import {
+  NO_BODY,
+  type BodyTurns,
+  type StreamAbort,
+  type StreamCredit,
+  type StreamData,
+  type StreamMoved,
+  type StreamOwner,
+} from '@carpool/wire'
 import type { Account } from '../accounting/account.ts'
 import { Entry } from '../scheduler/batch.ts'
 import type { Send } from '../send.ts'
@@ -60,6 +68,8 @@ export class Stream {
   /** Bytes that came, and that went. */
   receivedBytes = 0
   sentBytes = 0
+  /** What comes, or what goes, may pass this host by, and is told of now and then. */
+  isJoined = false
   /** What its entries are charged to. */
   account: Account
   readonly #owner: number
@@ -79,14 +89,10 @@ export class Stream {
   /** The last of each kind: while it waits to go in, more is added to it. */
   #data: Entry | undefined
   #credit: Entry | undefined
-  /** Where what comes goes out again without entering the guest, */
+  /** Where what comes is to go out. */
   #target: Stream | undefined
-  /** and what of it cannot go out here yet, */
-  #relayed: Uint8Array[] = []
-  /** with the stream that it came by, */
-  #source: Stream | undefined
-  /** and what is to be done when it has. */
-  #onRelayed: (() => void) | undefined
+  /** Has another joined with this one, once there is a window. */
+  #onWindow: (() => void) | undefined
   /** The last that went to the guest. */
   #last: Entry | undefined
 
@@ -117,7 +123,7 @@ export class Stream {
   /** Nothing comes or goes any more. Harmless if it was closed. */
   close(): void {
     this.#isReceiving = this.#isSending = false
-    this.#endRelay()
+    this.#target = this.#onWindow = undefined
     this.#guest?.streams.delete(streamKey(this.#owner, this.#guestNumber))
     this.#forget(this)
   }
@@ -130,7 +136,6 @@ export class Stream {
     this.#uncredited += bytes.length + costOf(message, more === true)
     this.receivedBytes += bytes.length
     this.#listener.moved?.()
-    if (this.#target !== undefined && message === undefined) return this.#passOn(this.#target, bytes, end === true)
     const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('latin1')
     let flags = end === true ? STREAM_FLAGS.end : 0
     if (message !== undefined) flags |= STREAM_FLAGS[message] | (more === true ? STREAM_FLAGS.more : 0)
@@ -151,7 +156,9 @@ export class Stream {
     if (!this.#isSending) return
     this.#window += bytes
     this.#listener.moved?.()
-    if (this.#source !== undefined) return this.#relay()
+    const onWindow = this.#onWindow
+    this.#onWindow = undefined
+    onWindow?.()
     const last = this.#credit
     if (last !== undefined && !last.hasGoneIn) last.kind += bytes * CREDIT_UNIT
     else this.#credit = this.#push(ENTRIES.streamCredit, this.#owner + bytes * CREDIT_UNIT)
@@ -166,30 +173,32 @@ export class Stream {
     } else {
       if (!this.#isSending) return
       this.#isSending = false
-      this.#relayed = []
       this.#push(ENTRIES.streamAbort, this.#owner | STREAM_FLAGS.received, why)
     }
+  }
+
+  /** So much has gone to the stream that this one was joined with. */
+  moved(bytes: number): void {
+    if (this.#isReceiving) this.#moved(bytes)
   }
 
   // What the guest says.
 
   /**
-   * What comes is to go out by another stream of the guest, or back by this one, without entering it.
-   * @param cameBytes that have entered: if more are on their way, those go out first, by the guest
+   * What comes is to go out by another stream of the guest, or back by this one, without coming here.
+   * @param cameBytes that have entered, and gone out: if more are on their way, those have to do the same first
    */
   joinTo(target: Stream, cameBytes: number): void {
-    if (!this.#isReceiving || !target.#isSending || cameBytes !== this.receivedBytes || target.#source !== undefined) return
+    const { of } = this
+    if (of === 'socket' || target.of === 'socket') return
+    if (!this.#isReceiving || !target.#isSending || cameBytes !== this.receivedBytes) return
+    // A fetch may not have begun.
+    if (target.#window === 0) return void (target.#onWindow = () => this.joinTo(target, cameBytes))
     this.#target = target
-    target.#source = this
-    // All that came has gone out.
-    this.took(this.#uncredited)
-  }
-
-  /** Calls back when all that came has gone out, where it does not enter the guest; else at once. */
-  whenPassedOn(callback: () => void): void {
-    const target = this.#target
-    if (target === undefined || target.#relayed.length === 0) callback()
-    else target.#onRelayed = callback
+    this.isJoined = target.isJoined = true
+    this.#moved(0)
+    const to = { of: target.of, number: target.number }
+    target.inOrder(NO_BODY, () => this.#parts.send({ type: 'stream-join', of, number: this.number, to, cameBytes }))
   }
 
   /** @param flags STREAM_FLAGS */
@@ -239,47 +248,13 @@ export class Stream {
     this.inOrder(NO_BODY, () => this.#parts.send({ type: 'stream-abort', of: this.of, number: this.number, side }, why))
   }
 
-  #passOn(target: Stream, bytes: Uint8Array, isEnd: boolean): void {
-    if (bytes.length > 0 && target.#isSending) {
-      target.#relayed.push(bytes)
-      target.#relay()
-    }
-    if (!isEnd) return
-    this.whenPassedOn(() => {
-      if (!this.#isReceiving) return
-      this.#isReceiving = false
-      this.#push(ENTRIES.streamData, this.#owner | STREAM_FLAGS.end)
-    })
-  }
-
-  /** Sends what came by the other stream, as far as the window goes, which lets as much more come there. */
-  #relay(): void {
-    let count = 0
-    for (const bytes of this.#relayed) {
-      if (bytes.length > this.#window) break
-      count++
-      this.#window -= bytes.length
-      this.sentBytes += bytes.length
-      this.#listener.moved?.()
-      this.inOrder(bytes, (part) => this.#parts.send({ type: 'stream-data', of: this.of, number: this.number }, '', part))
-      this.#source?.took(bytes.length)
-    }
-    if (count > 0) this.#relayed.splice(0, count)
-    if (this.#relayed.length > 0) return
-    const done = this.#onRelayed
-    this.#onRelayed = undefined
-    done?.()
-  }
-
-  /** Nothing goes out here any more, or nothing comes. */
-  #endRelay(): void {
-    if (this.#target !== undefined) this.#target.#source = undefined
-    if (this.#source !== undefined) this.#source.#target = undefined
-    this.#target = this.#source = undefined
-    this.#relayed = []
-    const done = this.#onRelayed
-    this.#onRelayed = undefined
-    done?.()
+  #moved(bytes: number): void {
+    const target = this.#target
+    this.receivedBytes += bytes
+    this.#listener.moved?.()
+    if (target === undefined) return
+    target.sentBytes += bytes
+    target.#listener.moved?.()
   }
 
   /** Has an entry go in behind those that told of the stream before. */
@@ -324,7 +299,7 @@ export class Streams {
   }
 
   /** The server says something of a stream. What has ended here hears nothing. */
-  receive(message: StreamData | StreamCredit | StreamAbort, text: string, body: Uint8Array): void {
+  receive(message: StreamData | StreamCredit | StreamAbort | StreamMoved, text: string, body: Uint8Array): void {
     const stream = this.#open[message.of].get(message.number)
     if (stream === undefined) return
     switch (message.type) {
@@ -334,6 +309,8 @@ export class Streams {
         return stream.credited(message.bytes)
       case 'stream-abort':
         return stream.broke(message.side, text)
+      case 'stream-moved':
+        return stream.moved(message.bytes)
     }
   }
 }

@@ -26,6 +26,7 @@ function fleetOf(script: string, { hostStartTimeoutMs = 60_000, launcher }: Flee
     logged: ignore,
     fetchStarted: ignore,
     fetchStopped: ignore,
+    fetchBodies: () => undefined,
     streamSaid: ignore,
     answersChanged: ignore,
     usedInBackground: ignore,

@@ -123,6 +123,31 @@ export interface StreamAbort {
 }
 
 /**
+ * What comes by a stream is to go out by another of the same function, as it is: from here on the server passes it on by itself, and
+ * says how much from time to time ({@link StreamMoved}). Its end comes as ever, behind that. Without effect if more of it has left for
+ * the host than has come there: that goes out first, and the host asks again.
+ */
+export interface StreamJoin {
+  readonly type: 'stream-join'
+  readonly of: 'call' | 'fetch'
+  readonly number: number
+  readonly to: { readonly of: 'call' | 'fetch'; readonly number: number }
+  /** What has come there, and has gone out by the other. */
+  readonly cameBytes: number
+}
+
+/** So many bytes more have gone from a stream to the one that it was joined with. */
+export interface StreamMoved {
+  readonly type: 'stream-moved'
+  readonly of: StreamOwner
+  readonly number: number
+  readonly bytes: number
+}
+
+/** How often the server says {@link StreamMoved}, in ms, while there is something to say. */
+export const STREAM_MOVED_MS = 250
+
+/**
  * The head of a response whose body streams behind it, as {@link StreamData} of this fetch; {@link FetchSettled} ends it. text: JSON
  * of the core's FetchResult.
  */
@@ -180,6 +205,7 @@ export type ToHost =
   | StreamData
   | StreamCredit
   | StreamAbort
+  | StreamMoved
   | Resume
 
 /** The host has its setup and takes invocations. */
@@ -274,9 +300,13 @@ export interface Fetch {
   readonly streams?: true
 }
 
+/** The fetch is not needed any more, and its end neither. */
 export interface FetchStop {
   readonly type: 'fetch-stop'
   readonly fetch: number
+  /** What the host has counted of bodies that stream: only the rest is unclaimed. */
+  readonly bytesOut: number
+  readonly bytesIn: number
 }
 
 /**
@@ -432,6 +462,7 @@ export type ToServer =
   | StreamData
   | StreamCredit
   | StreamAbort
+  | StreamJoin
   | Background
   | Pulse
   | Waiting

@@ -19,13 +19,16 @@ import {
   type StreamData,
 } from '@carpool/wire'
 
+import type { StreamRoom, StreamSource, StreamTarget } from './joined-streams.ts'
+
 export type SendToHost = (message: StreamData | StreamCredit | StreamAbort | Cancel, text?: string, body?: Uint8Array) => void
 
 /** Sends something of a stream by turns with those of other functions. */
 export type EnterPart = (body: Uint8Array, send: (body: Uint8Array) => void) => void
 
-/** Sends the body of a request to the host, as far as the function takes it. */
-export class UploadSender implements UploadTaker {
+/** Sends the body of a request to the host, as far as the function takes it, or to where the function passes it on. */
+export class UploadSender implements UploadTaker, StreamSource {
+  readonly functionName: string
   readonly #number: number
   readonly #upload: Upload
   readonly #send: SendToHost
@@ -38,12 +41,15 @@ export class UploadSender implements UploadTaker {
     this.readable()
   }
   #windowBytes = STREAM_WINDOW_BYTES
+  #sentBytes = 0
+  #target: StreamRoom | undefined
   /** A part waits for its turn: the rest stays where it is. */
   #isWaiting = false
   #isSending = false
   #isOver = false
 
-  constructor(number: number, upload: Upload, send: SendToHost, enter: EnterPart) {
+  constructor({ number, functionName }: Call, upload: Upload, send: SendToHost, enter: EnterPart) {
+    this.functionName = functionName
     this.#number = number
     this.#upload = upload
     this.#send = send
@@ -51,7 +57,7 @@ export class UploadSender implements UploadTaker {
   }
 
   get isWanted(): boolean {
-    return this.#windowBytes > 0 && !this.#isOver
+    return this.#roomBytes > 0 && !this.#isOver
   }
 
   readable(): void {
@@ -67,11 +73,28 @@ export class UploadSender implements UploadTaker {
     this.readable()
   }
 
+  hasSent(bytes: number): boolean {
+    return this.#sentBytes === bytes && !this.#isWaiting && !this.#isOver && this.#target === undefined
+  }
+
+  passTo(target: StreamRoom): void {
+    this.#target = target
+    this.readable()
+  }
+
+  goOn(): void {
+    this.readable()
+  }
+
   /** The function takes nothing more, or the call is over: what the client still sends goes nowhere. */
   stop(): void {
     if (this.#isOver) return
     this.#isOver = true
     this.#upload.stop()
+  }
+
+  get #roomBytes(): number {
+    return this.#target === undefined ? this.#windowBytes : STREAM_WINDOW_BYTES - this.#target.aheadBytes
   }
 
   /** @returns whether there was something to send */
@@ -82,9 +105,15 @@ export class UploadSender implements UploadTaker {
       this.#enter(NO_BODY, () => this.#send({ type: 'stream-abort', of: 'call', number: this.#number, side: 'sent' }, upload.why))
       return false
     }
-    const bytes = this.#windowBytes === 0 ? undefined : upload.take(Math.min(this.#windowBytes, STREAM_PART_BYTES))
+    const roomBytes = this.#roomBytes
+    const bytes = roomBytes <= 0 ? undefined : upload.take(Math.min(roomBytes, STREAM_PART_BYTES))
     if (bytes === undefined && upload.state !== 'ended') return false
+    if (bytes !== undefined && this.#target !== undefined) {
+      this.#target.write(bytes)
+      return true
+    }
     this.#windowBytes -= bytes?.length ?? 0
+    this.#sentBytes += bytes?.length ?? 0
     this.#isWaiting = true
     this.#enter(bytes ?? NO_BODY, this.#sendPart)
     return true
@@ -95,8 +124,9 @@ export class UploadSender implements UploadTaker {
  * An answer whose head came ahead of its body: passes the body on, or collects it for a caller who wants it whole. Where an answer has
  * no body, nothing is passed on before the end.
  */
-export class AnswerStream implements BegunAnswer {
+export class AnswerStream implements BegunAnswer, StreamTarget {
   readonly kind = 'answer'
+  readonly functionName: string
   readonly head: ResponseHead
   readonly atMs: number
   bytes = 0
@@ -110,12 +140,14 @@ export class AnswerStream implements BegunAnswer {
   readonly #lengthBytes: number | undefined
   #collected: Uint8Array[] = []
   #windowBytes = STREAM_WINDOW_BYTES
+  #source: Pick<StreamSource, 'goOn'> | undefined
   #isEnded = false
   #isStopped = false
 
   /** @param head it, or what is wrong with it */
   constructor(call: Call, head: ResponseHead | string, maxBodyBytes: number, send: SendToHost) {
     this.atMs = performance.now()
+    this.functionName = call.functionName
     this.#call = call
     this.#send = send
     this.#maxBodyBytes = maxBodyBytes
@@ -139,9 +171,31 @@ export class AnswerStream implements BegunAnswer {
 
   /** @throws Error if the host sends more than it may: it does not keep to the protocol */
   receive(bytes: Uint8Array, isEnd: boolean): void {
+    // What is joined gets nothing from there, except of a guest that is not what it should be.
+    if (this.#source !== undefined) return
     if (bytes.length > STREAM_PART_BYTES || bytes.length > this.#windowBytes) throw new Error('A stream passes its window.')
     if (this.#isEnded) return
     this.#isEnded = isEnd
+    this.#take(bytes)
+  }
+
+  get aheadBytes(): number {
+    return STREAM_WINDOW_BYTES - this.#windowBytes
+  }
+
+  get isJoinable(): boolean {
+    return this.#source === undefined && !this.#isEnded && !this.#isStopped && this.wrong === undefined
+  }
+
+  joinWith(source: Pick<StreamSource, 'goOn'>): void {
+    this.#source = source
+  }
+
+  write(bytes: Uint8Array): void {
+    if (!this.#isEnded) this.#take(bytes)
+  }
+
+  #take(bytes: Uint8Array): void {
     this.#windowBytes -= bytes.length
     if (this.#isStopped || this.wrong !== undefined) return
     this.bytes += bytes.length
@@ -165,6 +219,11 @@ export class AnswerStream implements BegunAnswer {
     return this.wrong
   }
 
+  /** The call has ended: what another stream still passes on goes nowhere. */
+  close(): void {
+    this.#isEnded = true
+  }
+
   /** It cannot be passed on: the host is to end the call. */
   fail(wrong: string): void {
     this.wrong = wrong
@@ -175,7 +234,8 @@ export class AnswerStream implements BegunAnswer {
   #credit(bytes: number): void {
     if (bytes <= 0 || this.#isEnded) return
     this.#windowBytes += bytes
-    this.#send({ type: 'stream-credit', of: 'call', number: this.#call.number, bytes })
+    if (this.#source !== undefined) this.#source.goOn()
+    else this.#send({ type: 'stream-credit', of: 'call', number: this.#call.number, bytes })
   }
 
   /** Nobody wants the body. The call goes on to its end. */

@@ -34,11 +34,13 @@ import {
   type StreamAbort,
   type StreamCredit,
   type StreamData,
+  type StreamJoin,
   type ToHost,
   type ToServer,
   type UnsentBody,
 } from '@carpool/wire'
 import { AnswerStream, UploadSender } from './call-streams.ts'
+import { JoinedStreams, type StreamSource, type StreamTarget } from './joined-streams.ts'
 import type { HostProgram } from './os-process.ts'
 import { PendingReplies } from './pending-replies.ts'
 import { ResponseHeadReader } from './response-head.ts'
@@ -81,7 +83,10 @@ export interface HostEvents {
   onReport(report: LoadReport): void
   logged(log: Log, text: string): void
   fetchStarted(fetch: Fetch, head: string, body: Uint8Array): void
-  fetchStopped(fetch: number): void
+  /** @param counted what of its bytes the host has counted, as it says */
+  fetchStopped(fetch: number, counted: FetchedBytes): void
+  /** The bodies of an open fetch. */
+  fetchBodies(fetch: number): (StreamSource & StreamTarget) | undefined
   /** Something of a socket, or of the bodies of a fetch. */
   streamSaid(message: StreamFromHost, text: string, body: Uint8Array): void
   /** An answer that streams, or a WebSocket, has begun or ended. */
@@ -136,6 +141,7 @@ export class HostConnection implements CallHolder {
   readonly #unsent = new Map<number, UnsentCall>()
   readonly #uploads = new Map<number, UploadSender>()
   readonly #answers = new Map<number, AnswerStream | WebSocketAnswer>()
+  readonly #joined = new JoinedStreams((message) => this.#wire.send(message))
   readonly #maxBodyBytes: number
   readonly #sendOfStream = (message: ToHost, text?: string, body?: Uint8Array): void => this.#wire.send(message, text, body)
 
@@ -270,9 +276,10 @@ export class HostConnection implements CallHolder {
     if (unsent !== undefined) this.#unsent.set(number, { revision: revision.id, body: unsent })
   }
 
-  #sendWithUpload({ id, number }: Call, upload: Upload, revision: Revision, text: string): void {
+  #sendWithUpload(call: Call, upload: Upload, revision: Revision, text: string): void {
+    const { id, number } = call
     this.#wire.send({ type: 'invoke', streams: true, invocation: number, id, revision: revision.id }, text)
-    const sender = new UploadSender(number, upload, this.#sendOfStream, (body, send) =>
+    const sender = new UploadSender(call, upload, this.#sendOfStream, (body, send) =>
       this.#wire.bodies.enterPart(revision, body, send),
     )
     this.#uploads.set(number, sender)
@@ -293,6 +300,8 @@ export class HostConnection implements CallHolder {
   /** The client of a call that runs here has left. */
   cancel({ number }: Call): void {
     if (this.#dropUnsent(number)) return this.#pending.answer(number, CANCELED_UNSENT)
+    // What its fetches have moved is counted at its end.
+    this.#joined.tellAll()
     this.#wire.send({ type: 'cancel', invocation: number })
   }
 
@@ -336,6 +345,7 @@ export class HostConnection implements CallHolder {
     const answer = this.#answers.get(number)
     if (answer === undefined || revision === undefined) return
     this.#answers.delete(number)
+    if (answer instanceof AnswerStream) answer.close()
     this.#events.answersChanged(revision.functionName, answer.kind, -1)
   }
 
@@ -347,6 +357,14 @@ export class HostConnection implements CallHolder {
     else if (message.type === 'stream-data') answer?.receive(body, message.end === true)
     else if (message.type === 'stream-credit') this.#uploads.get(number)?.credit(whole(message.bytes))
     else if (message.side === 'received') this.#uploads.get(number)?.stop()
+  }
+
+  #join(message: StreamJoin): void {
+    const { of, number, to } = message
+    const source = of === 'call' ? this.#uploads.get(number) : this.#events.fetchBodies(number)
+    const target = to.of === 'call' ? this.#answers.get(to.number) : this.#events.fetchBodies(to.number)
+    if (source === undefined || target === undefined || target instanceof WebSocketAnswer) return
+    this.#joined.join(message, source, target)
   }
 
   #beginAnswer(call: Call, text: string): void {
@@ -447,7 +465,7 @@ export class HostConnection implements CallHolder {
       case 'fetch':
         return this.#events.fetchStarted(message, text, body)
       case 'fetch-stop':
-        return this.#events.fetchStopped(message.fetch)
+        return this.#events.fetchStopped(message.fetch, { bytesOut: whole(message.bytesOut), bytesIn: whole(message.bytesIn) })
       case 'socket-open':
       case 'start-tls':
       case 'socket-stop':
@@ -458,6 +476,8 @@ export class HostConnection implements CallHolder {
         if (message.of === 'call') this.#receiveOfCall(message, text, body)
         else this.#events.streamSaid(message, text, body)
         return
+      case 'stream-join':
+        return this.#join(message)
       case 'code-cache-made':
         return this.#pending.codeCacheMade(message.revision, body.length === 0 ? undefined : body.slice())
       case 'uncached':

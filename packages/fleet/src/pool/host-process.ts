@@ -9,6 +9,7 @@ import { HostSuspects, suspectsOf, type HostHarm } from '../health/suspects.ts'
 import { HostSlots } from '../placement/host-slots.ts'
 import type { HostLimitPolicy } from '../scaling/host-limit.ts'
 import { HostConnection, type AnswerKind, type FetchedBytes, type StreamFromHost, type StreamToHost } from './host-connection.ts'
+import type { StreamSource, StreamTarget } from './joined-streams.ts'
 import { demoteProcess, demoteStuck, isCrash, processUsage, spawnHost, type HostProgram, type SpawnedHost } from './os-process.ts'
 
 /** What a host process is kept to. */
@@ -32,7 +33,9 @@ export interface HostProcessListener {
   logged(log: Log, text: string): void
   /** A function fetches: answer with {@link HostProcess.settleFetch}. */
   fetchStarted(host: HostProcess, fetch: Fetch, head: string, body: Uint8Array): void
-  fetchStopped(host: HostProcess, fetch: number): void
+  fetchStopped(host: HostProcess, fetch: number, counted: FetchedBytes): void
+  /** The bodies of a fetch that is open. */
+  fetchBodies(host: HostProcess, fetch: number): (StreamSource & StreamTarget) | undefined
   /** A function opens a socket, or something is said of one or of the bodies of a fetch: see {@link HostProcess.sayOfStream}. */
   streamSaid(host: HostProcess, message: StreamFromHost, text: string, body: Uint8Array): void
   /** An answer that streams, or a WebSocket, has begun or ended. */
@@ -126,7 +129,8 @@ export class HostProcess {
       onReport: (report) => this.#onReport(report),
       logged: (log, text) => listener.logged(log, text),
       fetchStarted: (fetch, head, bytes) => listener.fetchStarted(this, fetch, head, bytes),
-      fetchStopped: (fetch) => listener.fetchStopped(this, fetch),
+      fetchStopped: (fetch, counted) => listener.fetchStopped(this, fetch, counted),
+      fetchBodies: (fetch) => listener.fetchBodies(this, fetch),
       streamSaid: (message, text, bytes) => listener.streamSaid(this, message, text, bytes),
       answersChanged: (functionName, kind, change) => listener.answersChanged(functionName, kind, change),
       usedInBackground: (background) => listener.usedInBackground(this, background),

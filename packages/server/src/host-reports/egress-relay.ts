@@ -1,9 +1,10 @@
 import { LIMIT_RANGES, NOBODY, type FailedFetch, type HeaderList, type Holder, type Revision } from '@carpool/core'
-import { Egress, type EgressStream, type FetchEvents } from '@carpool/egress'
+import { Egress, ownMemoryOf, type EgressStream } from '@carpool/egress'
 import type { StreamFromHost, StreamToHost } from '@carpool/fleet'
 import { NO_BODY, whole, type Fetch, type StreamData } from '@carpool/wire'
 import type { Logger } from 'pino'
 import type { ServerSettings } from '../settings/table.ts'
+import { RelayedFetch } from './relayed-fetch.ts'
 import { partOf, SocketRelay } from './socket-relay.ts'
 
 /** Bytes of bodies that went over connections for one fetch, with its redirects. */
@@ -35,13 +36,16 @@ export interface EgressRelayParts {
   readonly socketsChanged?: (functionName: string, change: 1 | -1) => void
 }
 
+/** What a host may do with a fetch or socket. */
+type RelayedStream = Pick<EgressStream, 'send' | 'credit' | 'abort'>
+
 /** On whose behalf a host fetches. */
 type FetchSource = Pick<Fetch, 'revision' | 'id'>
 
 /** Carries the fetches of functions from the hosts to the egress, and the results back. */
 export class EgressRelay {
   readonly #parts: EgressRelayParts
-  readonly #open = new WeakMap<FetchingHost, Map<number, EgressStream>>()
+  readonly #open = new WeakMap<FetchingHost, Map<number, RelayedFetch>>()
   readonly #gone = new WeakSet<FetchingHost>()
   readonly #sockets: SocketRelay
 
@@ -58,13 +62,12 @@ export class EgressRelay {
     const { fetch, revision, id, streams } = message
     const whose = revisionOf(revision)
     if (whose === undefined) return host.settleFetch(NOBODY, fetch, NOT_DEPLOYED, NO_BODY, NO_BYTES)
-    const open = this.#open.get(host) ?? new Map<number, EgressStream>()
+    const open = this.#open.get(host) ?? new Map<number, RelayedFetch>()
     // A host that uses a number twice has only itself to blame, but the first fetch must not be lost sight of.
     open.get(fetch)?.stop()
     const carpoolHeaders = headersFor?.({ revision, ...(id !== undefined && { id }) })
-    let isStreaming = false
-    const isOpen = (): boolean => open.get(fetch) === stream
-    const stream = egress.fetch(
+    const relayed = new RelayedFetch(host, whose, fetch)
+    relayed.stream = egress.fetch(
       {
         head,
         body: ownMemoryOf(body),
@@ -78,22 +81,28 @@ export class EgressRelay {
         ...(carpoolHeaders !== undefined && { carpoolHeaders }),
       },
       ({ result, body, ...bytes }) => {
-        if (!isOpen()) return onUnclaimed?.(host, revision, bytes)
+        if (relayed.isStopped) return onUnclaimed?.(host, revision, relayed.unclaimedOf(bytes))
         open.delete(fetch)
-        if (!isStreaming) return host.settleFetch(whose, fetch, result, body, bytes)
+        if (!relayed.hasHead) return host.settleFetch(whose, fetch, result, body, bytes)
         const { bytesOut, bytesIn } = bytes
         host.sayOfStream(whose, { type: 'fetch-settled', fetch, bytesOut, bytesIn }, result)
       },
-      eventsOf(host, whose, fetch, isOpen, () => (isStreaming = true)),
+      relayed.events,
     )
-    this.#open.set(host, open.set(fetch, stream))
+    this.#open.set(host, open.set(fetch, relayed))
   }
 
-  stop(host: FetchingHost, fetch: number): void {
+  /** @param counted what of its bytes the host has counted, as it says */
+  stop(host: FetchingHost, fetch: number, counted?: FetchedBytes): void {
     const open = this.#open.get(host)
-    const stream = open?.get(fetch)
+    const relayed = open?.get(fetch)
     open?.delete(fetch)
-    stream?.stop()
+    relayed?.stop(counted)
+  }
+
+  /** A fetch that is open. */
+  find(host: FetchingHost, fetch: number): RelayedFetch | undefined {
+    return this.#open.get(host)?.get(fetch)
   }
 
   /** A host says something of a socket, or of the bodies of a fetch. */
@@ -107,16 +116,16 @@ export class EgressRelay {
       case 'socket-stop':
         return this.#sockets.find(host, message.socket)?.stop()
       case 'stream-data':
-        return this.#find(host, message)?.send(partOf(message, text, ownMemoryOf(body)))
+        return this.#streamOf(host, message)?.send(partOf(message, text, ownMemoryOf(body)))
       case 'stream-credit':
-        return this.#find(host, message)?.credit(whole(message.bytes))
+        return this.#streamOf(host, message)?.credit(whole(message.bytes))
       case 'stream-abort':
-        return this.#find(host, message)?.abort(message.side === 'sent' ? 'sent' : 'received')
+        return this.#streamOf(host, message)?.abort(message.side === 'sent' ? 'sent' : 'received')
     }
   }
 
-  #find(host: FetchingHost, { of, number }: Pick<StreamData, 'of' | 'number'>): EgressStream | undefined {
-    return of === 'socket' ? this.#sockets.find(host, number) : this.#open.get(host)?.get(number)
+  #streamOf(host: FetchingHost, { of, number }: Pick<StreamData, 'of' | 'number'>): RelayedStream | undefined {
+    return of === 'socket' ? this.#sockets.find(host, number) : this.find(host, number)
   }
 
   /** The host is gone, or about to be ended: its fetches and sockets stop, and it starts no more. */
@@ -129,28 +138,6 @@ export class EgressRelay {
     open.clear()
     for (const stream of streams) stream.stop()
   }
-}
-
-/** What a host is told of a fetch whose bodies stream. */
-function eventsOf(host: FetchingHost, whose: Holder, fetch: number, isOpen: () => boolean, onHead: () => void): FetchEvents {
-  const say: FetchingHost['sayOfStream'] = (...said) => {
-    if (isOpen()) host.sayOfStream(...said)
-  }
-  return {
-    head: (text) => {
-      onHead()
-      say(whose, { type: 'fetch-head', fetch }, text)
-    },
-    data: ({ bytes, end }) => say(whose, { type: 'stream-data', of: 'fetch', number: fetch, ...(end && { end }) }, '', bytes),
-    credit: (bytes) => say(whose, { type: 'stream-credit', of: 'fetch', number: fetch, bytes }),
-    stopped: () => say(whose, { type: 'stream-abort', of: 'fetch', number: fetch, side: 'received' }),
-  }
-}
-
-/** The egress takes the memory away, so it must be the body's alone: one that came in one piece is a view into a chunk. */
-function ownMemoryOf(body: Uint8Array): Uint8Array<ArrayBuffer> {
-  const { buffer } = body
-  return buffer instanceof ArrayBuffer && buffer.byteLength === body.length ? new Uint8Array(buffer) : new Uint8Array(body)
 }
 
 const NO_BYTES: FetchedBytes = { bytesOut: 0, bytesIn: 0 }

@@ -31,7 +31,8 @@ export function createHostListener(parts: HostListenerParts): FleetListener {
       functionLogger.wrote(revision, level, text, invocationId)
     },
     fetchStarted: (host, fetch, head, body) => relay.start(host, fetch, head, body),
-    fetchStopped: (host, fetch) => relay.stop(host, fetch),
+    fetchStopped: (host, fetch, counted) => relay.stop(host, fetch, counted),
+    fetchBodies: (host, fetch) => relay.find(host, fetch),
     streamSaid: (host, message, text, body) => relay.said(host, message, text, body),
     answersChanged: (functionName, kind, change) => metrics.streams.changed(functionName, kind, change),
     usedInBackground: (host, background) => usage.usedInBackground(host, background),
