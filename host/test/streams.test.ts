@@ -1,8 +1,8 @@
 /** Bodies that flow through a real isolate, both ways, and how they end. */
-import { STREAM_WINDOW_BYTES } from '@carpool/core'
-import { NO_BODY, unpackUsage } from '@carpool/wire'
+import { STREAM_WINDOW_BYTES, type InvocationUsage } from '@carpool/core'
+import { NO_BODY, unpackUsage, type StreamJoin, type ToServer } from '@carpool/wire'
 import t from 'tap'
-import { inProcessHost, type InProcessHost } from './support/in-process-host.ts'
+import { inProcessHost, type InProcessHost, type Sent } from './support/in-process-host.ts'
 
 const PART = 'x'.repeat(64 * 1024)
 
@@ -54,6 +54,10 @@ async function hostWith(limits: Parameters<InProcessHost['load']>[2] = {}): Prom
   rev = `rev${++revisions}`
   host.load(rev, HANDLER, limits)
   return host
+}
+
+function usageOf(message: ToServer): InvocationUsage {
+  return unpackUsage((message as unknown as { usage: never }).usage)
 }
 
 /** Sends parts as fast as they are taken, as long as they are. */
@@ -125,7 +129,7 @@ t.test('an answer that breaks off is a failure, with what it used', async (t) =>
   const { message } = await host.endOf(call)
   t.match(message, { type: 'failed', outcome: 'exception' })
   t.equal(host.bytesOf('call', call), 3)
-  t.ok(unpackUsage((message as unknown as { usage: never }).usage).cpuUs > 0)
+  t.ok(usageOf(message).cpuUs > 0)
 })
 
 t.test('an answer of which no byte comes for long ends at the idle limit, one that ticks does not', async (t) => {
@@ -199,75 +203,107 @@ async function flow(host: InProcessHost, call: number, parts: number): Promise<v
   }
 }
 
-t.test('a body comes back whole, passed on as it is or through the isolate', async (t) => {
+t.test('a body comes back whole through the isolate', async (t) => {
   const host = await hostWith()
-  for (const path of ['/echo', '/upper']) {
-    const call = host.invoke(rev, path, '', true)
-    await flow(host, call, 100)
-    t.match((await host.endOf(call)).message, { type: 'answer-end' })
-    const body = host.partsOf('call', call).map((part) => part.body)
-    t.equal(body.join(''), (path === '/echo' ? PART : PART.toUpperCase()).repeat(100))
-  }
+  const call = host.invoke(rev, '/upper', '', true)
+  await flow(host, call, 100)
+  t.match((await host.endOf(call)).message, { type: 'answer-end' })
+  const body = host.partsOf('call', call).map((part) => part.body)
+  t.equal(body.join(''), PART.toUpperCase().repeat(100))
 })
 
-t.test('what is passed on does not enter the isolate, and waits for whoever takes it', async (t) => {
+/** What the host asks to be joined, so far. */
+function joinsOf(host: InProcessHost): StreamJoin[] {
+  return host.sent.map(({ message }) => message).filter((message) => message.type === 'stream-join')
+}
+
+t.test('a body that is passed on as it is goes on without the host when all that came has gone out', async (t) => {
   const host = await hostWith()
   const call = host.invoke(rev, '/echo', '', true)
   host.stream('call', call, 'abc')
-  await host.until(() => host.bytesOf('call', call) === 3 && host.creditedOf('call', call) === 3)
-  for (let part = 0; part < 4; part++) host.stream('call', call, PART)
-  t.equal(host.bytesOf('call', call), 3 + 3 * PART.length, 'the window')
-  t.equal(host.creditedOf('call', call), 3 + 3 * PART.length)
-  host.stream('call', call, 'def', true)
-  host.credit('call', call, 3)
-  t.equal(host.bytesOf('call', call), 3 + 4 * PART.length)
-  host.credit('call', call, 3)
-  t.match((await host.endOf(call)).message, { type: 'answer-end' })
+  await host.until(() => joinsOf(host).length === 1)
+  const join = { type: 'stream-join', of: 'call', number: call, to: { of: 'call', number: call } } as const
+  t.same(joinsOf(host), [{ ...join, cameBytes: 3 }])
+  t.equal(host.bytesOf('call', call), 3, 'what came goes out before')
+  // The server has sent more meanwhile.
+  for (let part = 0; part < 3; part++) host.stream('call', call, PART)
+  await host.until(() => joinsOf(host).length === 2)
+  t.same(joinsOf(host)[1], { ...join, cameBytes: 3 + 3 * PART.length })
   const body = host.partsOf('call', call).map((part) => part.body)
-  t.equal(body.join(''), `abc${PART.repeat(4)}def`)
+  t.equal(body.join(''), `abc${PART.repeat(3)}`)
+  t.equal(host.creditedOf('call', call), 0, 'credit is for the server to give')
+  host.moved('call', call, 1_000_000)
+  host.stream('call', call, '', true)
+  t.match((await host.endOf(call)).message, { type: 'answer-end' })
+})
+
+t.test('what is passed on waits for a window before it is joined', async (t) => {
+  const host = await hostWith()
+  const call = host.invoke(rev, '/echo', '', true)
+  for (let part = 0; part < 4; part++) host.stream('call', call, PART)
+  await host.until(() => host.bytesOf('call', call) === STREAM_WINDOW_BYTES)
+  // Behind all that the guest has said.
+  await host.answerOf(host.invoke(rev, '/'))
+  t.same(joinsOf(host), [])
+  host.credit('call', call, 1)
+  t.match(joinsOf(host), [{ cameBytes: STREAM_WINDOW_BYTES }])
+  host.cancel(call)
+  await host.endOf(call)
+})
+
+t.test('what moves past the host is not idle, and ends when it no longer moves', async (t) => {
+  const host = await hostWith({ idleMs: 100 })
+  const call = host.invoke(rev, '/echo', '', true)
+  host.stream('call', call, 'abc')
+  await host.until(() => joinsOf(host).length === 1)
+  const movesFromMs = performance.now()
+  const moves = setInterval(() => host.moved('call', call, 1), 20)
+  const ended = host.endOf(call)
+  await Promise.race([ended, new Promise((resolve) => setTimeout(resolve, 2_000))])
+  clearInterval(moves)
+  const { message, atMs } = await ended
+  t.ok(atMs - movesFromMs >= 2_000)
+  t.match(message, { outcome: 'timeout', detail: 'No byte came or went within the idle limit of 100 ms.' })
 })
 
 t.test('a proxy passes both bodies on, and either side may leave', async (t) => {
   const host = await hostWith()
   for (const end of ['whole', 'client', 'upstream'] as const) {
+    host.sent.length = 0
     const call = host.invoke(rev, '/proxy', '', true)
-    host.stream('call', call, 'abc')
     const { message } = await host.sentOf('fetch')
     const { fetch } = message as { fetch: number } & typeof message
-    await host.until(() => host.creditedOf('call', call) === 3)
-    host.stream('call', call, 'def', true)
+    await host.until(() => joinsOf(host).length === 1)
+    const [ofCall, ofFetch] = [{ of: 'call', number: call } as const, { of: 'fetch', number: fetch } as const]
+    t.match(joinsOf(host), [{ ...ofCall, to: ofFetch, cameBytes: 0 }], 'behind the fetch')
+    host.moved('call', call, 6)
+    host.stream('call', call, '', true)
     await host.until(() =>
       host.partsOf('fetch', fetch).some(({ message: part }) => part.type === 'stream-data' && part.end === true),
     )
-    t.equal(
-      host
-        .partsOf('fetch', fetch)
-        .map(({ body }) => body)
-        .join(''),
-      'abcdef',
-    )
     host.host.receive({ type: 'fetch-head', fetch }, JSON.stringify(HEAD), NO_BODY)
     host.stream('fetch', fetch, 'ghi')
-    await host.until(() => host.creditedOf('fetch', fetch) === 3)
-    for (let part = 0; part < 4; part++) host.stream('fetch', fetch, PART)
-    const hasRoom = (): void => host.credit('call', call, PART.length)
+    await host.until(() => joinsOf(host).at(-1)!.cameBytes === 3)
+    t.match(joinsOf(host).at(-1), { ...ofFetch, to: ofCall })
+    t.equal(host.bytesOf('call', call), 3)
+    host.moved('fetch', fetch, 4 * PART.length)
     const bytes = { bytesOut: 6, bytesIn: 3 + 4 * PART.length }
+    const settle = (result: object): void =>
+      host.host.receive({ type: 'fetch-settled', fetch, ...bytes }, JSON.stringify(result), NO_BODY)
     if (end === 'client') {
       host.cancel(call)
       t.match((await host.endOf(call)).message, { outcome: 'canceled' })
-      await host.until(() => host.sent.some(({ message: stop }) => stop.type === 'fetch-stop' && stop.fetch === fetch))
+      const isStop = ({ message: stop }: Sent): boolean => stop.type === 'fetch-stop' && stop.fetch === fetch
+      await host.until(() => host.sent.some(isStop))
+      t.match(host.sent.find(isStop)?.message, bytes, 'what it has counted')
     } else if (end === 'upstream') {
-      host.host.receive({ type: 'fetch-settled', fetch, ...bytes }, '{"ok":false,"message":"It broke off."}', NO_BODY)
-      hasRoom()
+      settle({ ok: false, message: 'It broke off.' })
       t.match((await host.endOf(call)).message, { type: 'failed', outcome: 'exception', stack: /It broke off/ })
     } else {
-      host.host.receive({ type: 'fetch-settled', fetch, ...bytes }, JSON.stringify(HEAD), NO_BODY)
-      hasRoom()
+      settle(HEAD)
       const { message: last } = await host.endOf(call)
       t.match(last, { type: 'answer-end' })
-      const used = unpackUsage((last as unknown as { usage: never }).usage)
-      t.match(used, { egressBytesOut: 6, egressBytesIn: bytes.bytesIn })
-      t.equal(host.bytesOf('call', call), bytes.bytesIn)
+      t.match(usageOf(last), { egressBytesOut: bytes.bytesOut, egressBytesIn: bytes.bytesIn })
     }
   }
 })

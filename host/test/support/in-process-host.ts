@@ -87,6 +87,11 @@ export class InProcessHost {
     this.host.receive({ type: 'stream-credit', of, number, bytes }, '', NO_BODY)
   }
 
+  /** Bytes have gone from one stream to another past the host. */
+  moved(of: StreamOwner, number: number, bytes: number): void {
+    this.host.receive({ type: 'stream-moved', of, number, bytes }, '', NO_BODY)
+  }
+
   cancel(invocation: number): void {
     this.host.receive({ type: 'cancel', invocation }, '', NO_BODY)
   }

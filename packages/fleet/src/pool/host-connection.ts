@@ -300,8 +300,6 @@ export class HostConnection implements CallHolder {
   /** The client of a call that runs here has left. */
   cancel({ number }: Call): void {
     if (this.#dropUnsent(number)) return this.#pending.answer(number, CANCELED_UNSENT)
-    // What its fetches have moved is counted at its end.
-    this.#joined.tellAll()
     this.#wire.send({ type: 'cancel', invocation: number })
   }
 

@@ -58,7 +58,6 @@ class Moving implements StreamRoom {
 export class JoinedStreams {
   readonly #tell: (message: StreamMoved) => void
   readonly #untold = new Set<Moving>()
-  #timer: NodeJS.Timeout | undefined
 
   constructor(tell: (message: StreamMoved) => void) {
     this.#tell = tell
@@ -69,17 +68,14 @@ export class JoinedStreams {
     if (source.functionName !== target.functionName) return
     if (!source.hasSent(message.cameBytes) || !target.isJoinable) return
     const moving = new Moving(message, target, (one) => {
+      if (this.#untold.size === 0) setTimeout(() => this.#tellAll(), STREAM_MOVED_MS).unref()
       this.#untold.add(one)
-      this.#timer ??= setTimeout(() => this.tellAll(), STREAM_MOVED_MS).unref()
     })
     target.joinWith(source)
     source.passTo(moving)
   }
 
-  /** Tells what was not told yet. */
-  tellAll(): void {
-    clearTimeout(this.#timer)
-    this.#timer = undefined
+  #tellAll(): void {
     for (const moving of this.#untold) {
       const { of, number, untoldBytes } = moving
       moving.untoldBytes = 0
