@@ -89,8 +89,9 @@ export class Stream {
   /** The last of each kind: while it waits to go in, more is added to it. */
   #data: Entry | undefined
   #credit: Entry | undefined
-  /** Where what comes is to go out. */
+  /** Where what comes is to go out, and how much had come when the server was asked for that. */
   #target: Stream | undefined
+  #askedAtBytes = -1
   /** Has another joined with this one, once there is a window. */
   #onWindow: (() => void) | undefined
   /** The last that went to the guest. */
@@ -194,6 +195,8 @@ export class Stream {
     if (!this.#isReceiving || !target.#isSending || cameBytes !== this.receivedBytes) return
     // A fetch may not have begun.
     if (target.#window === 0) return void (target.#onWindow = () => this.joinTo(target, cameBytes))
+    if (this.#askedAtBytes === cameBytes) return
+    this.#askedAtBytes = cameBytes
     this.#target = target
     this.isJoined = target.isJoined = true
     this.#moved(0)
