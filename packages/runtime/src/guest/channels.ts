@@ -106,7 +106,7 @@ export class Channel {
   #isDirty = false
   /** What comes by it goes out here. */
   #source: Channel | undefined
-  /** Bytes that have come, and how many had when the host was last told to pass them on itself. */
+  /** Bytes that have come, and how many had when the host was last told that they are passed on. */
   #cameBytes = 0
   #toldBytes = -1
 
@@ -154,14 +154,14 @@ export class Channel {
   }
 
   /**
-   * What comes goes out by another channel, or back by this one, and its end too. Once nothing of it waits here, the host passes it on
-   * by itself.
+   * What comes goes out by another channel, or back by this one, and its end too. Once nothing of it waits here, it is passed on
+   * without the guest.
    */
   relayTo(target: Channel, failed: (error: unknown) => void): void {
     target.#source = this
     target.onStopped = (error) => this.stopReceiving('Nobody takes it.', error)
     this.receive({
-      // It is credited by the host, when this has caught up with it.
+      // It is credited where it is passed on, when this has caught up.
       data: (bytes) => target.send(bytes),
       ended: () => target.end(),
       failed,
