@@ -10,7 +10,7 @@ import { deployBodyLimit, functionRoutes } from './function-routes.ts'
 import { invokeBodyLimit, invokeRoutes } from './invoke-routes.ts'
 import { logRoutes } from './log-routes.ts'
 import { addOpenApi } from './openapi.ts'
-import { describeSchemaFault, errorOfRequest, requireOperation } from './operation.ts'
+import { errorOfRequest, requireOperation } from './operation.ts'
 import { bodyBudget, readJsonBodies } from './request-bodies.ts'
 import { secretRoutes } from './secret-routes.ts'
 import { healthRoutes, metricsRoute, statusRoutes } from './status-routes.ts'
@@ -48,8 +48,8 @@ export function createControlPlane(options: ControlPlaneOptions): FastifyInstanc
     forceCloseConnections: true,
     clientErrorHandler: answerClientError,
     // A key that is not known or a text for a number is a mistake, which Fastify's own options would hide.
-    ajv: { customOptions: { removeAdditional: false, coerceTypes: false } },
-    schemaErrorFormatter: describeSchemaFault,
+    // And the schemas are ours: there is no need to check them against that of schemas.
+    ajv: { customOptions: { removeAdditional: false, coerceTypes: false, validateSchema: false } },
     frameworkErrors: (cause, request, reply) => void refuse(cause, request, reply),
   })
   // By default Node.js drops what comes behind the first 2000, also the ones that a request is refused for.
@@ -80,7 +80,7 @@ export function createControlPlane(options: ControlPlaneOptions): FastifyInstanc
   app.addHook('onSend', async (request) => enter(request))
 
   app.register(async (all) => {
-    await addOpenApi(all, options.version)
+    addOpenApi(all, options.version)
     healthRoutes(all, options)
     metricsRoute(all, options, authenticate)
     await all.register(async (guarded) => {

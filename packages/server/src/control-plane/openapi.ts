@@ -1,6 +1,5 @@
 import { ERRORS, PROBLEM_CONTENT_TYPE, type ErrorCode } from '@carpool/core'
 import { PROBLEM } from '@carpool/core/control-plane-schemas'
-import swagger from '@fastify/swagger'
 import type { FastifyInstance } from 'fastify'
 import { Type } from '@carpool/core/schema'
 import { refuseWebPages } from './authenticate.ts'
@@ -19,8 +18,23 @@ const GET_OPENAPI: Operation = {
   errors: ['unauthorized'],
 }
 
-/** Makes the OpenAPI document from the operations that are added afterwards, and serves it. */
-export async function addOpenApi(app: FastifyInstance, version: string): Promise<void> {
+/** Serves the OpenAPI document of the operations that are added afterwards. */
+export function addOpenApi(app: FastifyInstance, version: string): void {
+  const operations: Operation[] = []
+  app.addHook('onRoute', ({ config, method }) => {
+    if (config?.operation !== undefined && method !== 'HEAD') operations.push(config.operation)
+  })
+  let document: Promise<object> | undefined
+  addOperation(app, GET_OPENAPI, (request) => {
+    refuseWebPages(request)
+    return (document ??= makeDocument(operations, version))
+  })
+}
+
+/** By an app of its own: the plugin has to be there before the routes, and takes a while to load, at the start of servers that nobody asks. */
+async function makeDocument(operations: readonly Operation[], version: string): Promise<object> {
+  const [{ default: fastify }, { default: swagger }] = await Promise.all([import('fastify'), import('@fastify/swagger')])
+  const app = fastify({ exposeHeadRoutes: false })
   await app.register(swagger, {
     openapi: {
       openapi: '3.1.0',
@@ -35,15 +49,17 @@ export async function addOpenApi(app: FastifyInstance, version: string): Promise
         },
       },
     },
-    transform: ({ schema, url, route }) => {
-      const operation = route.config?.operation
-      return { schema: operation === undefined ? { ...schema, hide: true } : documented(operation), url }
-    },
+    transform: ({ schema, url, route: { config } }) => ({
+      schema: config?.operation === undefined ? schema : documented(config.operation),
+      url,
+    }),
   })
-  addOperation(app, GET_OPENAPI, (request) => {
-    refuseWebPages(request)
-    return app.swagger()
-  })
+  for (const operation of operations) {
+    const { method, url } = operation
+    app.route({ method, url, config: { operation }, schema: {}, handler: () => undefined })
+  }
+  await app.ready()
+  return app.swagger()
 }
 
 /** An operation as the plugin wants it. */
