@@ -5,6 +5,8 @@ export interface Called {
   readonly status: number
   readonly body: string
   readonly retryAfter: string | undefined
+  /** From when it was sent until all of its answer was there. */
+  readonly ms: number
 }
 
 /** Keeps so many connections busy with calls, one after the other on each. */
@@ -45,13 +47,18 @@ export function callAndLeave(url: string, leaveAfterMs: number): Promise<'answer
 }
 
 function callWith(agent: Agent, url: string): Promise<Called> {
+  const startMs = performance.now()
+  const ms = (): number => performance.now() - startMs
   return new Promise((resolve) => {
-    const fail = (cause: Error): void => resolve({ status: 0, body: cause.message, retryAfter: undefined })
+    const fail = (cause: Error): void => resolve({ status: 0, body: cause.message, retryAfter: undefined, ms: ms() })
     request(url, { agent }, (response) => {
       let body = ''
       response.setEncoding('utf8').on('data', (text: string) => (body += text))
       response.once('error', fail)
-      response.once('end', () => resolve({ status: response.statusCode ?? 0, body, retryAfter: response.headers['retry-after'] }))
+      response.once('end', () => {
+        const { statusCode = 0, headers } = response
+        resolve({ status: statusCode, body, retryAfter: headers['retry-after'], ms: ms() })
+      })
     })
       .once('error', fail)
       .end()
