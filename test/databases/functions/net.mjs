@@ -57,6 +57,20 @@ export const casesOf = ({ port }) => ({
     }
     return Buffer.concat(parts).equals(bytes)
   },
+  'a timeout that is taken back': async () => {
+    const [socket, witness] = [net.connect(port, '127.0.0.1').setTimeout(20), net.connect(port, '127.0.0.1')]
+    let timeouts = 0
+    socket.on('timeout', () => timeouts++)
+    await once(socket, 'connect')
+    socket.setTimeout(0).write('x')
+    await once(socket, 'data')
+    await once(witness.setTimeout(100), 'timeout')
+    const before = timeouts
+    await once(socket.setTimeout(20), 'timeout')
+    socket.destroy()
+    witness.destroy()
+    return [before, timeouts]
+  },
   'a timeout': async () => {
     const socket = net.connect(port, '127.0.0.1').setTimeout(50)
     await once(socket, 'timeout')

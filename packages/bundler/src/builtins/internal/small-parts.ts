@@ -124,6 +124,7 @@ class IdleTimer {
   #ms: number
   #sinceMs = 0
   #timer: ReturnType<typeof setTimeout> | undefined
+  #isClosed = false
 
   constructor(callback: (arg: unknown) => void, ms: number, arg: unknown) {
     this.#callback = callback
@@ -134,14 +135,18 @@ class IdleTimer {
   restart(ms: number): void {
     this.close()
     this.#ms = ms
+    this.#isClosed = false
     this.refresh()
   }
   refresh(): this {
+    // The socket keeps it, and sets it back with every byte, also after `setTimeout(0)`.
+    if (this.#isClosed) return this
     this.#sinceMs = performance.now()
     this.#timer ??= globalThis.setTimeout(() => this.#look(), this.#ms)
     return this
   }
   close(): void {
+    this.#isClosed = true
     globalThis.clearTimeout(this.#timer)
     this.#timer = undefined
   }
