@@ -16,8 +16,8 @@ const PART_BYTES = 65_536
 const PIECES = 33
 const BYTES = PIECES * 254_201
 /** What a client does not read for a while: much more than the system takes for connections. */
-const LARGE_BYTES = 32 * MIB
-const MOST_AHEAD_BYTES = 20 * MIB
+const LARGE_BYTES = 64 * MIB
+const MOST_AHEAD_BYTES = 40 * MIB
 const DOWNLOADS: Readonly<Record<string, readonly string[]>> = {
   express: ['download', 'pipeline', 'written'],
   fastify: ['download', 'pipeline', 'written', 'web'],
