@@ -1,4 +1,7 @@
-/** Loaded into tap's runner: in which order test files run, and with which flags. tap itself takes their paths for the order, and the same flags for all. */
+/**
+ * Loaded into tap's runner: in which order test files run, and with which flags. tap itself takes their paths for the order, and
+ * the same flags for all.
+ */
 import { registerHooks } from 'node:module'
 
 /**
@@ -18,7 +21,7 @@ export function longestFirst(files: readonly string[]): string[] {
 /** Where tests make isolates in their own process. */
 const WITH_ISOLATES = ['host/', 'packages/runtime/', 'packages/bundler/', 'test/wpt/']
 
-/** isolated-vm asks for a process without Node's snapshot, which takes 0.14 s of CPU time longer to start, with its code cache gone too. */
+/** isolated-vm asks for a process without Node's snapshot and its code cache, whose start takes 0.14 s more of CPU time. */
 export function flagsOf(file: string): string[] {
   return WITH_ISOLATES.some((start) => file.startsWith(start)) ? ['--no-node-snapshot'] : []
 }
