@@ -55,6 +55,7 @@ extern "C" __attribute__((visibility("default"))) void InitForContext(
 	v8::Local<v8::Value> data = v8::Integer::NewFromUnsigned(isolate, index);
 	TrackIsolate(states[index].load(), isolate, context);
 	TrackMemory(states[index].load(), isolate);
+	LearnRequests(isolate);
 	AddMailboxOfGuest(isolate, context, target, data);
 	AddScriptsOfGuest(isolate, context, target, data);
 	Set(isolate, context, target, "index", data);
@@ -65,6 +66,7 @@ extern "C" __attribute__((visibility("default"))) napi_value napi_register_modul
 	ReadCores();
 	LengthenTurnsOfHelpers();
 	bool is_watched = WatchMemory();
+	KeepRequests();
 	v8::Isolate* isolate = v8::Isolate::GetCurrent();
 	v8::Local<v8::Context> context = isolate->GetCurrentContext();
 	v8::Local<v8::Value> value;

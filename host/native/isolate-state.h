@@ -165,6 +165,12 @@ void UseAllCores();
 void TrackIsolate(IsolateState* state, v8::Isolate* isolate, v8::Local<v8::Context> context);
 void AddSuspend(v8::Isolate* isolate, v8::Local<v8::Context> context, v8::Local<v8::Object> host);
 
+// interrupts.cc
+// What V8 asks of an isolate while no thread is in it is kept from now on, once it is known where that is.
+void KeepRequests();
+// Looks where it is, in an isolate that has run nothing, on its thread.
+void LearnRequests(v8::Isolate* isolate);
+
 // turns.cc
 // What V8 collects garbage and compiles with beside the threads of isolates, all that there are so far, takes long turns.
 void LengthenTurnsOfHelpers();
@@ -178,6 +184,8 @@ bool WatchMemory();
 // An entry begins, or something else that is measured.
 void BeginTaking(IsolateState* state);
 void UntrackMemory(v8::Isolate* isolate);
+// The state of an isolate that isolated-vm has made; null if it has none.
+IsolateState* TrackedOf(v8::Isolate* isolate);
 // A library takes memory, on the isolate's thread; it is taken already. Returns what `LibraryFrees` needs, on any thread.
 uint64_t LibraryTakes(v8::Isolate* isolate, size_t bytes);
 void LibraryFrees(uint64_t owner, size_t bytes);

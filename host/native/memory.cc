@@ -340,6 +340,8 @@ bool WatchMemory() {
 
 void ThreadRunsIsolates() { runs_isolates = true; }
 
+IsolateState* TrackedOf(v8::Isolate* isolate) { return static_cast<IsolateState*>(isolate->GetData(kDataSlot)); }
+
 void BeginTaking(IsolateState* state) {
 	state->malloced_bytes = 0;
 	state->is_blank = false;
