@@ -42,7 +42,7 @@ export interface BegunAnswer {
 
 /** Takes the body of an answer, piece by piece: no more at a time than the window of streams, until bytes are credited. */
 export interface AnswerSink {
-  /** The bytes may be a view of more. */
+  /** The bytes may be a view of more: if they are not, their memory is freed when they are written. */
   write(bytes: Uint8Array): void
 }
 

@@ -56,6 +56,7 @@ export type {
   TokenRequest,
 } from './control-plane-schemas.ts'
 export { HOST_MEMORY, hostMemory, type HostMemory } from './host-memory.ts'
+export { freeBytes } from './free-bytes.ts'
 export { CarpoolError, ERRORS, isErrorCode, type ErrorCode, type Fault } from './errors.ts'
 export { checkEnv, checkFunctionName, type HandlerForm, type Revision, type RevisionConfig } from './function.ts'
 export type {

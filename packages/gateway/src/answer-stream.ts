@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http'
-import type { AnswerSink } from '@carpool/core'
+import { freeBytes, type AnswerSink } from '@carpool/core'
 import type { Reservation } from './byte-budget.ts'
 import type { WriteStallOptions } from './hardening/slow-clients.ts'
 
@@ -81,7 +81,10 @@ export class ClientAnswer implements AnswerSink {
       const piece = this.#queue.shift()!
       const { length } = piece
       this.#writingBytes += length
-      const onWritten = (error?: Error | null): void => this.#written(length, error)
+      const onWritten = (error?: Error | null): void => {
+        if (!error && typeof piece !== 'string') freeBytes(piece)
+        this.#written(length, error)
+      }
       if (typeof piece === 'string') this.#response.write(piece, 'latin1', onWritten)
       else this.#response.write(piece, onWritten)
     }

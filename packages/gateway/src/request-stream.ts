@@ -7,7 +7,7 @@ import { bodyTimeMs, tooManyBuffered, tooSlow, type BodyReaderOptions } from './
 import { expectsContinue } from './request.ts'
 
 /** A client's connection is not read while so much of its body is held. */
-const HIGH_BYTES = 64 * 1024
+const HIGH_BYTES = 128 * 1024
 const NO_TAKER: UploadTaker = { isWanted: false, readable: () => {} }
 
 /** A request whose body streams. */

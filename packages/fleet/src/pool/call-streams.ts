@@ -57,7 +57,7 @@ export class UploadSender implements UploadTaker, StreamSource {
   }
 
   get isWanted(): boolean {
-    return this.#roomBytes > 0 && !this.#isOver
+    return this.#takesBytes > 0 && !this.#isOver
   }
 
   readable(): void {
@@ -93,8 +93,10 @@ export class UploadSender implements UploadTaker, StreamSource {
     this.#upload.stop()
   }
 
-  get #roomBytes(): number {
-    return this.#target === undefined ? this.#windowBytes : STREAM_WINDOW_BYTES - this.#target.aheadBytes
+  /** What may be taken at once. Of what is passed on there is always room for a part soon, so that no piece of one goes alone. */
+  get #takesBytes(): number {
+    if (this.#target === undefined) return Math.min(this.#windowBytes, STREAM_PART_BYTES)
+    return this.#target.aheadBytes + STREAM_PART_BYTES <= STREAM_WINDOW_BYTES ? STREAM_PART_BYTES : 0
   }
 
   /** @returns whether there was something to send */
@@ -105,8 +107,8 @@ export class UploadSender implements UploadTaker, StreamSource {
       this.#enter(NO_BODY, () => this.#send({ type: 'stream-abort', of: 'call', number: this.#number, side: 'sent' }, upload.why))
       return false
     }
-    const roomBytes = this.#roomBytes
-    const bytes = roomBytes <= 0 ? undefined : upload.take(Math.min(roomBytes, STREAM_PART_BYTES))
+    const takesBytes = this.#takesBytes
+    const bytes = takesBytes === 0 ? undefined : upload.take(takesBytes)
     if (bytes === undefined && upload.state !== 'ended') return false
     if (bytes !== undefined && this.#target !== undefined) {
       this.#target.write(bytes)
