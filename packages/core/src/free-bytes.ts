@@ -3,5 +3,5 @@
  * stream there is so much that it then looks through its whole heap many times a second: that took half of the rate.
  */
 export function freeBytes({ buffer, length }: Uint8Array): void {
-  if (buffer instanceof ArrayBuffer && buffer.byteLength === length) buffer.transfer(0)
+  if (length > 0 && buffer instanceof ArrayBuffer && buffer.byteLength === length) buffer.transfer(0)
 }
