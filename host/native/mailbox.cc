@@ -14,6 +14,8 @@ struct Record {
 	uint32_t lengths[2];
 	uint8_t op;
 	bool is_wide[2];
+	// The second text is no text, but bytes.
+	bool is_bytes;
 };
 
 // In multiples of this, so that everything can be read where it is.
@@ -39,7 +41,10 @@ Record RecordOf(uint8_t op, const v8::Local<v8::Value> (&texts)[2]) {
 	Record record = {};
 	record.op = op;
 	for (int index = 0; index < 2; index++) {
-		if (texts[index]->IsUint8Array()) record.lengths[index] = texts[index].As<v8::Uint8Array>()->ByteLength();
+		if (texts[index]->IsUint8Array()) {
+			record.lengths[index] = texts[index].As<v8::Uint8Array>()->ByteLength();
+			record.is_bytes = index == 1;
+		}
 		if (!texts[index]->IsString()) continue;
 		v8::Local<v8::String> text = texts[index].As<v8::String>();
 		record.lengths[index] = static_cast<uint32_t>(text->Length());
@@ -78,16 +83,20 @@ constexpr uint8_t kAwaitEnd = 19;
 // Of STREAM_FLAGS: it is of a message.
 constexpr int kMessageFlags = 8 | 16;
 
-// Whether the second text of an entry goes in as bytes, without a string in between.
-bool IsBytes(const Record& record) {
-	return record.op == kStreamData && !record.is_wide[1] && record.lengths[1] > 0 &&
+// Whether the second text goes on as bytes, without a string in between: into the isolate those of a stream, and out of it what was
+// said as such.
+bool IsBytes(const Record& record, bool is_entry) {
+	if (record.lengths[1] == 0) return false;
+	if (!is_entry) return record.is_bytes;
+	return record.op == kStreamData && !record.is_wide[1] &&
 		(static_cast<int>(record.numbers[1]) & kMessageFlags) == 0;
 }
 
 // False if they do not fit into the memory limit.
 bool ReadBytes(v8::Isolate* isolate, const char* bytes, uint32_t length, v8::Local<v8::Value>* value) {
 	v8::Local<v8::ArrayBuffer> buffer;
-	if (!v8::ArrayBuffer::MaybeNew(isolate, length).ToLocal(&buffer)) return false;
+	constexpr auto kAsItIs = v8::BackingStoreInitializationMode::kUninitialized;
+	if (!v8::ArrayBuffer::MaybeNew(isolate, length, kAsItIs).ToLocal(&buffer)) return false;
 	memcpy(buffer->Data(), bytes, length);
 	*value = v8::Uint8Array::New(buffer, 0, length);
 	return true;
@@ -99,7 +108,7 @@ const char* ReadTexts(v8::Isolate* isolate, const char* bytes, v8::Local<v8::Val
 	bytes += Padded(sizeof(Record));
 	for (int index = 0; index < 2; index++) {
 		uint32_t length = record->lengths[index];
-		if (is_entry && index == 1 && IsBytes(*record) && ReadBytes(isolate, bytes, length, &texts[index])) {
+		if (index == 1 && IsBytes(*record, is_entry) && ReadBytes(isolate, bytes, length, &texts[index])) {
 			bytes += SizeOf(length, false);
 			continue;
 		}
@@ -118,7 +127,7 @@ const char* ReadTexts(v8::Isolate* isolate, const char* bytes, v8::Local<v8::Val
 	return bytes;
 }
 
-// push(index, op, number, text, kind, body): an entry that goes in next time.
+// push(index, op, number, text, kind, text or bytes): an entry that goes in next time.
 void Push(const v8::FunctionCallbackInfo<v8::Value>& info) {
 	IsolateState* state = StateOf(info[0]);
 	if (state == nullptr) return;

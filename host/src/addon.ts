@@ -45,16 +45,16 @@ interface Addon {
   /** @returns whether the thread that runs the isolate takes long turns now, and did not before */
   lengthenTurns(index: number): boolean
   resetTurns(index: number): void
-  push(index: number, op: number, number: number, text: string, kind: number, body: string): void
+  push(index: number, op: number, number: number, text: string, kind: number, body: string | Uint8Array): void
   /** Hands what was pushed to the guest's `run`; no thread may be in the isolate. Resets the CPU times of its entries. */
   enter(index: number): void
   /** The isolate is about to be ended: of the batch that runs, no further entry begins. */
   close(index: number): void
   /**
-   * @returns the messages of the guest since the last read: of each an operation, three numbers and two texts, one after the
-   * other; undefined if there are none
+   * @returns the messages of the guest since the last read: of each an operation, three numbers and two texts, of which the second may
+   * be bytes, one after the other; undefined if there are none
    */
-  readOutbox(index: number): Array<number | string> | undefined
+  readOutbox(index: number): Array<number | string | Uint8Array> | undefined
   /** What all isolates together may take beyond their memory limits, in bytes. Unless it is called, there is no bound. */
   setMemoryStock(bytes: number): void
   /** Whether it sees what V8 and isolated-vm take. */

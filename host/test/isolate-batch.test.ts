@@ -1,3 +1,4 @@
+import { ENTRIES, OF_CALL, STREAM_FLAGS } from '@carpool/runtime/bridge'
 import fc from 'fast-check'
 import t, { type Test } from 'tap'
 import { ECHO, isolateWith, RAN, SAID, type Rig } from './support/isolate.ts'
@@ -64,6 +65,21 @@ t.test('with an entry that never ends, what the others have said is there, and w
   await left
   t.same(messages(), [])
   t.equal(entryCpuNs().length, 3, 'nothing of the others has begun')
+})
+
+t.test('bytes go in and come out as bytes, and as text where they are of a message', async (t) => {
+  const { isolate, entered, messages } = await isolateWith(t)
+  const bytes = Uint8Array.from({ length: 70_000 }, (_, index) => index * 31)
+  const { streamData } = ENTRIES
+  isolate.push(streamData, 1, 'é', OF_CALL, bytes)
+  isolate.push(streamData, 2, '', OF_CALL, Buffer.from(bytes).toString('latin1'))
+  isolate.push(streamData, 3, '', OF_CALL | STREAM_FLAGS.bytes, Uint8Array.of(1, 255))
+  await entered()
+  t.strictSame(messages(), [
+    [ECHO, 1, 0, -0.5, 'é', bytes],
+    [ECHO, 2, 0, -0.5, '', bytes],
+    [ECHO, 3, STREAM_FLAGS.bytes, -0.5, '', '\u0001\u00ff'],
+  ])
 })
 
 t.test('the host may read messages at any time, while the guest says more', async (t) => {

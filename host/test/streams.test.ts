@@ -71,6 +71,23 @@ async function send(host: InProcessHost, invocation: number, parts: number): Pro
   }
 }
 
+t.test('parts of any size that come together, all values of bytes among them, are what the function changes', async (t) => {
+  const host = await hostWith()
+  const invocation = host.invoke(rev, '/upper', '', true)
+  const bytes = Buffer.from(Uint8Array.from({ length: 192 * 1024 }, (_, index) => index * 31))
+  let start = 0
+  // Small ones go in as text, and all of them wait until the isolate is made.
+  for (const length of [10, 40_000, 50_000, 3, 5, 64 * 1024, bytes.length - 90_018 - 64 * 1024]) {
+    const end = start + length
+    host.stream('call', invocation, bytes.toString('latin1', start, end), end === bytes.length)
+    start = end
+  }
+  t.match(await host.endOf(invocation), { message: { type: 'answer-end' } })
+  const answer = Buffer.concat(host.partsOf('call', invocation).map((part) => part.bytes))
+  t.equal(answer.length, bytes.length)
+  t.ok(answer.every((byte, index) => byte === ((bytes[index]! - 32) & 255)))
+})
+
 t.test('a request comes part by part, also while its isolate is made', async (t) => {
   const host = await hostWith()
   for (const path of ['/length', '/text']) {

@@ -70,7 +70,7 @@ export async function runInGuest(scripts: readonly Script[], roots: Roots, timeo
       else if (op === SAYS.log) logs.push(text)
       else if (op === SAYS.fail) fail(text)
       else if (op === SAYS.answer) {
-        const { status, message, results } = JSON.parse(body) as { status: number; message: string; results: Results }
+        const { status, message, results } = JSON.parse(String(body)) as { status: number; message: string; results: Results }
         resolve({ results, problem: status === 0 ? undefined : message })
       }
     })

@@ -53,6 +53,18 @@ interface StreamsParts {
   readonly bodies: BodyTurns
 }
 
+/** Smaller ones go in as a text: they would keep the chunk of the socket whose part they are, until the guest has room. */
+const MIN_BYTES = 32 * 1024
+
+function bytesOf(body: string | Uint8Array): Uint8Array {
+  return typeof body === 'string' ? Buffer.from(body, 'latin1') : body
+}
+
+function joined(first: string | Uint8Array, second: string | Uint8Array): string | Uint8Array {
+  if (typeof first === 'string' && typeof second === 'string') return first + second
+  return Buffer.concat([bytesOf(first), bytesOf(second)])
+}
+
 /** What a part of a message takes of the window besides its bytes. */
 function costOf(message: StreamData['message'], more: boolean): number {
   return message === undefined || more ? 0 : STREAM_MESSAGE_BYTES
@@ -137,17 +149,18 @@ export class Stream {
     this.#uncredited += bytes.length + costOf(message, more === true)
     this.receivedBytes += bytes.length
     this.#listener.moved?.()
-    const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('latin1')
+    const isText = message !== undefined || bytes.length < MIN_BYTES
+    const body = isText ? Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('latin1') : bytes
     let flags = end === true ? STREAM_FLAGS.end : 0
     if (message !== undefined) flags |= STREAM_FLAGS[message] | (more === true ? STREAM_FLAGS.more : 0)
     const last = this.#data
     // Messages stay what they are, and nothing comes behind an end.
     if (last !== undefined && !last.hasGoneIn && message === undefined && (last.kind & ~STREAM_FLAGS.end) === this.#owner) {
-      last.body += text
+      last.body = joined(last.body, body)
       last.kind |= flags
       last.text = closing
     } else {
-      this.#data = this.#push(ENTRIES.streamData, this.#owner | flags, closing, text)
+      this.#data = this.#push(ENTRIES.streamData, this.#owner | flags, closing, body)
     }
     if (end === true) this.#isReceiving = false
   }
@@ -205,14 +218,14 @@ export class Stream {
   }
 
   /** @param flags STREAM_FLAGS */
-  sent(flags: number, closing: string, text: string): void {
+  sent(flags: number, closing: string, said: string | Uint8Array): void {
     if (!this.#isSending) return
     const message = (flags & STREAM_FLAGS.text) !== 0 ? 'text' : (flags & STREAM_FLAGS.bytes) !== 0 ? 'bytes' : undefined
     const more = message !== undefined && (flags & STREAM_FLAGS.more) !== 0
-    const cost = text.length + costOf(message, more)
+    const cost = said.length + costOf(message, more)
     if (cost > this.#window) return this.#listener.overran()
     this.#window -= cost
-    this.sentBytes += text.length
+    this.sentBytes += said.length
     this.#listener.moved?.()
     const end = (flags & STREAM_FLAGS.end) !== 0
     if (end) this.#isSending = false
@@ -225,7 +238,7 @@ export class Stream {
       ...(message !== undefined && { message }),
       ...(more && { more }),
     }
-    this.inOrder(Buffer.from(text, 'latin1'), (bytes) => this.#parts.send(data, closing, bytes))
+    this.inOrder(bytesOf(said), (bytes) => this.#parts.send(data, closing, bytes))
   }
 
   /** Sends something behind the bytes that were sent, by turns with other functions. */
@@ -267,7 +280,7 @@ export class Stream {
     this.#last = entry
   }
 
-  #push(op: number, kind: number, text = '', body = ''): Entry {
+  #push(op: number, kind: number, text = '', body: string | Uint8Array = ''): Entry {
     const entry = new Entry(this.account, op, this.#guestNumber, text, kind, body)
     this.push(entry)
     return entry

@@ -74,10 +74,12 @@ export function callbacksOf(relay: Relay<BridgedGuest>): Record<'entropy' | 'dra
 
 /** Passes each message of a guest on to whom it concerns. */
 export function messageHandler<G extends BridgedGuest>(guest: G, relay: Relay<G>, calls: GuestCalls<G>): OnMessage {
-  return (op, a, b, c, text, body) => {
+  return (op, a, b, c, text, said) => {
     // What is read after the end of the isolate was dealt with comes too late: the invocation may have begun anew. Only its log
     // counts.
     if (guest.isOver && op !== SAYS.log) return
+    // Bytes are of streams only.
+    const body = typeof said === 'string' ? said : ''
     switch (op) {
       case SAYS.loaded:
         return relay.onLoaded?.(JSON.parse(text) as LoadReport)
@@ -101,7 +103,7 @@ export function messageHandler<G extends BridgedGuest>(guest: G, relay: Relay<G>
         return calls.answerEnded(guest, a)
       case SAYS.streamData:
         if ((c & OWNER_MASK) === OF_SOCKET) calls.socketUsed(guest, b, a)
-        return streamOf(guest, a, c)?.sent(c, text, body)
+        return streamOf(guest, a, c)?.sent(c, text, said)
       case SAYS.streamCredit:
         return streamOf(guest, a, c)?.took(b)
       case SAYS.streamAbort:

@@ -11,8 +11,8 @@ export type Primitive = string | number | boolean | undefined
  */
 export type GuestCallback = (...args: never[]) => Primitive
 
-/** A message of the guest: an operation, with numbers and texts. */
-export type OnMessage = (op: number, a: number, b: number, c: number, text: string, body: string) => void
+/** A message of the guest: an operation, with numbers and texts. The second may be bytes. */
+export type OnMessage = (op: number, a: number, b: number, c: number, text: string, body: string | Uint8Array) => void
 
 export interface GuestIsolateOptions {
   /**
@@ -271,7 +271,7 @@ export class GuestIsolate {
   }
 
   /** Adds an entry to the next batch. */
-  push(op: number, number: number, text = '', kind = 0, body = ''): void {
+  push(op: number, number: number, text = '', kind = 0, body: string | Uint8Array = ''): void {
     if (!this.#isReleased) addon.push(this.#index, op, number, text, kind, body)
   }
 

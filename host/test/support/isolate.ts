@@ -40,7 +40,7 @@ export const SAID = 2
 /** Says what it was given. */
 export const ECHO = 3
 
-type Message = readonly [op: number, a: number, b: number, c: number, text: string, body: string]
+type Message = readonly [op: number, a: number, b: number, c: number, text: string, body: string | Uint8Array]
 
 export interface Rig {
   readonly isolate: GuestIsolate
