@@ -45,7 +45,7 @@ interface Addon {
   /** @returns whether the thread that runs the isolate takes long turns now, and did not before */
   lengthenTurns(index: number): boolean
   resetTurns(index: number): void
-  push(index: number, op: number, number: number, text: string, kind: number, body: string | Uint8Array): void
+  push(index: number, op: number, number: number, text: string, kind: number, body: string): void
   /** Hands what was pushed to the guest's `run`; no thread may be in the isolate. Resets the CPU times of its entries. */
   enter(index: number): void
   /** The isolate is about to be ended: of the batch that runs, no further entry begins. */

@@ -76,7 +76,7 @@ t.test('parts of any size that come together, all values of bytes among them, ar
   const invocation = host.invoke(rev, '/upper', '', true)
   const bytes = Buffer.from(Uint8Array.from({ length: 192 * 1024 }, (_, index) => index * 31))
   let start = 0
-  // Small ones go in as text, and all of them wait until the isolate is made.
+  // All of them wait until the isolate is made.
   for (const length of [10, 40_000, 50_000, 3, 5, 64 * 1024, bytes.length - 90_018 - 64 * 1024]) {
     const end = start + length
     host.stream('call', invocation, bytes.toString('latin1', start, end), end === bytes.length)

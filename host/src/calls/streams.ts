@@ -53,18 +53,6 @@ interface StreamsParts {
   readonly bodies: BodyTurns
 }
 
-/** Smaller ones go in as a text: they would keep the chunk of the socket whose part they are, until the guest has room. */
-const MIN_BYTES = 32 * 1024
-
-function bytesOf(body: string | Uint8Array): Uint8Array {
-  return typeof body === 'string' ? Buffer.from(body, 'latin1') : body
-}
-
-function joined(first: string | Uint8Array, second: string | Uint8Array): string | Uint8Array {
-  if (typeof first === 'string' && typeof second === 'string') return first + second
-  return Buffer.concat([bytesOf(first), bytesOf(second)])
-}
-
 /** What a part of a message takes of the window besides its bytes. */
 function costOf(message: StreamData['message'], more: boolean): number {
   return message === undefined || more ? 0 : STREAM_MESSAGE_BYTES
@@ -149,18 +137,18 @@ export class Stream {
     this.#uncredited += bytes.length + costOf(message, more === true)
     this.receivedBytes += bytes.length
     this.#listener.moved?.()
-    const isText = message !== undefined || bytes.length < MIN_BYTES
-    const body = isText ? Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('latin1') : bytes
+    // With views of what the socket gave in its place, the host's loop took a tenth more CPU.
+    const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('latin1')
     let flags = end === true ? STREAM_FLAGS.end : 0
     if (message !== undefined) flags |= STREAM_FLAGS[message] | (more === true ? STREAM_FLAGS.more : 0)
     const last = this.#data
     // Messages stay what they are, and nothing comes behind an end.
     if (last !== undefined && !last.hasGoneIn && message === undefined && (last.kind & ~STREAM_FLAGS.end) === this.#owner) {
-      last.body = joined(last.body, body)
+      last.body += text
       last.kind |= flags
       last.text = closing
     } else {
-      this.#data = this.#push(ENTRIES.streamData, this.#owner | flags, closing, body)
+      this.#data = this.#push(ENTRIES.streamData, this.#owner | flags, closing, text)
     }
     if (end === true) this.#isReceiving = false
   }
@@ -238,7 +226,8 @@ export class Stream {
       ...(message !== undefined && { message }),
       ...(more && { more }),
     }
-    this.inOrder(bytesOf(said), (bytes) => this.#parts.send(data, closing, bytes))
+    const body = typeof said === 'string' ? Buffer.from(said, 'latin1') : said
+    this.inOrder(body, (bytes) => this.#parts.send(data, closing, bytes))
   }
 
   /** Sends something behind the bytes that were sent, by turns with other functions. */
@@ -280,7 +269,7 @@ export class Stream {
     this.#last = entry
   }
 
-  #push(op: number, kind: number, text = '', body: string | Uint8Array = ''): Entry {
+  #push(op: number, kind: number, text = '', body = ''): Entry {
     const entry = new Entry(this.account, op, this.#guestNumber, text, kind, body)
     this.push(entry)
     return entry

@@ -271,7 +271,7 @@ export class GuestIsolate {
   }
 
   /** Adds an entry to the next batch. */
-  push(op: number, number: number, text = '', kind = 0, body: string | Uint8Array = ''): void {
+  push(op: number, number: number, text = '', kind = 0, body = ''): void {
     if (!this.#isReleased) addon.push(this.#index, op, number, text, kind, body)
   }
 

@@ -10,8 +10,7 @@ export class Entry {
   readonly number: number
   text: string
   kind: number
-  /** Of a stream it may be bytes. */
-  body: string | Uint8Array
+  body: string
   /** Until it goes in, more may be added to it. */
   hasGoneIn = false
   /** It waits among background work. */
@@ -19,15 +18,7 @@ export class Entry {
   /** Since when it could have run, on the monotonic clock, in ms. */
   readonly readyAtMs: number
 
-  constructor(
-    account: Account,
-    op: number,
-    number: number,
-    text = '',
-    kind = 0,
-    body: string | Uint8Array = '',
-    readyAtMs = performance.now(),
-  ) {
+  constructor(account: Account, op: number, number: number, text = '', kind = 0, body = '', readyAtMs = performance.now()) {
     this.account = account
     this.op = op
     this.number = number

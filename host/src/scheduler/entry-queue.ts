@@ -17,7 +17,7 @@ export interface EnteredIsolate {
   /** A batch is about to begin in which {@link enter} is not called. */
   resetEntryCpu(): void
   /** Adds an entry to those that go in next. */
-  push(op: number, number: number, text: string, kind: number, body: string | Uint8Array): void
+  push(op: number, number: number, text: string, kind: number, body: string): void
   /**
    * They go in, as one batch. Whoever owns the queue calls {@link EntryQueue.batchDone} when all have run, or the isolate is
    * gone.
