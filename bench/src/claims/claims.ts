@@ -5,6 +5,7 @@ import { ISOLATION_CLAIMS } from './table/isolation.ts'
 import { METERING_CLAIMS } from './table/metering.ts'
 import { SCALING_CLAIMS } from './table/scaling.ts'
 import { SINGLE_CLAIMS } from './table/single.ts'
+import { STREAMING_CLAIMS } from './table/streaming.ts'
 
 /** Everything that the texts say and a bench measures. */
 export const CLAIMS: readonly Claim[] = [
@@ -14,4 +15,5 @@ export const CLAIMS: readonly Claim[] = [
   ...SCALING_CLAIMS,
   ...CONTAINMENT_CLAIMS,
   ...ISOLATION_CLAIMS,
+  ...STREAMING_CLAIMS,
 ]
