@@ -1,10 +1,11 @@
 // Run after a change of dependencies: node .ci/complete-lockfile.mjs
 //
-// npm leaves an optional package that its registry does not have out of package-lock.json, and `npm ci` then refuses the file because it is
-// not complete. Registries that mirror only some platforms lack those of the others. This adds what is missing, with the version that is
-// asked for and the platform that the name tells; npm installs none of them on another platform.
+// npm leaves an optional package that its registry does not have out of package-lock.json, and `npm ci` then refuses the file
+// because it is not complete. Registries that mirror only some platforms lack those of the others. This adds what is missing,
+// with the version that is asked for and the platform that the name tells; npm installs none of them on another platform.
 //
-// Packages run on the Node.js that is installed with them, whichever one runs npm: without their `engines`, npm has nothing to warn of.
+// Packages run on the Node.js that is installed with them, whichever one runs npm: without their `engines`, npm has nothing to
+// warn of.
 import { readFileSync, writeFileSync } from 'node:fs'
 
 const LOCKFILE = new URL('../package-lock.json', import.meta.url)

@@ -37,8 +37,8 @@ size_t SliceOf(const EVP_CIPHER* cipher) {
 
 bool IsAead(const EVP_CIPHER* cipher) { return (EVP_CIPHER_get_flags(cipher) & EVP_CIPH_FLAG_AEAD_CIPHER) != 0; }
 
-// Ciphers that can be given their text in pieces. Null if there is none of the name, or it is of another kind: CCM and SIV take all
-// at once, and XTS has its own idea of a piece.
+// Ciphers that can be given their text in pieces. Null if there is none of the name, or it is of another kind: CCM and SIV take
+// all at once, and XTS has its own idea of a piece.
 EVP_CIPHER* CipherNamed(const char* name) {
 	EVP_CIPHER* cipher = EVP_CIPHER_fetch(nullptr, name, nullptr);
 	if (cipher == nullptr) return nullptr;
@@ -168,8 +168,8 @@ void CipherSlice(const Info& info) {
 	if (cipher != nullptr) info.GetReturnValue().Set(static_cast<double>(cipher->slice));
 }
 
-// cipherUpdate(cipher, bytes, at, size, output, outputAt): takes up to so many bytes, of the slice that it is given, and returns how
-// many it wrote. The output has room for a block more.
+// cipherUpdate(cipher, bytes, at, size, output, outputAt): takes up to so many bytes, of the slice that it is given, and
+// returns how many it wrote. The output has room for a block more.
 void CipherUpdate(const Info& info) {
 	Cipher* cipher = CipherOf(info);
 	if (cipher == nullptr) return;

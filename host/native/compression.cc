@@ -1,7 +1,7 @@
 // Compression: zlib's formats, and brotli.
 //
-// What a call may take is limited by the bytes that go in and come out, so a bomb is taken apart slice by slice, and its text counts
-// against the memory limit as it appears.
+// What a call may take is limited by the bytes that go in and come out, so a bomb is taken apart slice by slice, and its text
+// counts against the memory limit as it appears.
 #include <setjmp.h>
 #include <zlib.h>
 
@@ -155,7 +155,8 @@ void FlateReset(const Info& info) {
 void FlateParams(const Info& info) {
 	Flate* flate = FlateOf(info);
 	if (flate == nullptr || !flate->deflates) return;
-	// zlib brings what it has to its end first, and refuses to without a place to write to. Whoever wants what is left flushes before.
+	// zlib brings what it has to its end first, and refuses to without a place to write to. Whoever wants what is left flushes
+	// before.
 	uint8_t nowhere;
 	flate->stream.next_out = &nowhere;
 	int status = deflateParams(&flate->stream, IntegerOf(info[1], -1), IntegerOf(info[2], 0));
@@ -216,8 +217,8 @@ void* AllocBrotli(void* opaque, size_t size) {
 
 void FreeBrotli(void*, void* memory) { CountedFree(memory); }
 
-// As Node.js builds it, the encoder ends the process when it gets no memory. So it is left by a jump instead: between it and here is
-// only C, of brotli, which keeps nothing outside of the memory that it asks for.
+// As Node.js builds it, the encoder ends the process when it gets no memory. So it is left by a jump instead: between it and
+// here is only C, of brotli, which keeps nothing outside of the memory that it asks for.
 void* AllocForEncoder(void* opaque, size_t size) {
 	Brotli* brotli = static_cast<Brotli*>(opaque);
 	Piece* piece = static_cast<Piece*>(AllocBrotli(opaque, size + sizeof(Piece)));

@@ -90,8 +90,8 @@ void ShareEntryCpu(const v8::FunctionCallbackInfo<v8::Value>& info) {
 }
 
 // readEntryCpu(index): CPU time of each entry, in ns: of the batch that runs, the last entry so far; else of the batch that ran
-// last. The last place is for the most memory that the isolate ever held, in bytes. Returns how many entries there are: 0 if none has
-// begun since the last reset, or more than can be kept.
+// last. The last place is for the most memory that the isolate ever held, in bytes. Returns how many entries there are: 0 if
+// none has begun since the last reset, or more than can be kept.
 void ReadEntryCpu(const v8::FunctionCallbackInfo<v8::Value>& info) {
 	info.GetReturnValue().Set(0);
 	const IsolateState* state = StateOf(info[0]);

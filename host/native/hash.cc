@@ -126,8 +126,8 @@ void HashCopy(const Info& info) {
 
 constexpr uint32_t kIterations = 2048;
 
-// hmacIterate(hmac, last, sum, count): what PBKDF2 does `count` times, 2048 at most (RFC 8018, section 5.2): `last` becomes its own
-// HMAC, and `sum` is combined with it. The HMAC itself stays as it was made. Returns how often it did.
+// hmacIterate(hmac, last, sum, count): what PBKDF2 does `count` times, 2048 at most (RFC 8018, section 5.2): `last` becomes its
+// own HMAC, and `sum` is combined with it. The HMAC itself stays as it was made. Returns how often it did.
 void HmacIterate(const Info& info) {
 	Hash* hash = Get<Hash>(info[0]);
 	if (hash == nullptr || hash->outer == nullptr || hash->has_ended) return ThrowError(info, "There is no HMAC to iterate.");

@@ -1,12 +1,13 @@
 // Keeps what V8 asks of an isolate while no thread is in it.
 //
-// V8's helpers compile functions that run often, and then have the thread of the isolate put the code to use at its next interrupt.
-// But isolated-vm lets the isolate go behind each batch, and a thread that takes it begins with nothing asked of it (V8's
-// StackGuard::InitThread). V8 does not ask again, nor compile again what it has compiled: every other function whose entries are
-// shorter than its compilation went on as it was, 5 to 50 times slower, until some other compilation ended within an entry.
+// V8's helpers compile functions that run often, and then have the thread of the isolate put the code to use at its next
+// interrupt. But isolated-vm lets the isolate go behind each batch, and a thread that takes it begins with nothing asked of it
+// (V8's StackGuard::InitThread). V8 does not ask again, nor compile again what it has compiled: every other function whose
+// entries are shorter than its compilation went on as it was, 5 to 50 times slower, until some other compilation ended within
+// an entry.
 //
-// So what was asked is noted before a thread takes an isolate, and asked anew when it has it. Where V8 notes that, its headers tell
-// but for the position, which is found by asking a new isolate for two things: if it is not found, all is as V8 has it.
+// So what was asked is noted before a thread takes an isolate, and asked anew when it has it. Where V8 notes that, its headers
+// tell but for the position, which is found by asking a new isolate for two things: if it is not found, all is as V8 has it.
 #include <string.h>
 
 #include "imports.h"

@@ -192,8 +192,8 @@ void LibraryFrees(uint64_t owner, size_t bytes);
 // What this thread takes counts as that of the isolate in which it is.
 void ThreadRunsIsolates();
 void TrackMemory(IsolateState* state, v8::Isolate* isolate);
-// On the isolate's thread, where it may collect garbage. Returns false if the isolate holds more than its limit, and is being ended
-// for that.
+// On the isolate's thread, where it may collect garbage. Returns false if the isolate holds more than its limit, and is being
+// ended for that.
 bool KeepToLimit(IsolateState* state, v8::Isolate* isolate);
 // The isolate is gone.
 void ForgetMemory(IsolateState* state);

@@ -12,8 +12,8 @@
 namespace {
 
 constexpr int kMostRsaBits = 8192;
-// Of private keys that somebody brings: where the numbers for each factor are wrong, OpenSSL notices, and computes all again without
-// them, which takes many times as long.
+// Of private keys that somebody brings: where the numbers for each factor are wrong, OpenSSL notices, and computes all again
+// without them, which takes many times as long.
 constexpr int kMostGivenBits = 4096;
 // An RSA key of 8192 bits has less than 5 KB.
 constexpr size_t kMostKeyBytes = 16 * 1024;
@@ -134,7 +134,8 @@ void KeyRead(const Info& info) {
 	EVP_PKEY* key = info[1]->IsTrue() ? ReadPrivate(der) : ReadPublic(der);
 	if (key == nullptr) return;
 	int kind = EVP_PKEY_get_base_id(key);
-	bool is_long = info[1]->IsTrue() && (kind == EVP_PKEY_RSA || kind == EVP_PKEY_RSA_PSS) && EVP_PKEY_get_bits(key) > kMostGivenBits;
+	bool is_rsa = kind == EVP_PKEY_RSA || kind == EVP_PKEY_RSA_PSS;
+	bool is_long = info[1]->IsTrue() && is_rsa && EVP_PKEY_get_bits(key) > kMostGivenBits;
 	if (is_long || !IsSound(key)) return EVP_PKEY_free(key);
 	// Whatever form its point came in.
 	if (kind == EVP_PKEY_EC) {
@@ -314,7 +315,8 @@ void Verify(const Info& info) {
 		return info.GetReturnValue().Set(is_right);
 	}
 	EVP_PKEY_CTX* context = EVP_PKEY_CTX_new(key, nullptr);
-	bool is_set = context != nullptr && EVP_PKEY_verify_init(context) == 1 && SetPadding(info, 3, key, context, digest.get(), false);
+	bool is_set =
+		context != nullptr && EVP_PKEY_verify_init(context) == 1 && SetPadding(info, 3, key, context, digest.get(), false);
 	bool is_right =
 		is_set && EVP_PKEY_verify(context, signature.data(), signature.size(), data.data(), data.size()) == 1;
 	EVP_PKEY_CTX_free(context);
@@ -346,8 +348,8 @@ bool SetLabel(EVP_PKEY_CTX* context, const Bytes& label) {
 	return false;
 }
 
-// convert(how, key, data, padding, digest, label): 0 encrypts with a public key, 1 decrypts with the private one; 2 does so with a
-// private one, and 3 undoes that with the public one.
+// convert(how, key, data, padding, digest, label): 0 encrypts with a public key, 1 decrypts with the private one; 2 does so
+// with a private one, and 3 undoes that with the public one.
 void ConvertText(const Info& info) {
 	uint32_t how = info[0]->IsUint32() ? info[0].As<v8::Uint32>()->Value() : 4;
 	EVP_PKEY* key = KeyOf(info, 1);

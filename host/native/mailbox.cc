@@ -83,8 +83,8 @@ constexpr uint8_t kAwaitEnd = 19;
 // Of STREAM_FLAGS: it is of a message.
 constexpr int kMessageFlags = 8 | 16;
 
-// Whether the second text goes on as bytes, without a string in between: into the isolate those of a stream, and out of it what was
-// said as such.
+// Whether the second text goes on as bytes, without a string in between: into the isolate those of a stream, and out of it what
+// was said as such.
 bool IsBytes(const Record& record, bool is_entry) {
 	if (record.lengths[1] == 0) return false;
 	if (!is_entry) return record.is_bytes;
@@ -192,8 +192,8 @@ void Close(const v8::FunctionCallbackInfo<v8::Value>& info) {
 
 constexpr size_t kParts = 6;
 
-// readOutbox(index): what the guest has said since it was read last, in order, as parts of one array: of each, op, three numbers and
-// two texts.
+// readOutbox(index): what the guest has said since it was read last, in order, as parts of one array: of each, op, three
+// numbers and two texts.
 void ReadOutbox(const v8::FunctionCallbackInfo<v8::Value>& info) {
 	IsolateState* state = StateOf(info[0]);
 	if (state == nullptr) return;
@@ -221,8 +221,8 @@ void ReadOutbox(const v8::FunctionCallbackInfo<v8::Value>& info) {
 	free(outbox.bytes);
 }
 
-// The longest first text, in UTF-16 units: heads, failures and log lines are all shorter, which the runtime sees to. Memory that is
-// taken here is nobody's, and the host reads texts whole.
+// The longest first text, in UTF-16 units: heads, failures and log lines are all shorter, which the runtime sees to. Memory
+// that is taken here is nobody's, and the host reads texts whole.
 constexpr uint32_t kMostText = 1 << 20;
 
 // say(op, number, number, number, text, text or bytes), in the guest.
@@ -317,7 +317,8 @@ bool Settle(v8::Isolate* isolate, v8::Local<v8::Context> context, v8::Local<v8::
 }
 
 // Has the guest tell of promises that the entry has left rejected. What that rejects is told of with the next entry.
-bool SettleRejections(v8::Isolate* isolate, v8::Local<v8::Context> context, v8::Local<v8::Function> dispatch, IsolateState* state) {
+bool SettleRejections(v8::Isolate* isolate, v8::Local<v8::Context> context, v8::Local<v8::Function> dispatch,
+	IsolateState* state) {
 	state->has_rejections = false;
 	v8::Local<v8::Value> settle = v8::Integer::New(isolate, kSettleRejections);
 	return Dispatch(isolate, context, dispatch, 1, &settle);
@@ -335,7 +336,8 @@ void RunBatch(v8::Isolate* isolate, v8::Local<v8::Function> dispatch, IsolateSta
 	v8::Local<v8::Context> context = isolate->GetCurrentContext();
 	const char* end = batch.bytes + batch.length;
 	for (const char* bytes = batch.bytes; bytes < end;) {
-		// Behind one that was ended, another began all the same in 3 of 100 trials (host/test/isolate-batch.test.ts). Why is not known.
+		// Behind one that was ended, another began all the same in 3 of 100 trials (host/test/isolate-batch.test.ts). Why is not
+		// known.
 		if (state->is_closed.load(std::memory_order_relaxed)) return;
 		v8::HandleScope scope(isolate);
 		BeginEntry(state);
@@ -391,8 +393,8 @@ void Run(const v8::FunctionCallbackInfo<v8::Value>& info) {
 	Signal(state, kBatchDone);
 }
 
-// connect(dispatch, rejected), in the guest, for the host alone: makes the `run` that calls the first with each entry, `dispatch(op,
-// number, text, kind, body)`, and the second with V8's news of promises, `rejected(isHandled, promise, reason)`.
+// connect(dispatch, rejected), in the guest, for the host alone: makes the `run` that calls the first with each entry,
+// `dispatch(op, number, text, kind, body)`, and the second with V8's news of promises, `rejected(isHandled, promise, reason)`.
 void Connect(const v8::FunctionCallbackInfo<v8::Value>& info) {
 	v8::Isolate* isolate = info.GetIsolate();
 	v8::Local<v8::Context> context = isolate->GetCurrentContext();

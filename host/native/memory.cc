@@ -5,12 +5,12 @@
 // isolated-vm gives a gigabyte more. So one text that is made flat may take a gigabyte, and nobody notices before garbage is
 // collected again. But all memory of a heap comes from the system, by `mmap`, on the thread that runs the isolate, and passes
 // here; so does what V8 takes outside of heaps, by `malloc`, as for JSON, large numbers, patterns and texts in other alphabets.
-// What an isolate asks for beyond its limit it is given from a stock that all isolates of the process share, and it is ended at its
-// next step if it holds that much then. When the stock is used up, it is refused: V8 then collects garbage, asks again, and gives
-// the isolate up. Who calls `malloc` may not know what to do without, so there it is given up at once.
+// What an isolate asks for beyond its limit it is given from a stock that all isolates of the process share, and it is ended at
+// its next step if it holds that much then. When the stock is used up, it is refused: V8 then collects garbage, asks again, and
+// gives the isolate up. Who calls `malloc` may not know what to do without, so there it is given up at once.
 //
-// Buffers are kept to the limit by isolated-vm, which takes them itself, or has the system make writable what V8 has reserved. Here
-// they count, and the host is told of them as of all that grows: what is within a limit may be more than the process has.
+// Buffers are kept to the limit by isolated-vm, which takes them itself, or has the system make writable what V8 has reserved.
+// Here they count, and the host is told of them as of all that grows: what is within a limit may be more than the process has.
 #include <errno.h>
 #include <malloc.h>
 #include <sys/mman.h>
@@ -47,8 +47,8 @@ constexpr uint64_t kGrowth = 16 << 20;
 // So much beyond its limit an isolate may have whatever the others took, in bytes: who needs hardly any is not given up for them.
 constexpr uint64_t kSlice = 1 << 20;
 
-// What an entry takes outside of heaps ends its isolate when it is so much more than the limit, in bytes. Up to that, what V8 takes
-// there for a moment, or frees on another thread, does no harm: it is of the stock, of which this is a quarter.
+// What an entry takes outside of heaps ends its isolate when it is so much more than the limit, in bytes. Up to that, what V8
+// takes there for a moment, or frees on another thread, does no harm: it is of the stock, of which this is a quarter.
 constexpr uint64_t kOutside = 48 << 20;
 
 // What the heap holds and takes, and what hangs on it outside.
@@ -59,8 +59,8 @@ struct Size {
 	uint64_t external;
 
 	uint64_t Held() const { return used + external; }
-	// Where the entry has taken so much outside besides. For some of that, as for what formats dates, the runtime keeps buffers that
-	// nobody writes to, so it counts once.
+	// Where the entry has taken so much outside besides. For some of that, as for what formats dates, the runtime keeps buffers
+	// that nobody writes to, so it counts once.
 	uint64_t HeldWith(uint64_t malloced) const { return used + (external > malloced ? external : malloced); }
 };
 
@@ -122,8 +122,8 @@ uint64_t ExcessOf(IsolateState* state, uint64_t taken) {
 	return is_within ? 0 : taken - state->limit_bytes;
 }
 
-// Buffers count to isolated-vm as well, which refuses those that do not fit: who was refused one may need a little to say so. Of what
-// else is outside of the heap it knows nothing.
+// Buffers count to isolated-vm as well, which refuses those that do not fit: who was refused one may need a little to say so.
+// Of what else is outside of the heap it knows nothing.
 bool IsWithin(const IsolateState* state, const Size& size) {
 	return size.Held() <= state->limit_bytes + kSlice && size.used + state->malloced_bytes <= state->limit_bytes + kOutside;
 }
@@ -177,8 +177,8 @@ void* Map(void* address, size_t length, int protection, int flags, int file, off
 	return mmap(address, length, protection, flags, file, offset);
 }
 
-// In place of `mprotect`, for the program alone: what is reserved becomes memory when it may be written to. V8 may hold locks then
-// of which its statistics need one, so what there is more is added.
+// In place of `mprotect`, for the program alone: what is reserved becomes memory when it may be written to. V8 may hold locks
+// then of which its statistics need one, so what there is more is added.
 int Protect(void* address, size_t length, int protection) {
 	IsolateState* state = (protection & PROT_WRITE) != 0 && length >= kProtected ? Current() : nullptr;
 	if (state != nullptr && !state->is_collecting) Tell(state, state->held_bytes.load(std::memory_order_relaxed) + length);
@@ -386,7 +386,8 @@ bool KeepToLimit(IsolateState* state, v8::Isolate* isolate) {
 	Remember(state, size.HeldWith(state->malloced_bytes));
 	bool is_within = IsWithin(state, size);
 	if (!is_within) {
-		// It may be garbage. One collection, at once, behind which isolated-vm looks; what is left is more than the limit to it as well.
+		// It may be garbage. One collection, at once, behind which isolated-vm looks; what is left is more than the limit to it as
+		// well.
 		isolate->MemoryPressureNotification(v8::MemoryPressureLevel::kNone);
 		isolate->MemoryPressureNotification(v8::MemoryPressureLevel::kCritical);
 		isolate->MemoryPressureNotification(v8::MemoryPressureLevel::kNone);

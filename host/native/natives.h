@@ -1,5 +1,5 @@
-// Native functions for the code of a function: digests, ciphers, keys, compression. They run on the isolate's thread, so their CPU
-// time is on the bill of the entry by itself.
+// Native functions for the code of a function: digests, ciphers, keys, compression. They run on the isolate's thread, so their
+// CPU time is on the bill of the entry by itself.
 //
 // They are as safe as the language's own, for user code can call each of them with anything:
 // - None runs for long. What may take long goes by slices, each a call of its own, and between two calls V8 can suspend the
@@ -42,7 +42,8 @@ T* MakeNative() {
 
 // Frees it.
 void Drop(Native* native);
-// Returns the object that stands for it to the caller. If there is no room for `bytes` in the memory limit, it throws and frees it.
+// Returns the object that stands for it to the caller. If there is no room for `bytes` in the memory limit, it throws and frees
+// it.
 void Return(const Info& info, Native* native, size_t bytes);
 
 // No other object has as many: neither one of V8, of isolated-vm, nor what functions of the addon have as their data.

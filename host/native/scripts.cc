@@ -1,6 +1,6 @@
-// The scripts of the runtime: the core, which every isolate is booted with, and libraries, which a guest loads when it first needs
-// them. Their sources and V8's code caches are kept once for the process, and lie outside of all heaps: an isolate holds a string that
-// refers to the source.
+// The scripts of the runtime: the core, which every isolate is booted with, and libraries, which a guest loads when it first
+// needs them. Their sources and V8's code caches are kept once for the process, and lie outside of all heaps: an isolate holds
+// a string that refers to the source.
 #include <string.h>
 
 #include "isolate-state.h"
@@ -43,7 +43,8 @@ char* CopyOf(v8::Isolate* isolate, v8::Local<v8::String> text) {
 	return bytes;
 }
 
-// addScript(name, source): keeps a script, whose characters must all be of one byte. Returns its index; undefined if there is no room.
+// addScript(name, source): keeps a script, whose characters must all be of one byte. Returns its index; undefined if there is
+// no room.
 void AddScript(const v8::FunctionCallbackInfo<v8::Value>& info) {
 	v8::Isolate* isolate = info.GetIsolate();
 	if (!info[0]->IsString() || !info[1]->IsString() || script_count == kScripts) return;
@@ -87,8 +88,8 @@ v8::MaybeLocal<v8::Value> NativesOf(v8::Isolate* isolate, v8::Local<v8::Context>
 	return natives;
 }
 
-// Compiles a script in the isolate, runs it, and calls the function that it gives. Empty if something was thrown. A library has the
-// data of `library`, and may take native functions, for which there is room behind the values.
+// Compiles a script in the isolate, runs it, and calls the function that it gives. Empty if something was thrown. A library has
+// the data of `library`, and may take native functions, for which there is room behind the values.
 v8::MaybeLocal<v8::Value> RunScript(
 	v8::Isolate* isolate, RuntimeScript* script, v8::Local<v8::Object> library, int count, v8::Local<v8::Value>* values) {
 	v8::Local<v8::Context> context = isolate->GetCurrentContext();
@@ -131,8 +132,8 @@ RuntimeScript* ScriptOf(v8::Local<v8::Value> value, uint32_t offset) {
 
 constexpr int kMaxValues = 32;
 
-// boot(index, …values), for the host alone: runs the core, and calls the function that it gives with the values. `library` runs the
-// scripts behind it from now on.
+// boot(index, …values), for the host alone: runs the core, and calls the function that it gives with the values. `library` runs
+// the scripts behind it from now on.
 void Boot(const v8::FunctionCallbackInfo<v8::Value>& info) {
 	RuntimeScript* script = ScriptOf(info[0], 0);
 	int count = info.Length() - 1;
@@ -144,8 +145,8 @@ void Boot(const v8::FunctionCallbackInfo<v8::Value>& info) {
 	if (RunScript(info.GetIsolate(), script, {}, count, values).ToLocal(&result)) info.GetReturnValue().Set(result);
 }
 
-// library(index, require), in the guest, for the runtime: runs the script of the index behind the core, counted from 1, and calls the
-// function that it gives with `require`, and with native functions if it takes a second argument.
+// library(index, require), in the guest, for the runtime: runs the script of the index behind the core, counted from 1, and
+// calls the function that it gives with `require`, and with native functions if it takes a second argument.
 void Library(const v8::FunctionCallbackInfo<v8::Value>& info) {
 	v8::Local<v8::Object> data = info.Data().As<v8::Object>();
 	RuntimeScript* script = ScriptOf(info[0], StateOf(data->GetInternalField(kState).As<v8::Value>())->core);

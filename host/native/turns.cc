@@ -1,9 +1,9 @@
 // How long threads keep a core before others have it.
 //
 // A thread that wakes up has a core at once if it asks for shorter turns than the one that runs there (Linux from 6.12 on; older
-// systems ignore it). Else that one goes on until the next tick, on most machines 4 ms, and a call passes a dozen threads. So what
-// works for long takes long turns. It gets as much of the CPU as before, and unlike a lower priority long turns can be taken back
-// without special rights.
+// systems ignore it). Else that one goes on until the next tick, on most machines 4 ms, and a call passes a dozen threads. So
+// what works for long takes long turns. It gets as much of the CPU as before, and unlike a lower priority long turns can be
+// taken back without special rights.
 #include <fcntl.h>
 #include <sys/syscall.h>
 #include <unistd.h>

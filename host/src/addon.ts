@@ -21,8 +21,8 @@ const MAX_ENTRIES = 256
  * the isolate is entered, also while its thread waits for a core. The addon reads the CPU clock of the thread that runs the
  * isolate: from within, when an entry begins and when a batch ends, and from outside while an entry runs.
  *
- * An eye on its memory, which V8 has only now and then: what it takes beyond its limit comes from a stock of the process, and ends
- * it.
+ * An eye on its memory, which V8 has only now and then: what it takes beyond its limit comes from a stock of the process, and
+ * ends it.
  *
  * A way to suspend what runs in it.
  *
@@ -51,8 +51,8 @@ interface Addon {
   /** The isolate is about to be ended: of the batch that runs, no further entry begins. */
   close(index: number): void
   /**
-   * @returns the messages of the guest since the last read: of each an operation, three numbers and two texts, of which the second may
-   * be bytes, one after the other; undefined if there are none
+   * @returns the messages of the guest since the last read: of each an operation, three numbers and two texts, of which the
+   * second may be bytes, one after the other; undefined if there are none
    */
   readOutbox(index: number): Array<number | string | Uint8Array> | undefined
   /** What all isolates together may take beyond their memory limits, in bytes. Unless it is called, there is no bound. */
@@ -63,7 +63,8 @@ interface Addon {
   heldBytes(index: number): number
   release(index: number): void
   /**
-   * Keeps a script for `boot` and `library` of guests, outside of all heaps and for good. Its characters must be of one byte each.
+   * Keeps a script for `boot` and `library` of guests, outside of all heaps and for good. Its characters must be of one byte
+   * each.
    * @returns its index, one more than that of the script before; undefined if there is no room
    */
   addScript(name: string, source: string): number | undefined

@@ -1,4 +1,6 @@
-/** What native functions keep for a function counts against its memory limit, and to be refused more leaves the host as it was. */
+/**
+ * What native functions keep for a function counts against its memory limit, and to be refused more leaves the host as it was.
+ */
 import t from 'tap'
 import { inProcessHost } from './support/in-process-host.ts'
 import { isSound, PRELUDE } from './support/native-work.ts'

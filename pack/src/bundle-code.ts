@@ -5,8 +5,8 @@ import type { Published } from './published.ts'
 import { packageOf, ROOT } from './workspaces.ts'
 
 /**
- * Bundles the code of a package from the sources of all workspaces that it uses. It is flat: what reads a file beside itself does so from
- * `dist/`, and `..` is the folder of the package. What only one command needs stays in a file of its own.
+ * Bundles the code of a package from the sources of all workspaces that it uses. It is flat: what reads a file beside itself
+ * does so from `dist/`, and `..` is the folder of the package. What only one command needs stays in a file of its own.
  * @param folder of the package
  * @returns the third-party packages that it imports
  */

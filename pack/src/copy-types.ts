@@ -7,8 +7,8 @@ import { packageOf, ROOT, sourceOf } from './workspaces.ts'
 const SPECIFIER = /(\bfrom\s+|\bimport\s*\(\s*|\bimport\s+)(['"])([^'"]+)\2/g
 
 /**
- * Copies the declarations that a source and all that it names need, as `tsc -b` wrote them, to `types/` of a package. Whatever they name of a workspace
- * becomes a path to its copy.
+ * Copies the declarations that a source and all that it names need, as `tsc -b` wrote them, to `types/` of a package. Whatever
+ * they name of a workspace becomes a path to its copy.
  * @param source from the root folder
  * @returns the copy of the source's declarations, relative to the package, and the third-party packages that they name
  */

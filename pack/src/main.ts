@@ -1,4 +1,7 @@
-/** `npm run build:packages [-- folder]`: makes the packages that are published, each as a folder and as a tarball. Default folder: `out`. */
+/**
+ * `npm run build:packages [-- folder]`: makes the packages that are published, each as a folder and as a tarball. Default
+ * folder: `out`.
+ */
 import { execFileSync } from 'node:child_process'
 import { cpSync, existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'

@@ -3,7 +3,10 @@ export interface Published {
   readonly name: string
   /** Folder of the workspace that it is made from: description, README and what its manifest says of binaries are there. */
   readonly source: string
-  /** What is bundled: names of files in `dist/`, without extension, with their sources. `index` is what an import of the package gives. */
+  /**
+   * What is bundled: names of files in `dist/`, without extension, with their sources. `index` is what an import of the package
+   * gives.
+   */
   readonly entries: Readonly<Record<string, string>>
   /** The Node.js that it runs on. */
   readonly engine: string

@@ -29,7 +29,8 @@ function copyProbe(folder: string): void {
 
 /** Modules that become part of functions (packages/bundler/src/builtin-modules.ts). */
 async function writeBuiltins(folder: string, target: string): Promise<void> {
-  // Each stays a file of its own: what a function does not import is not in its bundle, and `require()` is for the function's bundler.
+  // Each stays a file of its own: what a function does not import is not in its bundle, and `require()` is for the function's
+  // bundler.
   const { outputFiles } = await build({
     entryPoints: globSync('packages/bundler/src/builtins/**/*.ts', { cwd: ROOT }).filter((file) => !file.endsWith('.d.ts')),
     outdir: join(folder, 'dist/builtins'),
@@ -60,8 +61,9 @@ function copyAddon(folder: string): void {
 const PLATFORMS = ['linux-x64', 'linux-arm64']
 
 /**
- * Copies isolated-vm with the binaries that its authors made for the Node.js that servers run on. As a dependency, its install script would look for
- * one for the Node.js that runs npm: on an older one it finds none, tries to compile one, and the whole installation fails.
+ * Copies isolated-vm with the binaries that its authors made for the Node.js that servers run on. As a dependency, its install
+ * script would look for one for the Node.js that runs npm: on an older one it finds none, tries to compile one, and the whole
+ * installation fails.
  */
 function copyIsolatedVm(folder: string): Readonly<Record<string, string>> {
   const main = createRequire(join(ROOT, 'host/package.json')).resolve('isolated-vm')

@@ -1,4 +1,7 @@
-/** The published packages, installed from their tarballs into an empty folder, as somebody has them whose Node.js is the machine's own. */
+/**
+ * The published packages, installed from their tarballs into an empty folder, as somebody has them whose Node.js is the
+ * machine's own.
+ */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'

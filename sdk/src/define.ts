@@ -31,7 +31,10 @@ export interface FunctionConfig {
   readonly name?: string
   /** Entry file, relative to the folder. Default: `module` or `main` of package.json, `index.*` or `src/index.*`. */
   readonly entry?: string
-  /** `src/index.handler`: a file without its extension, and one of its exports; or only the export. Default: `default`, else `handler`. */
+  /**
+   * `src/index.handler`: a file without its extension, and one of its exports; or only the export. Default: `default`, else
+   * `handler`.
+   */
   readonly handler?: string
   /** Memory limit in MiB, 8 to 4096. Default: 256. */
   readonly memoryMb?: number
@@ -39,7 +42,10 @@ export interface FunctionConfig {
   readonly cpuMs?: number
   /** Longest time to an answer, or to the head of one that streams, in ms, 10 to 900000. Default: 30000. */
   readonly timeoutMs?: number
-  /** Longest time that an answer that streams, or a WebSocket, stays open after its head in ms, up to 86400000; 0: no limit. Default: 3600000. */
+  /**
+   * Longest time that an answer that streams, or a WebSocket, stays open after its head in ms, up to 86400000; 0: no limit.
+   * Default: 3600000.
+   */
   readonly streamMs?: number
   /** Longest time in which nothing comes or goes of what streams in ms, up to 86400000; 0: no limit. Default: 300000. */
   readonly idleMs?: number
@@ -48,8 +54,8 @@ export interface FunctionConfig {
   /** Variables, given to the handler as `env` and readable as `process.env`. */
   readonly env?: Readonly<Record<string, string>>
   /**
-   * Hosts that it may fetch from: names (`api.example.com`), names below one (`*.example.com`), or addresses, each with or without a port
-   * (`:443`). Redirects are held to it too. Default: every host that the server permits; an empty list: none.
+   * Hosts that it may fetch from: names (`api.example.com`), names below one (`*.example.com`), or addresses, each with or
+   * without a port (`:443`). Redirects are held to it too. Default: every host that the server permits; an empty list: none.
    */
   readonly egress?: readonly string[]
 }

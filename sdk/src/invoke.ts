@@ -31,8 +31,8 @@ const REVISION = '0000000000000000'
 const CALLBACK_PARAMETERS = 3
 
 /**
- * Calls a handler in this process, for unit tests, with requests and answers mapped as the host maps them. What the handler throws
- * is thrown; what it gave to `waitUntil` has ended when this returns.
+ * Calls a handler in this process, for unit tests, with requests and answers mapped as the host maps them. What the handler
+ * throws is thrown; what it gave to `waitUntil` has ended when this returns.
  * @param request a `Request`, a URL, or a path
  * @throws TypeError if the handler gives something that is no response
  */

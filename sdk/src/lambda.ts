@@ -161,8 +161,8 @@ interface UncheckedResponse {
 }
 
 /**
- * The response for what a Lambda handler gave, as the host makes it: an object with `statusCode` is the response; any other value is
- * the JSON body of a 200, nothing being `null`. Where a response names no content type it is application/json.
+ * The response for what a Lambda handler gave, as the host makes it: an object with `statusCode` is the response; any other
+ * value is the JSON body of a 200, nothing being `null`. Where a response names no content type it is application/json.
  * @throws TypeError if it is no valid response
  */
 export function toResponse(result: unknown): Response {

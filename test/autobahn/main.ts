@@ -1,7 +1,7 @@
 /**
- * `npm run test:autobahn -- [cases]`: runs the Autobahn test suite against a function that echoes, and prints what came of it by class.
- * CARPOOL_AUTOBAHN names the folder in which `.ci/autobahn` has put the suite. Fails if a case does: one that passes all the same, but
- * not in the way that the suite likes best, is counted apart.
+ * `npm run test:autobahn -- [cases]`: runs the Autobahn test suite against a function that echoes, and prints what came of it
+ * by class. CARPOOL_AUTOBAHN names the folder in which `.ci/autobahn` has put the suite. Fails if a case does: one that passes
+ * all the same, but not in the way that the suite likes best, is counted apart.
  */
 import { execFile } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'

@@ -1,4 +1,7 @@
-/** A pool that all calls of a function share, while its database dies, stands still and comes back, again and again: nothing is left over. */
+/**
+ * A pool that all calls of a function share, while its database dies, stands still and comes back, again and again: nothing is
+ * left over.
+ */
 import { cpSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'

@@ -1,4 +1,7 @@
-/** What the texts state as measured, or as the code has it, is what is stored and what the code has; and no other figure stands in README.md. */
+/**
+ * What the texts state as measured, or as the code has it, is what is stored and what the code has; and no other figure stands
+ * in README.md.
+ */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'

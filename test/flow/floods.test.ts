@@ -30,7 +30,10 @@ function flood(statement: string): Record<string, string> {
   }
 }
 
-/** Sends the flooding functions a call each and the neighbour calls until those are answered; checks that only the former suffer. */
+/**
+ * Sends the flooding functions a call each and the neighbour calls until those are answered; checks that only the former
+ * suffer.
+ */
 async function checkFlood(t: Test, server: TestServer, statement: string, query = ''): Promise<void> {
   await server.deploy('neighbour', NEIGHBOUR)
   const names = Array.from({ length: FLOODERS }, (_, index) => `flood-${index}`)

@@ -19,7 +19,9 @@ const COUNTED = `
   }`
 /** Each call is a line of the log, of which 1000 are kept in ten seconds. */
 const CALL_EVERY_MS = 25
-/** Hosts are looked at every 250 ms: of what was sent up to the first look after they stopped, it is not known if they read it. */
+/**
+ * Hosts are looked at every 250 ms: of what was sent up to the first look after they stopped, it is not known if they read it.
+ */
 const MOST_LATE = 14
 /** A host that says nothing for 5 s is replaced. */
 const FROZEN_MS = 4_500

@@ -1,4 +1,7 @@
-/** Forms, compressed texts and keys that are cut off, endless, or not what they say: each has its outcome, and the function answers on. */
+/**
+ * Forms, compressed texts and keys that are cut off, endless, or not what they say: each has its outcome, and the function
+ * answers on.
+ */
 import { connect } from 'node:net'
 import t, { type Test } from 'tap'
 import { startServer } from '../support/server.ts'

@@ -86,7 +86,9 @@ t.test('a function that lies about its request harms nobody', async (t) => {
   t.ok(hosts.every(({ state }) => state === 'ready'))
 })
 
-/** An upstream that never answers, except to say at `/arrived` that a fetch has come. `left` resolves when the fetch has ended. */
+/**
+ * An upstream that never answers, except to say at `/arrived` that a fetch has come. `left` resolves when the fetch has ended.
+ */
 async function silentUpstream(t: Test): Promise<{ url: string; arrived: Promise<void>; left: Promise<unknown> }> {
   const arrived = Promise.withResolvers<void>()
   const left = Promise.withResolvers<unknown>()

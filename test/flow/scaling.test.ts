@@ -1,4 +1,7 @@
-/** One host: what it takes in, what it refuses, and that nobody pays for what others do. What work needs a second: `test/scaling`. */
+/**
+ * One host: what it takes in, what it refuses, and that nobody pays for what others do. What work needs a second:
+ * `test/scaling`.
+ */
 import type { InvocationRecord } from '@carpool/core'
 import t from 'tap'
 import { callAndLeave, startLoad } from '../support/load.ts'

@@ -1,4 +1,6 @@
-/** What is no plain HTTP/1.1 is refused and ends its connection: it reaches no function, and nothing that comes behind it does. */
+/**
+ * What is no plain HTTP/1.1 is refused and ends its connection: it reaches no function, and nothing that comes behind it does.
+ */
 import t, { type Test } from 'tap'
 import { startServer, type TestServer } from '../support/server.ts'
 import { connectRaw } from './raw-client.ts'

@@ -131,7 +131,8 @@ const ENDED = [
       const upstream = await startRawUpstream(t, () => {})
       const answer = call(`${pathTo(upstream.url)}&turns=${5 * TURNS}`, { method: 'POST' })
       await comes(t, 'it waits', upstream.untilRequests(1))
-      // The first report may be of the time before the call's first entry ended, and a host that starts beside it reports as well.
+      // The first report may be of the time before the call's first entry ended, and a host that starts beside it reports as
+      // well.
       for (let report = 1; report <= 4; report++) {
         const { unattributed: before } = await hostCpuSeconds(rig.server)
         await eventually(t, `report ${report} of what was used`, async () => {

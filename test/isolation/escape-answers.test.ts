@@ -1,4 +1,6 @@
-/** Escapes by answers, by what calls leave for each other, by what time tells, and by source that would be more than a function. */
+/**
+ * Escapes by answers, by what calls leave for each other, by what time tells, and by source that would be more than a function.
+ */
 import t from 'tap'
 import { ESCAPE_ANSWER_CASES } from './cases/escape-answers.ts'
 import { ESCAPE_STATE_CASES } from './cases/escape-state.ts'

@@ -1,4 +1,6 @@
-/** Group C6 of the list of attacks, second part: what is sent to the control plane, and what somebody else's token can do there. */
+/**
+ * Group C6 of the list of attacks, second part: what is sent to the control plane, and what somebody else's token can do there.
+ */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { CreatedToken, TokenScope } from '@carpool/core'

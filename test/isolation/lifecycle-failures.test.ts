@@ -1,4 +1,7 @@
-/** Group C7 of the list of attacks, third part: servers that are ended, killed, out of disk or descriptors, or find their data damaged. */
+/**
+ * Group C7 of the list of attacks, third part: servers that are ended, killed, out of disk or descriptors, or find their data
+ * damaged.
+ */
 import { readFileSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'

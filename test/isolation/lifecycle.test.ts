@@ -1,4 +1,6 @@
-/** Group C7 of the list of attacks, first part: deploys, deletes and secrets while calls are under way, and clients that leave. */
+/**
+ * Group C7 of the list of attacks, first part: deploys, deletes and secrets while calls are under way, and clients that leave.
+ */
 import t from 'tap'
 import { callAndLeave } from '../support/load.ts'
 import type { Answer } from './harness/call.ts'

@@ -1,4 +1,7 @@
-/** Group C5 of the list of attacks, first part: functions reach the public internet and what the operator opened, by whatever name they ask. */
+/**
+ * Group C5 of the list of attacks, first part: functions reach the public internet and what the operator opened, by whatever
+ * name they ask.
+ */
 import { createServer, type AddressInfo } from 'node:net'
 import { hostname, networkInterfaces } from 'node:os'
 import t from 'tap'

@@ -1,4 +1,7 @@
-/** Group C5 of the list of attacks, fourth part: raw sockets. What is said of fetches must hold for them, with less that is between. */
+/**
+ * Group C5 of the list of attacks, fourth part: raw sockets. What is said of fetches must hold for them, with less that is
+ * between.
+ */
 import { createServer } from 'node:net'
 import { hostname } from 'node:os'
 import t from 'tap'

@@ -1,4 +1,7 @@
-/** Group C9 of the list of attacks: the process around the isolates. That each layer of its sandbox stops what it should is shown by test/sandbox. */
+/**
+ * Group C9 of the list of attacks: the process around the isolates. That each layer of its sandbox stops what it should is
+ * shown by test/sandbox.
+ */
 import { readdirSync, readFileSync, readlinkSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'

@@ -1,4 +1,7 @@
-/** What V8 never gets out of, and memory that it can neither give nor refuse: the host is given up, and nobody else loses a call. */
+/**
+ * What V8 never gets out of, and memory that it can neither give nor refuse: the host is given up, and nobody else loses a
+ * call.
+ */
 import t from 'tap'
 import { CPU_POISON_CASES, MEMORY_POISON_CASES } from './cases/poison.ts'
 import { runCases } from './harness/run-cases.ts'

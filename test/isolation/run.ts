@@ -1,6 +1,6 @@
 /**
- * Runs all cases one after the other, in the full form or, with `--form quick`, as `npm test` does, and prints what was seen. `npm run claims` writes it to
- * docs/isolation.md.
+ * Runs all cases one after the other, in the full form or, with `--form quick`, as `npm test` does, and prints what was seen.
+ * `npm run claims` writes it to docs/isolation.md.
  */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

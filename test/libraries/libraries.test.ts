@@ -1,6 +1,6 @@
 /**
- * The own tests of libraries, in Node.js and in functions: what passes there passes here, but for what expectations.json names with a
- * reason. `.ci/libraries` gets their sources; CARPOOL_LIBRARIES names the folder with them.
+ * The own tests of libraries, in Node.js and in functions: what passes there passes here, but for what expectations.json names
+ * with a reason. `.ci/libraries` gets their sources; CARPOOL_LIBRARIES names the folder with them.
  */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'

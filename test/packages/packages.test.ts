@@ -10,7 +10,9 @@ import { installPackages } from '../../bench/src/lib/installed-packages.ts'
 import { startUpstream } from './upstream.ts'
 import { WAITING } from './waiting.ts'
 
-/** All packages, installed by their lock file (`npm run test:packages`); in the short form those that the repository has anyway. */
+/**
+ * All packages, installed by their lock file (`npm run test:packages`); in the short form those that the repository has anyway.
+ */
 const GROUPS = IS_WHOLE ? ['common', 'data', 'text', 'web'] : ['common']
 
 /** Runs the cases of a group, in Node.js or in a function, and says what comes of each. */

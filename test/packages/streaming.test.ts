@@ -1,6 +1,6 @@
 /**
- * Packages that stream, as they are. What comes next is released when the client has seen what came before: if anything on the way
- * keeps something back, the test does not end.
+ * Packages that stream, as they are. What comes next is released when the client has seen what came before: if anything on the
+ * way keeps something back, the test does not end.
  */
 import { cpSync, mkdirSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,4 +1,7 @@
-/** Apps of Express and Fastify that send and take large bodies as streams, unchanged: what comes of it is what comes of it in Node.js. */
+/**
+ * Apps of Express and Fastify that send and take large bodies as streams, unchanged: what comes of it is what comes of it in
+ * Node.js.
+ */
 import { createHash, randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { cpSync, mkdirSync } from 'node:fs'

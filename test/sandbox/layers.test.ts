@@ -1,6 +1,6 @@
 /**
- * Each layer of the sandbox by itself, with all others off, against all that a host with a hole could try; and all of them together. What stops
- * what is the table in docs/sandbox.md; with CARPOOL_WRITE_TABLES in the environment it is written anew.
+ * Each layer of the sandbox by itself, with all others off, against all that a host with a hole could try; and all of them
+ * together. What stops what is the table in docs/sandbox.md; with CARPOOL_WRITE_TABLES in the environment it is written anew.
  */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,4 +1,7 @@
-/** What a server says of its sandbox when it is ready, on this machine and where something else stands in the place of bubblewrap. */
+/**
+ * What a server says of its sandbox when it is ready, on this machine and where something else stands in the place of
+ * bubblewrap.
+ */
 import { spawn } from 'node:child_process'
 import { chmodSync, existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'

@@ -1,6 +1,6 @@
 /**
- * Hosts follow the CPU: work that fills a core gets a second one, and nobody pays for the change. A host is added when a core is free:
- * this file runs alone (`serial` in .taprc), or it would keep a core busy until none of the tests beside it does.
+ * Hosts follow the CPU: work that fills a core gets a second one, and nobody pays for the change. A host is added when a core
+ * is free: this file runs alone (`serial` in .taprc), or it would keep a core busy until none of the tests beside it does.
  */
 import { availableParallelism } from 'node:os'
 import type { HostInfo } from '@carpool/core'

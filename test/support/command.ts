@@ -15,8 +15,8 @@ export interface Finished {
 }
 
 /**
- * Starts the `carpool` command as a user would, in an environment of its own. `env -i` is there because tap adds its own hooks to the
- * environment of every Node.js process that a test starts, and host processes may not load them.
+ * Starts the `carpool` command as a user would, in an environment of its own. `env -i` is there because tap adds its own hooks
+ * to the environment of every Node.js process that a test starts, and host processes may not load them.
  */
 export function startCarpool(args: readonly string[], env: Record<string, string>, cwd: string = ROOT): ChildProcess {
   const variables = Object.entries({ PATH: process.env['PATH'] ?? '', ...env }).map(([name, value]) => `${name}=${value}`)

@@ -1,6 +1,6 @@
 /**
- * Whether all is tried. `npm test` has a short form of what is long by nature: of variants of one thing, and of what is random, it takes some.
- * `npm run test:whole`, which `.ci/run` runs, takes all (`CARPOOL_TESTS=whole`).
+ * Whether all is tried. `npm test` has a short form of what is long by nature: of variants of one thing, and of what is random,
+ * it takes some. `npm run test:whole`, which `.ci/run` runs, takes all (`CARPOOL_TESTS=whole`).
  */
 export const IS_WHOLE = process.env['CARPOOL_TESTS'] === 'whole'
 

@@ -1,6 +1,6 @@
 /**
- * Packs the command as it is published, for the tests that start servers: its start takes half the CPU time of one from the sources, and it is what
- * users start. And bundles tap. Part of `npm run test:unit`.
+ * Packs the command as it is published, for the tests that start servers: its start takes half the CPU time of one from the
+ * sources, and it is what users start. And bundles tap. Part of `npm run test:unit`.
  */
 import { existsSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'

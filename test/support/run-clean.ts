@@ -10,7 +10,10 @@ export interface CleanOptions {
   readonly cwd?: string
 }
 
-/** Runs a program with Node.js in an empty environment: tap adds hooks to the one of every Node.js process that a test starts itself. */
+/**
+ * Runs a program with Node.js in an empty environment: tap adds hooks to the one of every Node.js process that a test starts
+ * itself.
+ */
 export async function runClean(
   nodeArguments: readonly string[],
   { uid, before = [], cwd = ROOT }: CleanOptions = {},

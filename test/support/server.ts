@@ -27,7 +27,10 @@ export interface TestServer {
   get(path: string, init?: RequestInit): Promise<Response>
   info(): Promise<ServerInfo>
   status(): Promise<StatusInfo>
-  /** Resolves when the records of everything that was answered before are in the database: a server that is asked for usage brings them in. */
+  /**
+   * Resolves when the records of everything that was answered before are in the database: a server that is asked for usage
+   * brings them in.
+   */
   recorded(): Promise<void>
   /** Waits until the log of a function has a line that matches. */
   untilLogged(name: string, pattern: RegExp): Promise<LogLine>

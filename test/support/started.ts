@@ -110,7 +110,10 @@ export class Started {
   output = ''
   readonly #seen = new Map<number, Process>()
 
-  /** Starts a command for the time of a test in an environment of its own (`env -i`: tap adds hooks for Node.js to the one that it gives). */
+  /**
+   * Starts a command for the time of a test in an environment of its own (`env -i`: tap adds hooks for Node.js to the one that
+   * it gives).
+   */
   constructor(t: Test, command: readonly string[], { cwd = ROOT, env }: { cwd?: string; env: Record<string, string> }) {
     const variables = Object.entries(env).map(([name, value]) => `${name}=${value}`)
     this.root = spawn('env', ['-i', ...variables, ...command], { cwd, stdio: ['pipe', 'pipe', 'pipe'] })

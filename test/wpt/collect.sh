@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# test/wpt/collect.sh <repository> <folder>: takes what `npm run test:wpt` runs out of a git repository of the Web Platform Tests, such as
+# test/wpt/collect.sh <repository> <folder>: takes what `npm run test:wpt` runs out of a git repository of the Web Platform
+# Tests, such as
 #   git clone --depth 1 --filter=blob:none --no-checkout https://github.com/web-platform-tests/wpt
 # (bare is enough), and puts it into the folder. Then: CARPOOL_WPT=<folder> npm run test:wpt
 set -euo pipefail
@@ -20,7 +21,8 @@ for path in "${areas[@]}" "${paths[@]}"; do
 done | sort -u > "$folder/.files"
 if [ "$(git -C "$repository" config remote.origin.promisor || true)" = true ]; then
   # A clone without contents would get each by itself.
-  git -C "$repository" ls-tree -r HEAD "${areas[@]}" "${paths[@]}" | awk 'NR == FNR { wanted[$0]; next } { name = $0; sub(/^[^\t]*\t/, "", name) }
+  git -C "$repository" ls-tree -r HEAD "${areas[@]}" "${paths[@]}" |
+    awk 'NR == FNR { wanted[$0]; next } { name = $0; sub(/^[^\t]*\t/, "", name) }
     name in wanted { print $3 }' "$folder/.files" - | sort -u |
     git -C "$repository" fetch --quiet --no-tags --no-write-fetch-head --filter=blob:none --stdin origin
 fi

@@ -8,7 +8,10 @@ import { Roots } from './scripts.ts'
 
 export const EXPECTATIONS_FILE = join(import.meta.dirname, 'expectations.json')
 
-/** By the name of a test: subtests that Node.js passes and a guest does not, and is not expected to; {@link ALL} for all of them. */
+/**
+ * By the name of a test: subtests that Node.js passes and a guest does not, and is not expected to; {@link ALL} for all of
+ * them.
+ */
 export type Expectations = Readonly<Record<string, readonly string[]>>
 
 export const ALL = '*'

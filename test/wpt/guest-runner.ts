@@ -102,8 +102,8 @@ export async function runInGuest(scripts: readonly Script[], roots: Roots, timeo
 }
 
 /**
- * A function that runs the scripts when it is called, in the global scope as pages do, and answers with what came of them. They are
- * one text: what each declares by `const` would else be there for itself alone.
+ * A function that runs the scripts when it is called, in the global scope as pages do, and answers with what came of them. They
+ * are one text: what each declares by `const` would else be there for itself alone.
  */
 function sourceOf(scripts: readonly Script[]): string {
   const text = scripts.map(({ source }) => source).join('\n;\n')

@@ -6,8 +6,9 @@ const LEAST_SHARE = 0.01
 export const MOST_CPU_MS = 250
 
 /**
- * How much of its duration a function works rather than waits. The data set does not say, so it is drawn for each function, evenly on a
- * logarithmic scale from 1 % to 100 %, and independently of how often and how long it runs: CPU and concurrency must not be the same curve.
+ * How much of its duration a function works rather than waits. The data set does not say, so it is drawn for each function,
+ * evenly on a logarithmic scale from 1 % to 100 %, and independently of how often and how long it runs: CPU and concurrency
+ * must not be the same curve.
  */
 export function cpuShareOf(name: string, seed: number): number {
   return LEAST_SHARE ** seededRandom(seedOf(`${seed} ${name}`))()

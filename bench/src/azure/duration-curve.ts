@@ -4,9 +4,9 @@ import { PERCENTS } from './sample.ts'
 const SHORTEST_MS = 0.5
 
 /**
- * A duration from a percentile curve. Between two known percentiles it is interpolated on a logarithmic scale: durations are spread over
- * orders of magnitude, and in a straight line between the 99th percentile and the longest the mean of this data set comes out a tenth too
- * high (in the middle of its functions; on the logarithmic scale it is two hundredths).
+ * A duration from a percentile curve. Between two known percentiles it is interpolated on a logarithmic scale: durations are
+ * spread over orders of magnitude, and in a straight line between the 99th percentile and the longest the mean of this data set
+ * comes out a tenth too high (in the middle of its functions; on the logarithmic scale it is two hundredths).
  * @param durationsMs at {@link PERCENTS}; a value below the one before counts as that one
  * @param rank uniform in [0, 1)
  */

@@ -34,7 +34,10 @@ export interface ReplayPlan {
 
 const MINUTE_MS = 60_000
 
-/** Draws every call of a replay: the same for the same sample and seed. @throws RangeError if the sample is shorter than the minutes */
+/**
+ * Draws every call of a replay: the same for the same sample and seed. @throws RangeError if the sample is shorter than the
+ * minutes
+ */
 export function planReplay(sample: readonly SampledFunction[], { minutes, scale, cores, seed }: ReplayOptions): ReplayPlan {
   const known = Math.min(...sample.map(({ callsPerMinute }) => callsPerMinute.length))
   if (minutes > known) throw new RangeError(`The sample has ${known} minutes, not ${minutes}.`)

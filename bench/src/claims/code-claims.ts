@@ -16,8 +16,8 @@ const FACTORS: Readonly<Record<string, number>> = { DAY_MS, KIB: 2 ** 10, MEBIBY
 const NUMBER = String.raw`[\d_.]+(?: (?:\*{1,2}|/) [\w.]+)*`
 
 /**
- * The number that a file gives to a name: `const NAME = 10_000`, `name: 0.8`, `name = 8 * 1024`. Such names belong to their files, so they are read rather
- * than exported for this. @throws RangeError if the file does not give it exactly one number
+ * The number that a file gives to a name: `const NAME = 10_000`, `name: 0.8`, `name = 8 * 1024`. Such names belong to their
+ * files, so they are read rather than exported for this. @throws RangeError if the file does not give it exactly one number
  */
 function constant(path: string, name: string, before = ''): number {
   const source = readFileSync(repositoryPath(path), 'utf8')

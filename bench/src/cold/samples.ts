@@ -1,6 +1,8 @@
 import { isOk, type Caller } from '../lib/caller.ts'
 
-/** What a call found: `host-cold` a host process that was just started, `never-called` and `evicted` no isolate of the function. */
+/**
+ * What a call found: `host-cold` a host process that was just started, `never-called` and `evicted` no isolate of the function.
+ */
 export type StartKind = 'host-cold' | 'never-called' | 'evicted' | 'warm'
 
 export interface Sample {

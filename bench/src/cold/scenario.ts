@@ -27,7 +27,10 @@ export async function evictedAndWarmCalls(caller: Caller, urls: readonly string[
 
 const REPLACEMENT_TIMEOUT_MS = 10_000
 
-/** Kills the host process that takes calls and waits until the server knows: a call before that would be one that the host took with it. */
+/**
+ * Kills the host process that takes calls and waits until the server knows: a call before that would be one that the host took
+ * with it.
+ */
 export async function killHost(server: CarpoolServer): Promise<void> {
   const host = (await server.hosts()).find(({ state }) => state !== 'standby')
   if (host === undefined) throw new Error('The server has no host process.')

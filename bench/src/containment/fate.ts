@@ -45,7 +45,10 @@ export interface FateOptions {
   readonly isQuick: boolean
 }
 
-/** Who harms hosts ends disabled; who does not is answered for what it did, each time. In a short run there may be too few calls for that. */
+/**
+ * Who harms hosts ends disabled; who does not is answered for what it did, each time. In a short run there may be too few calls
+ * for that.
+ */
 export function fateVerdict(
   { title, ends, isClean, endsClean, state }: OffenderFigures,
   { claim, harmed, isAlone, isQuick }: FateOptions,

@@ -29,7 +29,10 @@ export function hostPids(samples: ReadonlyArray<Pick<FleetSample, 'processes'>>)
   return new Set(samples.flatMap(({ processes }) => processes.map(({ pid }) => pid)))
 }
 
-/** CPU that host processes used from the first sample to the last, in ms; what one used after the last sample that has it is missing. */
+/**
+ * CPU that host processes used from the first sample to the last, in ms; what one used after the last sample that has it is
+ * missing.
+ */
 export function hostCpuMs(samples: ReadonlyArray<Pick<FleetSample, 'processes'>>): number {
   const [first] = samples
   const begun = new Map(first?.processes.map(({ pid, cpuSeconds }) => [pid, cpuSeconds]))

@@ -15,7 +15,10 @@ export interface Kill {
 const LOOK_MS = 1
 /** Dead, or waiting to be reaped: all its descriptors are closed. */
 const ENDED = /\) [ZX] /
-/** What the server may still send to a process that has ended, because the news of its end and a call come in the same turn of its event loop. */
+/**
+ * What the server may still send to a process that has ended, because the news of its end and a call come in the same turn of
+ * its event loop.
+ */
 const NOTICE_MS = 10
 
 /** Sends SIGKILL and waits for the end. @throws Error of the system if there is no such process */

@@ -10,8 +10,8 @@ const LEAVING: ReadonlySet<string> = new Set(['poisoned', 'draining', 'gone'])
 const LOOK_MS = 100
 
 /**
- * Waits until every host process is one that the server counts on, and gives how many are not after a while: those that do not end, and those that
- * it has lost sight of.
+ * Waits until every host process is one that the server counts on, and gives how many are not after a while: those that do not
+ * end, and those that it has lost sight of.
  */
 export async function leftHosts(server: BenchServer, timeoutMs: number): Promise<number> {
   const deadlineMs = performance.now() + timeoutMs

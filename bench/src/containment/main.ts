@@ -1,4 +1,7 @@
-/** What the product claims of containment, with real processes: who harms a process, who loses by it, and what is left afterwards. */
+/**
+ * What the product claims of containment, with real processes: who harms a process, who loses by it, and what is left
+ * afterwards.
+ */
 import { runScenarios } from '../lib/run-scenarios.ts'
 import { measureHostLoss } from './scenarios/host-loss.ts'
 import { measureKillers } from './scenarios/killers.ts'

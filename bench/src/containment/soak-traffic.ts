@@ -21,7 +21,10 @@ const ROUND_OF_CALLS = 500
 
 /** The mix of the soak. */
 export interface SoakTraffic {
-  /** Sends it for a while, and waits for the answers. @param stuckEveryMs how often a function is deployed and called that takes its host with it */
+  /**
+   * Sends it for a while, and waits for the answers. @param stuckEveryMs how often a function is deployed and called that takes
+   * its host with it
+   */
   run(durationMs: number, stuckEveryMs: number): Promise<SoakCalls>
 }
 

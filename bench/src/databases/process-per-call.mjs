@@ -1,6 +1,6 @@
 /**
- * One process per concurrent call, as platforms have it that keep calls apart so: a busy one takes no second call, an idle one is used
- * again. Each has a pool of its own, and so a connection of its own.
+ * One process per concurrent call, as platforms have it that keep calls apart so: a busy one takes no second call, an idle one
+ * is used again. Each has a pool of its own, and so a connection of its own.
  */
 import { fork } from 'node:child_process'
 import { createServer } from 'node:http'

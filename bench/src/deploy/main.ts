@@ -1,4 +1,6 @@
-/** Deploys revision after revision of a function that is being called at a fixed rate: no call fails, none is answered by a mix. */
+/**
+ * Deploys revision after revision of a function that is being called at a fixed rate: no call fails, none is answered by a mix.
+ */
 import { join } from 'node:path'
 import { benchArguments } from '../lib/arguments.ts'
 import { Caller, failureLines, isOk, type CallResult } from '../lib/caller.ts'

@@ -53,7 +53,8 @@ async function open(url: string, fail: (why: string) => void): Promise<Socket> {
 
 /**
  * Reads events until the last one.
- * @returns time from when each was written to when it arrived, in ms, by the machine's clock, which both sides read to the nanosecond
+ * @returns time from when each was written to when it arrived, in ms, by the machine's clock, which both sides read to the
+ * nanosecond
  */
 export async function timeEvents(url: string, count: number): Promise<number[]> {
   const latencies: number[] = []

@@ -11,8 +11,8 @@ const REFUSED_EVERY = 500
 const COLD_EVERY = 200
 
 /**
- * The record of one of many calls: of functions in turn, evenly spread over time, with figures that differ as those of real calls do. The same
- * index gives the same record.
+ * The record of one of many calls: of functions in turn, evenly spread over time, with figures that differ as those of real
+ * calls do. The same index gives the same record.
  */
 export function recordAt(index: number, count: number, endMs: number): InvocationRecord {
   const startedAtMs = endMs - SPREAD_MS + Math.floor((index / count) * SPREAD_MS)

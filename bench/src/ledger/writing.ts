@@ -12,8 +12,8 @@ export interface WritingResult {
 }
 
 /**
- * Writes records and keeps `atOnce` of them under way, as so many calls would: each waits until its record is written. It is over when all are in
- * the database.
+ * Writes records and keeps `atOnce` of them under way, as so many calls would: each waits until its record is written. It is
+ * over when all are in the database.
  */
 export async function writeRecords(ledger: Ledger, count: number, atOnce: number, endMs: number): Promise<WritingResult> {
   const makingUs = makingCpuUs(count, endMs)

@@ -1,6 +1,6 @@
 /**
- * The part of autocannon that the benches use; it comes without types. Its options for a rate are left out on purpose: its correction for
- * coordinated omission, which they switch on, invents samples.
+ * The part of autocannon that the benches use; it comes without types. Its options for a rate are left out on purpose: its
+ * correction for coordinated omission, which they switch on, invents samples.
  */
 declare module 'autocannon' {
   interface Options {

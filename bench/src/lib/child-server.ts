@@ -72,7 +72,10 @@ export async function startChildServer<Ready>(options: ChildServerOptions<Ready>
   }
 }
 
-/** Kills a server when this process is killed, and can do nothing itself: then the guard's stdin ends. It stands beside the server, not above it. */
+/**
+ * Kills a server when this process is killed, and can do nothing itself: then the guard's stdin ends. It stands beside the
+ * server, not above it.
+ */
 function startGuard({ pid }: ChildProcess): ChildProcess | undefined {
   if (pid === undefined) return undefined
   const guard = spawn('sh', ['-c', 'read -r _; kill -KILL "$1"', 'sh', String(pid)], { stdio: ['pipe', 'ignore', 'ignore'] })

@@ -5,7 +5,8 @@ import { constants } from 'node:os'
 let children: Set<ChildProcess> | undefined
 
 /**
- * Ends a child process, which has things of its own to end, when this process is to end: by a signal, or because what started it has gone.
+ * Ends a child process, which has things of its own to end, when this process is to end: by a signal, or because what started
+ * it has gone.
  * @returns to be called when the child has ended
  */
 export function endWith(child: ChildProcess): () => void {

@@ -10,8 +10,8 @@ const LOOK_MS = 200
 const LONGEST_MS = 600_000
 
 /**
- * Installs the packages of the lock file in a folder, once for each state of it. Of several processes that ask at the same time one
- * does it, and the others wait.
+ * Installs the packages of the lock file in a folder, once for each state of it. Of several processes that ask at the same time
+ * one does it, and the others wait.
  * @param path of the folder, from the root of the repository
  * @returns the folder with `node_modules` in it
  */

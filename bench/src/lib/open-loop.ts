@@ -1,6 +1,6 @@
 /**
- * Starts work at a fixed rate whether or not earlier work has ended, as callers who know nothing of each other do. What is due while the
- * process was busy is started late but never left out.
+ * Starts work at a fixed rate whether or not earlier work has ended, as callers who know nothing of each other do. What is due
+ * while the process was busy is started late but never left out.
  */
 export class OpenLoop {
   readonly #intervalMs: number

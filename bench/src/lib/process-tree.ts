@@ -34,8 +34,8 @@ export function selectTree(processes: readonly ProcessReading[], rootPids: reado
 }
 
 /**
- * Names a program of Node.js by its script without the folders above the workspace, any other by its binary: what starts a program in a sandbox
- * has that program's command line in its own. @param commandLine as /proc gives it
+ * Names a program of Node.js by its script without the folders above the workspace, any other by its binary: what starts a
+ * program in a sandbox has that program's command line in its own. @param commandLine as /proc gives it
  */
 export function programOf(commandLine: string): string {
   const [binary = '', ...args] = commandLine.split('\0')

@@ -1,4 +1,6 @@
-/** The thread behind `watchProcesses`: says when it has looked for the first time, and hands over the account when told to stop. */
+/**
+ * The thread behind `watchProcesses`: says when it has looked for the first time, and hands over the account when told to stop.
+ */
 import { constants, setPriority } from 'node:os'
 import { parentPort, workerData, type MessagePort } from 'node:worker_threads'
 import { readTree } from './process-tree.ts'

@@ -15,8 +15,8 @@ export interface WatchOrder {
 const INTERVAL_MS = 50
 
 /**
- * For servers under full load: a look takes a few milliseconds of a core, and keeps the watched process from changing its memory map
- * meanwhile, which costs the more the more processes a server has.
+ * For servers under full load: a look takes a few milliseconds of a core, and keeps the watched process from changing its
+ * memory map meanwhile, which costs the more the more processes a server has.
  */
 export const SELDOM_MS = 1_000
 

@@ -6,8 +6,8 @@ const WAIT_MS = 10_000
 const LOOK_MS = 50
 
 /**
- * Waits until there is a host in reserve, and says whether there is one in the end: a server starts none while the machine is full, as it is when others
- * use it too.
+ * Waits until there is a host in reserve, and says whether there is one in the end: a server starts none while the machine is
+ * full, as it is when others use it too.
  */
 export async function untilStandby(server: CarpoolServer): Promise<boolean> {
   const deadlineMs = performance.now() + WAIT_MS

@@ -11,7 +11,9 @@ export interface TapRun {
   readonly failed: readonly string[]
 }
 
-/** Runs tests with tap, one file after the other, and tells on stderr what fails. @throws Error if tap does not come to its end */
+/**
+ * Runs tests with tap, one file after the other, and tells on stderr what fails. @throws Error if tap does not come to its end
+ */
 export async function runTap(files: readonly string[], env: Readonly<Record<string, string>> = {}): Promise<TapRun> {
   const args = ['run', '--silent', 'test:unit', '--', '--jobs=1', '--timeout=1800', '--reporter=tap', ...files]
   const child = spawn('npm', args, {
@@ -30,7 +32,8 @@ export async function runTap(files: readonly string[], env: Readonly<Record<stri
   let total: { readonly pass?: number } | undefined
   for await (const line of createInterface({ input: child.stdout })) {
     test = /^\s+# Subtest: (.*)$/.exec(line)?.[1] ?? test
-    // A test that has failed checks in it has its time behind its name, and so has a file. A file that names none of them did not come to its end.
+    // A test that has failed checks in it has its time behind its name, and so has a file. A file that names none of them did
+    // not come to its end.
     const isFile = /^(?:not )?ok /.test(line)
     const [, name] = /^\s*not ok \d+ - (.*)$/.exec(line) ?? []
     if (name !== undefined && (isFile ? failed.length === failedBefore : !line.includes(' # time='))) {

@@ -12,7 +12,10 @@ export function verdictLine({ kind, claim, isMet, detail }: Verdict): string {
   return `${mark}  ${claim}: ${detail}`
 }
 
-/** A claim that a measured value is no more than a limit; says by how much it is over. @param format writes the values with their unit */
+/**
+ * A claim that a measured value is no more than a limit; says by how much it is over. @param format writes the values with
+ * their unit
+ */
 export function atMost(
   kind: Verdict['kind'],
   claim: string,

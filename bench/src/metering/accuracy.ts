@@ -41,7 +41,9 @@ export interface AccuracyResult {
   readonly backgroundSeconds: number
   /** CPU time of isolates meanwhile, without making them and looking at their memory, in seconds. */
   readonly isolatesSeconds: number
-  /** What the threads of the isolates used meanwhile for the same, by the system, in seconds; undefined where it does not tell. */
+  /**
+   * What the threads of the isolates used meanwhile for the same, by the system, in seconds; undefined where it does not tell.
+   */
   readonly threadsSeconds: number | undefined
 }
 

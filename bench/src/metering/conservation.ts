@@ -47,8 +47,8 @@ export async function measureConservation(dataDir: string, durationMs: number): 
 type Accounted = Pick<ConservationResult, 'ledgerSeconds' | 'cpu' | 'threads' | 'processSeconds'>
 
 /**
- * The part of the process's CPU time that is in the ledger or is an overhead with a name. The server has `threads` as what is left of the
- * process, so that too much in one place makes it too little in the other and this cannot fail for it.
+ * The part of the process's CPU time that is in the ledger or is an overhead with a name. The server has `threads` as what is
+ * left of the process, so that too much in one place makes it too little in the other and this cannot fail for it.
  */
 export function processAccounted({ ledgerSeconds, cpu, processSeconds }: Accounted): number {
   return (ledgerSeconds + cpu.blanks + cpu['memory-watch'] + cpu.loop + cpu.threads) / processSeconds

@@ -1,4 +1,7 @@
-/** Whether the CPU time on the records is right: against calibrated loops, the system's own figures and a burning neighbour; and what metering costs. */
+/**
+ * Whether the CPU time on the records is right: against calibrated loops, the system's own figures and a burning neighbour; and
+ * what metering costs.
+ */
 import { join } from 'node:path'
 import { benchArguments } from '../lib/arguments.ts'
 import { Caller } from '../lib/caller.ts'

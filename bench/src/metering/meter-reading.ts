@@ -22,8 +22,8 @@ const LOOK_MS = 400
 const LOOKS = 3
 
 /**
- * Reads when nothing is under way any more: the metrics have not changed over several looks. What the host has not told then is under 20 ms
- * of CPU.
+ * Reads when nothing is under way any more: the metrics have not changed over several looks. What the host has not told then is
+ * under 20 ms of CPU.
  * @throws Error if there is not exactly one host that takes calls
  */
 export async function readMeters(server: CarpoolServer): Promise<MeterReading> {

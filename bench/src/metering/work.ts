@@ -62,7 +62,10 @@ export async function recorded(
 const CALIBRATION_ITERATIONS = 20_000
 const CALIBRATION_CALLS = 9
 
-/** How many iterations take 1 ms of CPU, by the records of calls that had the server to themselves; without what a call takes besides. */
+/**
+ * How many iterations take 1 ms of CPU, by the records of calls that had the server to themselves; without what a call takes
+ * besides.
+ */
 export async function iterationsPerMs(server: CarpoolServer, caller: Caller, url: string): Promise<number> {
   const cpuMs = async (iterations: number): Promise<number> => {
     const records = await callAlone(server, caller, workUrl(url, { iterations, parts: 1, waitMs: [0, 0] }), CALIBRATION_CALLS)

@@ -21,8 +21,8 @@ export interface RunningWay extends AsyncDisposable {
   /** What the way itself recorded of the calls, if it does. */
   readonly recorded?: () => Promise<readonly UsageRow[]>
   /**
-   * Which of the processes that were watched ran the function's code, and which are kept started and have not; the others stand in front or help.
-   * To be called after the last answer.
+   * Which of the processes that were watched ran the function's code, and which are kept started and have not; the others stand
+   * in front or help. To be called after the last answer.
    */
   splitProcesses(usage: TreeUsage): Promise<SplitHosts>
 }

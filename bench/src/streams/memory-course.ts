@@ -7,7 +7,10 @@ export interface MemoryCourse {
   readonly pid: number
   readonly startBytes: number
   readonly peakBytes: number
-  /** By how much the peak of the second half of the bytes is above that of the first half: what does not hold on to bytes has none. */
+  /**
+   * By how much the peak of the second half of the bytes is above that of the first half: what does not hold on to bytes has
+   * none.
+   */
   readonly growthBytes: number
 }
 
@@ -20,7 +23,9 @@ export interface MemoryWatch {
 const LOOK_MS = 20
 const PAGE_BYTES = 4096
 
-/** Looks at processes until it is stopped. It only reads a number of each, which costs microseconds. 0 where there is no /proc. */
+/**
+ * Looks at processes until it is stopped. It only reads a number of each, which costs microseconds. 0 where there is no /proc.
+ */
 export function watchMemory(processes: readonly WatchedProcess[], progress: Progress, bytes: number): MemoryWatch {
   const courses = processes.map((watched) => ({ ...watched, startBytes: residentBytes(watched.pid), peaks: [0, 0] }))
   const look = (): void => {

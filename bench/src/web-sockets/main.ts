@@ -1,4 +1,7 @@
-/** WebSockets that echo: Carpool against plain Node.js with ws, in interleaved rounds, with many clients that are open and do nothing. */
+/**
+ * WebSockets that echo: Carpool against plain Node.js with ws, in interleaved rounds, with many clients that are open and do
+ * nothing.
+ */
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'

@@ -70,8 +70,8 @@ export class Account {
   }
 
   /**
-   * What is in it, leaving nothing. The time of sockets that stay open is counted once a minute only: of what waits there would be
-   * a record at every look.
+   * What is in it, leaving nothing. The time of sockets that stay open is counted once a minute only: of what waits there would
+   * be a record at every look.
    */
   take(): Pick<Account, 'cpuNs' | 'egressBytesOut' | 'egressBytesIn' | 'sockets' | 'socketUs'> {
     if (this.#socketsOpen > 0 && performance.now() - this.#socketsCountedAtMs >= SOCKETS_COUNTED_MS) this.countSockets()

@@ -15,8 +15,8 @@ interface SocketsParts {
 }
 
 /**
- * The sockets of guests, between them and the server. A socket belongs to its guest, and ends with it: all calls of the function share
- * it, whichever of them opened it.
+ * The sockets of guests, between them and the server. A socket belongs to its guest, and ends with it: all calls of the
+ * function share it, whichever of them opened it.
  */
 export class Sockets {
   readonly #send: Send
@@ -175,8 +175,8 @@ class GuestSocket {
   }
 
   /**
-   * What an entry of it is charged to: the invocation that sent by it last while that runs. Else it is for one of those that run, if
-   * any do, and only then the function's background work.
+   * What an entry of it is charged to: the invocation that sent by it last while that runs. Else it is for one of those that
+   * run, if any do, and only then the function's background work.
    */
   get accountNow(): Account {
     const { account, guest } = this

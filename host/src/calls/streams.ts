@@ -59,8 +59,9 @@ function costOf(message: StreamData['message'], more: boolean): number {
 }
 
 /**
- * The stream of a call, fetch or socket between the server and a guest, both directions. The guest passes on what comes and credits
- * what goes; here both are held to the window, so that neither a slow guest nor a slow server has more than that in memory.
+ * The stream of a call, fetch or socket between the server and a guest, both directions. The guest passes on what comes and
+ * credits what goes; here both are held to the window, so that neither a slow guest nor a slow server has more than that in
+ * memory.
  */
 export class Stream {
   readonly of: StreamOwner

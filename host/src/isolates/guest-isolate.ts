@@ -75,7 +75,10 @@ export interface GuestCode {
   readonly codeCache?: CodeCache
 }
 
-/** V8's code cache of a function, as {@link GuestIsolate.makeCodeCache} makes it: outside of all heaps, and once for all isolates. */
+/**
+ * V8's code cache of a function, as {@link GuestIsolate.makeCodeCache} makes it: outside of all heaps, and once for all
+ * isolates.
+ */
 export class CodeCache {
   readonly copy: ivm.ExternalCopy<ArrayBuffer>
 
@@ -256,8 +259,8 @@ export class GuestIsolate {
   }
 
   /**
-   * Has the thread that runs in the isolate take long turns at its core, until {@link resetTurns}: whatever wakes up meanwhile runs
-   * at once, and not at the system's next tick. It gets no less CPU time for that.
+   * Has the thread that runs in the isolate take long turns at its core, until {@link resetTurns}: whatever wakes up meanwhile
+   * runs at once, and not at the system's next tick. It gets no less CPU time for that.
    */
   lengthenTurns(): void {
     if (!this.#hasLongTurns && !this.#isReleased) this.#hasLongTurns = addon.lengthenTurns(this.#index)

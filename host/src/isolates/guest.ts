@@ -60,8 +60,8 @@ export class Guest implements Poolable, BatchListener, BridgedGuest, Runnable {
   /** What its background work is charged to. */
   readonly background = new Account()
   /**
-   * What entries of its sockets are charged to while it runs calls and it is not known for which: its calls wait for them, but none is to
-   * pay for the others.
+   * What entries of its sockets are charged to while it runs calls and it is not known for which: its calls wait for them, but
+   * none is to pay for the others.
    */
   readonly shared = new Account()
   readonly backgroundBudget = new BackgroundBudget()

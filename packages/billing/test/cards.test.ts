@@ -23,7 +23,10 @@ function check(t: Test, card: RateCardName, usage: Parameters<typeof totals>[0],
   near(bill.waiting, add(1), 'total, waiting')
 }
 
-/** Ten calls at once of a function of 1,024 MiB: each waits 2 s and uses 1 ms of CPU; one of them waited 40 ms for a start, with 10 ms of CPU. */
+/**
+ * Ten calls at once of a function of 1,024 MiB: each waits 2 s and uses 1 ms of CPU; one of them waited 40 ms for a start, with
+ * 10 ms of CPU.
+ */
 const TEN_AT_ONCE = {
   invocations: 10,
   coldStarts: 1,

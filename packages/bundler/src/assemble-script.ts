@@ -90,7 +90,10 @@ function returnExports(statement: TopLevel, lines: readonly MappedLine[]): Mappe
   return undefined
 }
 
-/** Takes out each 'use strict' that the bundler puts into CommonJS because tsconfig.json says `strict`, which Node does not read. */
+/**
+ * Takes out each 'use strict' that the bundler puts into CommonJS because tsconfig.json says `strict`, which Node does not
+ * read.
+ */
 function dropDirectives(lines: MappedLine[], { sloppy }: ModuleGraph, { statements }: ParsedScript): void {
   for (const statement of statements) {
     const { key, value } = moduleProperty(statement) ?? {}

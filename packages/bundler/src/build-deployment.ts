@@ -5,7 +5,10 @@ import { bundleFunction } from './bundle-function.ts'
 export interface DeploymentOptions {
   /** Default: `name` of its configuration, else made from the name of its folder or file. */
   readonly name?: string
-  /** `src/index.handler`: a file without its extension and one of its exports; or only an export. Default: `default`, else `handler`. */
+  /**
+   * `src/index.handler`: a file without its extension and one of its exports; or only an export. Default: `default`, else
+   * `handler`.
+   */
   readonly handler?: string
   /** Variables, which stand beside those of its configuration. */
   readonly env?: Readonly<Record<string, string>>

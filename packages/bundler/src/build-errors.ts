@@ -8,7 +8,9 @@ const MOST_IMPORTERS = 5
 /** Of a line of code, around what is wrong. */
 const FRAME_CHARS = 100
 
-/** A `bundle-failed` that lists the bundler's errors as `file:line:column: text`, lines and columns from 1, each with its line. */
+/**
+ * A `bundle-failed` that lists the bundler's errors as `file:line:column: text`, lines and columns from 1, each with its line.
+ */
 export function toCarpoolError(errors: readonly Message[], folder: string): CarpoolError {
   const sorted = errors.toSorted((one, other) => compareText(orderOf(one, folder), orderOf(other, folder)))
   // What several modules import and there is not is one error.

@@ -14,7 +14,9 @@ import { bundledFiles, fileOfModule, type WebAssemblyFiles, webAssemblyFiles } f
 
 /** What the bundler behind this file gives; nothing else in the package knows which bundler that is, but for its plugins. */
 export interface ModuleGraph {
-  /** `iife`: `var x = (() => { modules; return exports })()`. `esm`: modules, then exports; only if there is a top-level await. */
+  /**
+   * `iife`: `var x = (() => { modules; return exports })()`. `esm`: modules, then exports; only if there is a top-level await.
+   */
   readonly format: 'iife' | 'esm'
   readonly code: string
   /** Of `code`, as the bundler gives it: sources relative to the folder, not labelled. */

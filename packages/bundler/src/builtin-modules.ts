@@ -128,7 +128,9 @@ const SMALL: Readonly<Record<string, string>> = {
 
 const SMALL_PARTS = 'internal/small-parts'
 
-/** What else a module gets in place of a larger one, so that a bundle with it has not that as well: a file, and an export of it. */
+/**
+ * What else a module gets in place of a larger one, so that a bundle with it has not that as well: a file, and an export of it.
+ */
 const LIGHTER: Readonly<Record<string, Readonly<Record<string, readonly [file: string, part: string]>>>> = {
   'internal/errors': { buffer: ['internal/light', 'buffer'], util: ['internal/light', 'util'] },
   'internal/util': { vm: ['internal/light', 'vm'] },
@@ -162,8 +164,8 @@ const REFUSALS = 'node-refused'
 const VIRTUALS = ['facts', 'lists', 'assets']
 
 /**
- * Resolves the built-in modules of Node.js. Those that cannot work in a function are there as well: they throw when they are used, so
- * that a package which has them in a branch that never runs can be deployed.
+ * Resolves the built-in modules of Node.js. Those that cannot work in a function are there as well: they throw when they are
+ * used, so that a package which has them in a branch that never runs can be deployed.
  */
 export function builtinModules(assets: Assets): Plugin {
   return {
@@ -274,8 +276,8 @@ const AFTERWARDS: Readonly<Record<string, string>> = {
 }
 
 /**
- * The bundler renames a class that has the name of something further out; what shows the name should show the class's. What stands
- * behind a getter is loaded when it is first used, and so not looked at here: {@link BEHIND_GETTERS} does it then.
+ * The bundler renames a class that has the name of something further out; what shows the name should show the class's. What
+ * stands behind a getter is loaded when it is first used, and so not looked at here: {@link BEHIND_GETTERS} does it then.
  */
 const namesBackOf = (named: string): string => `
   for (const [name, { value, enumerable }] of Object.entries(Object.getOwnPropertyDescriptors(${named}))) {

@@ -16,8 +16,9 @@ export interface BundleOptions {
 
 export interface BundledFunction {
   /**
-   * One script that evaluates to a function, whose parameter is the NodeSupport of the runtime or nothing. It runs the module scope and returns the exports (`module.exports`
-   * of a CommonJS entry); or a promise of them if an ES module awaits at its top level.
+   * One script that evaluates to a function, whose parameter is the NodeSupport of the runtime or nothing. It runs the module
+   * scope and returns the exports (`module.exports` of a CommonJS entry); or a promise of them if an ES module awaits at its
+   * top level.
    */
   readonly code: string
   /** Source map v3 of `code` as JSON text. Sources are relative to the function's folder, packages as `node_modules/...`. */
@@ -35,7 +36,8 @@ export interface BundledFunction {
 /**
  * Bundles a function on disk.
  * @param path a source file, or a folder with an entry in it
- * @throws CarpoolError `entry-not-found`, `invalid-config`, `invalid-name`, `bundle-failed`, `bundle-empty`, `bundle-too-large`, `no-handler`
+ * @throws CarpoolError `entry-not-found`, `invalid-config`, `invalid-name`, `bundle-failed`, `bundle-empty`,
+ * `bundle-too-large`, `no-handler`
  */
 export async function bundleFunction(path: string, options: BundleOptions = {}): Promise<BundledFunction> {
   const place = await locate(path)

@@ -38,8 +38,8 @@ export function tooLargeText(label: string, bytes: number, limitBytes: number): 
 }
 
 /**
- * Reads the source files. What a module asks of its own place becomes a path in the function, by {@link PLACE_DEFINES}; files that it
- * names by its own place are noted; `createRequire` gets what is required with its result.
+ * Reads the source files. What a module asks of its own place becomes a path in the function, by {@link PLACE_DEFINES}; files
+ * that it names by its own place are noted; `createRequire` gets what is required with its result.
  */
 export function moduleFiles({ folder, forced, assets, limitBytes }: ModuleFiles): Plugin {
   return {
@@ -85,7 +85,10 @@ function loaderOf(path: string): Loader {
 /** A script's beginning: what must stay in front of the first statement. */
 const OPENING = /^(?:#![^\n]*\n)?(?:\s+|\/\/[^\n]*\n|\/\*(?:[^*]|\*(?!\/))*\*\/|(["'])use strict\1[ \t]*(?:;|(?=\n)))*/
 
-/** What a module asks of its own place, and what it is called instead: esbuild knows scopes and texts, and changes only what means it. */
+/**
+ * What a module asks of its own place, and what it is called instead: esbuild knows scopes and texts, and changes only what
+ * means it.
+ */
 export const PLACE_DEFINES = {
   'import.meta.url': 'carpoolUrl_',
   'import.meta.filename': 'carpoolFilename_',
@@ -169,8 +172,8 @@ async function noteAssets(text: string, path: string, folder: string, assets: As
 }
 
 /**
- * Nothing else of this machine goes into a function, whatever its code names: of a package only what is its own, of the function what
- * is in its folder or its project. Without links.
+ * Nothing else of this machine goes into a function, whatever its code names: of a package only what is its own, of the
+ * function what is in its folder or its project. Without links.
  */
 async function rootsOf(path: string, folder: string, isPackage: boolean): Promise<string[]> {
   const root = await packageFolder(isPackage ? dirname(path) : folder)

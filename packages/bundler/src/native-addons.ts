@@ -1,7 +1,9 @@
 import type { Plugin } from 'esbuild'
 import { labelPath } from './label-path.ts'
 
-/** Packages with code for the machine in them, which load it in ways that a bundler cannot see, and what does the same without. */
+/**
+ * Packages with code for the machine in them, which load it in ways that a bundler cannot see, and what does the same without.
+ */
 const INSTEAD: Readonly<Record<string, string>> = {
   '@mongodb-js/zstd': 'use another compression',
   '@napi-rs/canvas': 'draw in a service of its own',
@@ -38,8 +40,8 @@ const LOADERS = [
 const NAMESPACE = 'native-addon'
 
 /**
- * Refuses packages that are made for the machine, where a function imports them itself. What a package requires may stand in a branch
- * that never runs, or in a `try`: it throws when it runs.
+ * Refuses packages that are made for the machine, where a function imports them itself. What a package requires may stand in a
+ * branch that never runs, or in a `try`: it throws when it runs.
  */
 export const nativeAddons: Plugin = {
   name: 'native-addons',

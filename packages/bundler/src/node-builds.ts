@@ -2,8 +2,8 @@ import { createRequire } from 'node:module'
 import type { Plugin } from 'esbuild'
 
 /**
- * Packages whose build for browsers does something else than that for Node.js, or needs what only a browser has. Of all others the one
- * for browsers is taken: it is smaller, and needs no more than the web APIs.
+ * Packages whose build for browsers does something else than that for Node.js, or needs what only a browser has. Of all others
+ * the one for browsers is taken: it is smaller, and needs no more than the web APIs.
  */
 const PACKAGES = ['@mixmark-io/domino', 'form-data', 'pino', 'stripe', 'turndown']
 

@@ -100,8 +100,8 @@ export function moduleProperty(statement: TopLevel): Property | undefined {
 }
 
 /**
- * Refuses `require()` of an ES module that awaits at its top level, as Node does. The bundler lets it pass, and the caller would get a
- * module that has not run.
+ * Refuses `require()` of an ES module that awaits at its top level, as Node does. The bundler lets it pass, and the caller
+ * would get a module that has not run.
  * @throws CarpoolError `bundle-failed`, naming file and line of the first such call
  */
 export function refuseAsyncRequire(graph: ModuleGraph, { statements }: ParsedScript): void {

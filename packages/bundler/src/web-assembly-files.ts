@@ -10,7 +10,10 @@ export const MODULES = 'carpoolModules_'
 
 const PREAMBLE = Buffer.from('\0asm\x01\0\0\0', 'latin1')
 
-/** Makes of a `.wasm` file a module that gives it compiled. The bytes stand elsewhere: the runtime compiles them before any of the modules. */
+/**
+ * Makes of a `.wasm` file a module that gives it compiled. The bytes stand elsewhere: the runtime compiles them before any of
+ * the modules.
+ */
 export function webAssemblyFiles(folder: string, found: Map<string, string>): Plugin {
   return {
     name: 'web-assembly-files',

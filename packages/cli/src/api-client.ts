@@ -46,8 +46,8 @@ export interface ApiClientOptions {
 }
 
 /**
- * The control plane of one server. Every method throws what the server answers as a CarpoolError, and `unreachable` if there is no
- * answer.
+ * The control plane of one server. Every method throws what the server answers as a CarpoolError, and `unreachable` if there is
+ * no answer.
  */
 export class ApiClient {
   /** Address of the control plane, without a slash at the end: what `--url` takes. */

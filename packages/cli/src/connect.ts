@@ -57,8 +57,8 @@ function folderOf(io: Io): string {
 }
 
 /**
- * A token of the environment that comes before the operator's, which a server of this machine says itself: one that "carpool token create"
- * made names the owner to act as.
+ * A token of the environment that comes before the operator's, which a server of this machine says itself: one that "carpool
+ * token create" made names the owner to act as.
  */
 function ownToken(options: ConnectionOptions, env: Io['env']): string | undefined {
   const token = meantToken(options, env)

@@ -94,7 +94,8 @@ export class DevLoop {
 }
 
 /**
- * Turns a job into one that never runs twice at once: asked while it runs, it runs once more afterwards, however often it was asked.
+ * Turns a job into one that never runs twice at once: asked while it runs, it runs once more afterwards, however often it was
+ * asked.
  * @param job must not reject
  * @returns asks for a run; resolves when the job rests
  */

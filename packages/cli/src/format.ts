@@ -23,12 +23,16 @@ export function renderTable<Row>(columns: readonly Column<Row>[], rows: readonly
 }
 
 /**
- * What a terminal would obey rather than show, and what would change the order or the look of what is around it: control characters but
- * for tabs and ends of lines, marks of direction and of formatting, separators of lines, halves of surrogate pairs.
+ * What a terminal would obey rather than show, and what would change the order or the look of what is around it: control
+ * characters but for tabs and ends of lines, marks of direction and of formatting, separators of lines, halves of surrogate
+ * pairs.
  */
 const UNSEEN = /(?![\t\n])[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/gu
 
-/** A text that somebody else wrote, safe to print on a terminal: what cannot be seen stands there as an escape, such as `\u001b`. */
+/**
+ * A text that somebody else wrote, safe to print on a terminal: what cannot be seen stands there as an escape, such as
+ * `\u001b`.
+ */
 export function visibleText(text: string): string {
   return text.replaceAll('\r\n', '\n').replaceAll(UNSEEN, escape)
 }

@@ -66,7 +66,8 @@ export function addSinceOption(command: Command, help: string): void {
 }
 
 /**
- * Reads a length of time before now, or an ISO 8601 time: a date alone begins in UTC, a time without an offset is one of this machine.
+ * Reads a length of time before now, or an ISO 8601 time: a date alone begins in UTC, a time without an offset is one of this
+ * machine.
  * @returns ms of the epoch, never negative
  */
 export function parseSince(text: string, now: () => number = Date.now): number {

@@ -34,9 +34,10 @@ export interface Surroundings {
 const NPM_NAME = /^npm(?: |$)/
 
 /**
- * Finds the processes that this one must not outlive: those that its command consists of (launcher, shell, npm), and those that started the command:
- * its parent, and if npm started that as well, all up to the parent of that npm. The latter are left out for a command that is meant to outlive
- * them: under nohup, as leader of a session (setsid), or because there are none but the system's first process (a service).
+ * Finds the processes that this one must not outlive: those that its command consists of (launcher, shell, npm), and those that
+ * started the command: its parent, and if npm started that as well, all up to the parent of that npm. The latter are left out
+ * for a command that is meant to outlive them: under nohup, as leader of a session (setsid), or because there are none but the
+ * system's first process (a service).
  */
 export function findStarters({ self, read, isUnderNpm, hasLauncher, isUnderNohup }: Surroundings): Starters {
   const own = read(self.pid)
@@ -64,7 +65,10 @@ export function findStarters({ self, read, isUnderNpm, hasLauncher, isUnderNohup
   }
 }
 
-/** The ancestors in the same process group: npm, its shell and what that runs are one job, and the shell that one types in is not in it. */
+/**
+ * The ancestors in the same process group: npm, its shell and what that runs are one job, and the shell that one types in is
+ * not in it.
+ */
 function jobAbove(own: ProcessReading, read: Surroundings['read']): ProcessReading[] {
   const job: ProcessReading[] = []
   let above = read(own.parentPid)
@@ -75,7 +79,10 @@ function jobAbove(own: ProcessReading, read: Surroundings['read']): ProcessReadi
   return job
 }
 
-/** Whether a process has nobody above it in its session: it leads the session, or its parent is gone and the system's first process took it. */
+/**
+ * Whether a process has nobody above it in its session: it leads the session, or its parent is gone and the system's first
+ * process took it.
+ */
 function isAlone({ pid, parentPid, sessionId }: ProcessReading, read: Surroundings['read']): boolean {
   if (pid === sessionId || parentPid <= 1) return true
   const parent = read(parentPid)

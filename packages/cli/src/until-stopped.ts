@@ -8,9 +8,10 @@ const STOP_SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 const ECHO_MS = 500
 
 /**
- * Resolves on the first SIGINT, SIGTERM or SIGHUP, and when what started this process has gone: its parent, or npm and what stands between. What is
- * meant to outlive its starter does so: under nohup, which makes it ignore SIGHUP as well, as leader of a session (setsid), or as a service. It also
- * resolves when nobody reads stdout any more. A second signal ends the process at once, with 128 and the signal's number as exit code.
+ * Resolves on the first SIGINT, SIGTERM or SIGHUP, and when what started this process has gone: its parent, or npm and what
+ * stands between. What is meant to outlive its starter does so: under nohup, which makes it ignore SIGHUP as well, as leader of
+ * a session (setsid), or as a service. It also resolves when nobody reads stdout any more. A second signal ends the process at
+ * once, with 128 and the signal's number as exit code.
  * @param warn gets one line if the starter has gone
  * @returns the signal; undefined if it was none
  */
@@ -20,8 +21,9 @@ export function untilStopped(warn: (line: string) => void = () => {}): Promise<N
     warn(farewell(starter))
     resolve(undefined)
   })
-  // One signal may come twice: a terminal sends it to all of us, and the launcher (bin/carpool.js) and npm pass it on. The launcher says so, hence
-  // two counts. npm cannot, nor can a shell that sends SIGHUP and then ends, upon which the system sends it again: only the time between them shows that.
+  // One signal may come twice: a terminal sends it to all of us, and the launcher (bin/carpool.js) and npm pass it on. The
+  // launcher says so, hence two counts. npm cannot, nor can a shell that sends SIGHUP and then ends, upon which the system
+  // sends it again: only the time between them shows that.
   const firstMs: { direct?: number; launcher?: number } = {}
   for (const signal of STOP_SIGNALS) {
     const echoMs = signal === 'SIGHUP' || watch.isNextToNpm ? ECHO_MS : 0

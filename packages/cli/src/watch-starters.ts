@@ -58,7 +58,10 @@ function look(): ReturnType<typeof findStarters> {
   })
 }
 
-/** A process that loses its parent gets another: ids that are used again do not matter, nor does a parent that is still a zombie. */
+/**
+ * A process that loses its parent gets another: ids that are used again do not matter, nor does a parent that is still a
+ * zombie.
+ */
 function firstGone(watched: readonly Starter[]): Starter | undefined {
   let parentPid: number | undefined = process.ppid
   for (const starter of watched) {
@@ -72,9 +75,10 @@ const ACCESS_MODES = 0o3
 const WRITE_ONLY = 0o1
 
 /**
- * Whether this process's command was started by nohup. That a hang-up is to be ignored cannot be asked for: Node.js takes all signals back to their
- * defaults when it starts. What is left are three traces, of which one may be missing: a shell names the program that it starts in `_`; nohup
- * puts /dev/null in place of a terminal as stdin, for writing only; and in place of one as stdout, a file of its own name.
+ * Whether this process's command was started by nohup. That a hang-up is to be ignored cannot be asked for: Node.js takes all
+ * signals back to their defaults when it starts. What is left are three traces, of which one may be missing: a shell names the
+ * program that it starts in `_`; nohup puts /dev/null in place of a terminal as stdin, for writing only; and in place of one as
+ * stdout, a file of its own name.
  * @param topPid topmost process of the command, whose environment is what nohup left: a shell below it may have set `_` anew
  * @param aboveTopPid its parent. If that has the same in its environment, it was started by nohup itself, and passed it on.
  */

@@ -1,6 +1,6 @@
 /**
- * Bodies that do not wait to be whole, as the stages of a call pass them on: the gateway has the client's side, the connection with
- * the host the other.
+ * Bodies that do not wait to be whole, as the stages of a call pass them on: the gateway has the client's side, the connection
+ * with the host the other.
  */
 import type { HeaderList } from './http.ts'
 

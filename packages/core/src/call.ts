@@ -131,8 +131,8 @@ export abstract class Call {
   }
 
   /**
-   * The head of its answer has come, and the body streams behind it. {@link end} follows, with a result that is `ok` if the body is
-   * whole.
+   * The head of its answer has come, and the body streams behind it. {@link end} follows, with a result that is `ok` if the
+   * body is whole.
    * @param credit to be called when so many bytes of the body were passed on: as many more may come
    * @returns what takes the body; undefined if this caller wants answers whole
    */

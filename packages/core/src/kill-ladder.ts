@@ -83,8 +83,8 @@ export interface KillPolicy {
   /** An entry may go on for this long past the wall limit, in ms: most come to an end by themselves. */
   readonly wallGraceMs: number
   /**
-   * A thread has this much CPU time to leave an isolate that was disposed, in ms. Most take less than 5. But V8 looks for its end in
-   * a loop only once so much of its code has run, not so much time: one that calls JSON.parse with 60 kB took 240.
+   * A thread has this much CPU time to leave an isolate that was disposed, in ms. Most take less than 5. But V8 looks for its
+   * end in a loop only once so much of its code has run, not so much time: one that calls JSON.parse with 60 kB took 240.
    */
   readonly disposeGraceMs: number
   /** and this long if it does not get any, in ms. */

@@ -29,8 +29,8 @@ export interface OpenSocket {
 }
 
 /**
- * What the modules of Node.js in a function's bundle need of the runtime around it, which calls the bundle's factory with it. Both
- * are the function's own: whatever it does with this, it does to itself.
+ * What the modules of Node.js in a function's bundle need of the runtime around it, which calls the bundle's factory with it.
+ * Both are the function's own: whatever it does with this, it does to itself.
  */
 export interface NodeSupport {
   /** Has `run` called when the synchronous part of an entry is over, before the microtasks that it has queued. */
@@ -47,8 +47,8 @@ export interface NodeSupport {
   /** A module that is a library of the runtime. `environment`: what it needs of the bundle's other modules. */
   module(name: 'crypto' | 'zlib', environment: object): unknown
   /**
-   * Compiles the WebAssembly files of the bundle, each in base64 under its name, and puts `WebAssembly` into the world. A bundle that
-   * has such files begins with this: it can be done once, and only while module scope runs.
+   * Compiles the WebAssembly files of the bundle, each in base64 under its name, and puts `WebAssembly` into the world. A
+   * bundle that has such files begins with this: it can be done once, and only while module scope runs.
    * @throws WebAssembly.CompileError, or RangeError if one does not fit into the memory limit
    */
   webAssembly(files: Readonly<Record<string, string>>): Readonly<Record<string, object>>

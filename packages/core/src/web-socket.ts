@@ -1,6 +1,7 @@
 /**
- * A WebSocket as the stages of a call pass it on: its caller has one end, the connection with the host that of the function. In each
- * direction no more bytes are under way than the window of a stream; each message counts STREAM_MESSAGE_BYTES besides its own.
+ * A WebSocket as the stages of a call pass it on: its caller has one end, the connection with the host that of the function. In
+ * each direction no more bytes are under way than the window of a stream; each message counts STREAM_MESSAGE_BYTES besides its
+ * own.
  */
 
 export type MessageKind = 'text' | 'bytes'

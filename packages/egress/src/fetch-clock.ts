@@ -1,6 +1,6 @@
 /**
- * Holds a fetch to its time. Up to the head of its response it has so much in all; once a body streams, each byte that moves begins
- * the time anew, and it stands still while the function takes nothing.
+ * Holds a fetch to its time. Up to the head of its response it has so much in all; once a body streams, each byte that moves
+ * begins the time anew, and it stands still while the function takes nothing.
  */
 export class FetchClock {
   readonly #timeoutMs: number

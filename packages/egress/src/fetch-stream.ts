@@ -93,7 +93,10 @@ export class FetchStream {
   }
 }
 
-/** The body of a request, in chunks as the function sends them. The next one is given when the connection has taken the one before. */
+/**
+ * The body of a request, in chunks as the function sends them. The next one is given when the connection has taken the one
+ * before.
+ */
 export class RequestBody implements AsyncIterable<Uint8Array> {
   /** Called when some of it was taken. */
   onTaken: (() => void) | undefined

@@ -4,7 +4,10 @@ import type { FetchStream } from './fetch-stream.ts'
 import type { FetchOutcome } from './fetcher.ts'
 import type { EgressRequest } from './messages.ts'
 
-/** How long fetches and sockets may be begun and stopped in one turn of the thread's event loop, in ms: each takes a tenth of that. */
+/**
+ * How long fetches and sockets may be begun and stopped in one turn of the thread's event loop, in ms: each takes a tenth of
+ * that.
+ */
 const TURN_MS = 1
 
 /** The turns in which connections are begun and stopped. */

@@ -20,8 +20,8 @@ export interface InflowParts {
 type WaitingPart = Omit<StreamPart, 'bytes'> & { readonly bytes: Uint8Array }
 
 /**
- * What comes from a peer for a function. It is passed on as far as the function has room for it and its share of memory allows; the
- * peer is not read meanwhile, so that no more than one read waits here.
+ * What comes from a peer for a function. It is passed on as far as the function has room for it and its share of memory allows;
+ * the peer is not read meanwhile, so that no more than one read waits here.
  */
 export class Inflow {
   /** All that has come, in bytes. */

@@ -13,7 +13,10 @@ export interface OpeningTarget {
   readonly timeoutMs?: number | undefined
 }
 
-/** The right of a socket to its connection, from when it is asked for until the socket is closed, and the time that it has to open. */
+/**
+ * The right of a socket to its connection, from when it is asked for until the socket is closed, and the time that it has to
+ * open.
+ */
 export class Opening {
   readonly #outside: Outside
   readonly #ending = new AbortController()

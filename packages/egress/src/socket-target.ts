@@ -14,8 +14,8 @@ export type TcpTarget = Extract<SocketTarget, { kind: 'tcp' }>
 export type WebSocketTarget = Extract<SocketTarget, { kind: 'websocket' }>
 
 /**
- * Reads what a function's socket is to connect to. It comes from user code, so all of it is checked. The host is written as in a URL
- * then, without brackets: lower case, punycode, addresses in their usual form.
+ * Reads what a function's socket is to connect to. It comes from user code, so all of it is checked. The host is written as in
+ * a URL then, without brackets: lower case, punycode, addresses in their usual form.
  * @throws refusal
  */
 export function parseSocketTarget(text: string): SocketTarget {

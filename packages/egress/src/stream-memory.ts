@@ -12,8 +12,8 @@ class WaitingStreams extends Flow {
 }
 
 /**
- * The memory of what fetches and sockets hold, out of one pool. A stream that finds none waits, and its peer with it: it is served by
- * turns between owners and their functions when some is given back.
+ * The memory of what fetches and sockets hold, out of one pool. A stream that finds none waits, and its peer with it: it is
+ * served by turns between owners and their functions when some is given back.
  */
 export class StreamMemory {
   readonly #pool: SharedPool

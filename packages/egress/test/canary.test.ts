@@ -1,4 +1,7 @@
-/** Whatever URL a function gives, whatever a resolver answers and wherever servers redirect to: nothing that is closed is ever connected to. */
+/**
+ * Whatever URL a function gives, whatever a resolver answers and wherever servers redirect to: nothing that is closed is ever
+ * connected to.
+ */
 import type { LookupAddress } from 'node:dns'
 import { once } from 'node:events'
 import { createServer, type RequestListener } from 'node:http'

@@ -11,8 +11,8 @@ const MAX_COPIED_BYTES = 16 * 1024
 const CREDIT_BYTES = 64 * 1024
 
 /**
- * The body of an answer that streams, on its way to the client. What the client has not taken waits here, no more than the window of
- * a stream, for only what it has taken is credited.
+ * The body of an answer that streams, on its way to the client. What the client has not taken waits here, no more than the
+ * window of a stream, for only what it has taken is credited.
  */
 export class ClientAnswer implements AnswerSink {
   readonly #response: ServerResponse

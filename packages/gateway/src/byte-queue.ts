@@ -2,8 +2,8 @@ const SMALL_BYTES = 4096
 const BLOCK_BYTES = 16 * 1024
 
 /**
- * Bytes that wait, in the order in which they came. Small chunks are copied together: kept as they are, a thousand of them would each
- * take a hundred times their size.
+ * Bytes that wait, in the order in which they came. Small chunks are copied together: kept as they are, a thousand of them
+ * would each take a hundred times their size.
  */
 export class ByteQueue {
   readonly #pieces: Uint8Array[] = []

@@ -77,8 +77,8 @@ export interface PluginOptions extends GatewayOptions {
 /**
  * The data plane as a Fastify plugin: `app.register(carpoolGateway, { prefix: '/functions', … })` has functions answer at
  * `/functions/<name>/` and below, in an app with other routes. It limits and answers calls; what hardens raw connections against
- * hostile clients is createGateway's, which owns its HTTP server. So are WebSockets: whoever listens for upgrades of a server gets
- * those of all its routes.
+ * hostile clients is createGateway's, which owns its HTTP server. So are WebSockets: whoever listens for upgrades of a server
+ * gets those of all its routes.
  */
 export const carpoolGateway: FastifyPluginCallback<PluginOptions> = (app, options, done) => {
   const { prefix } = app

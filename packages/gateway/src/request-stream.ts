@@ -100,7 +100,9 @@ export class RequestStream implements Upload {
     else incoming.pause()
   }
 
-  /** The client sends nothing more that can be read, or takes too long. Does nothing once the body is whole, or nobody takes it. */
+  /**
+   * The client sends nothing more that can be read, or takes too long. Does nothing once the body is whole, or nobody takes it.
+   */
   fail(error: CarpoolError): void {
     if (this.#isOver) return
     this.#why = error.message

@@ -84,16 +84,16 @@ export const ENTRIES = {
   /** Nothing: the entry before has run with all its microtasks, and has said {@link SAYS.awaitEnd}. Part of that entry. */
   endEntry: 6,
   /**
-   * Bytes of a stream: its number, and as kind its owner with {@link STREAM_FLAGS}; the bytes as `body`, as an array of bytes if there
-   * is room for that, and they are of no message. With `end` of a WebSocket
-   * the text is JSON of its close code and reason.
+   * Bytes of a stream: its number, and as kind its owner with {@link STREAM_FLAGS}; the bytes as `body`, as an array of bytes
+   * if there is room for that, and they are of no message. With `end` of a WebSocket the text is JSON of its close code and
+   * reason.
    */
   streamData: 7,
   /** So much more may be sent: the number of the stream, and as kind its owner with the bytes times {@link CREDIT_UNIT}. */
   streamCredit: 8,
   /**
-   * One direction of a stream has ended early: its number, and as kind its owner with {@link STREAM_FLAGS.received} if nobody takes
-   * what the guest sends; else what came breaks off. The text says why.
+   * One direction of a stream has ended early: its number, and as kind its owner with {@link STREAM_FLAGS.received} if nobody
+   * takes what the guest sends; else what came breaks off. The text says why.
    */
   streamAbort: 9,
   /** The number of the fetch and a FetchResult: its body streams behind it, and {@link ENTRIES.settleFetch} ends it. */
@@ -152,9 +152,9 @@ export const SAYS = {
    */
   streamAbort: 14,
   /**
-   * The numbers of two streams, and their owners, of which that of the second times {@link CREDIT_UNIT}; as text, how many bytes have
-   * come by the first. What comes by it goes out by the second without coming here, until it ends, which the guest is told. If more
-   * is on its way to the guest, nothing comes of this: it is said again then.
+   * The numbers of two streams, and their owners, of which that of the second times {@link CREDIT_UNIT}; as text, how many
+   * bytes have come by the first. What comes by it goes out by the second without coming here, until it ends, which the guest
+   * is told. If more is on its way to the guest, nothing comes of this: it is said again then.
    */
   joinStreams: 15,
   /** The numbers of the invocation and of the socket; a SocketTarget. */
@@ -206,8 +206,8 @@ export const OF_SOCKET = 2
 /** The bits of the owner. */
 export const OWNER_MASK = 3
 /**
- * Behind the owner, as bits: nothing comes behind it; it is of a message of text or of bytes, which goes on in the next; it is about
- * what was received.
+ * Behind the owner, as bits: nothing comes behind it; it is of a message of text or of bytes, which goes on in the next; it is
+ * about what was received.
  */
 export const STREAM_FLAGS = { end: 4, text: 8, bytes: 16, more: 32, received: 64 } as const
 /** What stands beside an owner is a multiple of this. */

@@ -1,11 +1,17 @@
-/** Everything that user code can replace is replaced by a spy: the runtime must go on, and must call none of it on its own account. */
+/**
+ * Everything that user code can replace is replaced by a spy: the runtime must go on, and must call none of it on its own
+ * account.
+ */
 import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import type { GuestOptions } from '@carpool/runtime'
 import { Guest } from './support/guest.ts'
 
-/** Every name of a property that the runtime's code has: one that is read where it may be missing would be looked for on `Object.prototype`. */
+/**
+ * Every name of a property that the runtime's code has: one that is read where it may be missing would be looked for on
+ * `Object.prototype`.
+ */
 const guestFiles = globSync(join(import.meta.dirname, '../src/guest/**/*.ts'))
 const PROPERTY_NAMES = [
   ...new Set(guestFiles.flatMap((file) => [...readFileSync(file, 'utf8').matchAll(/[\w$]+/g)].map(([name]) => name))),
@@ -13,7 +19,8 @@ const PROPERTY_NAMES = [
 
 /**
  * Replaces all that can be reached from the globals by spies, which call what they replace. `seen` holds the names of
- * what was called while `watching`, and `handed` what it was called with. The functions that were there before are given by `m(holder, name)`.
+ * what was called while `watching`, and `handed` what it was called with. The functions that were there before are given by
+ * `m(holder, name)`.
  */
 const SPIES = `
   const { apply, construct, defineProperty, getOwnPropertyDescriptor, getPrototypeOf, ownKeys, setPrototypeOf } = Reflect
@@ -159,7 +166,8 @@ t.test('spies see what is called', (t) => {
 })
 
 /**
- * What a value may be asked by anyone it is handed to, as the standards say: how it wants to be shown, and what V8 puts at the head of a stack.
+ * What a value may be asked by anyone it is handed to, as the standards say: how it wants to be shown, and what V8 puts at the
+ * head of a stack.
  */
 const ASKED_OF_VALUES = /Symbol\((?:nodejs\.util\.inspect\.custom|Symbol\.toStringTag)\)$|^get DOMException\.prototype\.name$/
 
@@ -172,7 +180,10 @@ const ASKED: Readonly<Record<string, RegExp>> = {
   'errors': /^get Object\.prototype\.cause$|^get DOMException\.prototype\.message$/,
 }
 
-/** What functions do, by what it is for. Each is one text of code, run in an entry of its own. This is what bill, limits and clock depend on. */
+/**
+ * What functions do, by what it is for. Each is one text of code, run in an entry of its own. This is what bill, limits and
+ * clock depend on.
+ */
 const BRIDGE_WORK: Readonly<Record<string, string>> = {
   'nothing': ``,
   'the clock': `
@@ -358,7 +369,8 @@ t.test('no spy is called: answers that come later', (t) => {
     },
     body: 'sent',
   })
-  // A promise is awaited by its constructor, and what it is resolved with is asked for a then: so ECMAScript has it for what user code gives.
+  // A promise is awaited by its constructor, and what it is resolved with is asked for a then: so ECMAScript has it for what
+  // user code gives.
   t.same(
     unexpected(
       guest,

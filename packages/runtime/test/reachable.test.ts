@@ -1,7 +1,7 @@
 /**
- * Walks everything that user code can reach and compares it with `golden/reachable.txt`: what is new there is to be looked at, for one function of the
- * host would be a way out. After a new version of V8 or a new web API, look at the difference and renew the file:
- * `UPDATE_GOLDEN=1 npm run test:unit -- packages/runtime/test/reachable.test.ts`.
+ * Walks everything that user code can reach and compares it with `golden/reachable.txt`: what is new there is to be looked at,
+ * for one function of the host would be a way out. After a new version of V8 or a new web API, look at the difference and renew
+ * the file: `UPDATE_GOLDEN=1 npm run test:unit -- packages/runtime/test/reachable.test.ts`.
  */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -244,7 +244,10 @@ t.test('The status is a whole number from 200 to 599', (t) => {
   t.end()
 })
 
-/** Code that loops where a runtime written without care would be outside of the entry that is measured. `begin()` tells that it has begun. */
+/**
+ * Code that loops where a runtime written without care would be outside of the entry that is measured. `begin()` tells that it
+ * has begun.
+ */
 const LOOPS: Readonly<Record<string, string>> = {
   'the name of an error': `throw new (class extends Error { get name() { begin(); for (;;); } })()`,
   'the message of an error': `throw Object.defineProperty(new Error('e'), 'message', { get() { begin(); for (;;); } })`,

@@ -26,7 +26,10 @@ export function usesBubblewrap({ wanted, tools }: Pick<SandboxPlan, 'wanted' | '
   return tools.bubblewrap !== undefined && [...wanted].some((name) => BUBBLEWRAP_LAYERS.has(name))
 }
 
-/** Processes between the one that is started and the host itself: bubblewrap stays outside, and is the first process of a new pid namespace. */
+/**
+ * Processes between the one that is started and the host itself: bubblewrap stays outside, and is the first process of a new
+ * pid namespace.
+ */
 export function processesBefore(plan: SandboxPlan): number {
   if (!usesBubblewrap(plan)) return 0
   return plan.wanted.has('pid-namespace') ? 2 : 1
@@ -87,7 +90,8 @@ export interface SandboxCommand {
 }
 
 /**
- * Wraps a program in a chain of others, each of which adds layers and then becomes the next: a shell, bubblewrap or setpriv, Node.js. Pure.
+ * Wraps a program in a chain of others, each of which adds layers and then becomes the next: a shell, bubblewrap or setpriv,
+ * Node.js. Pure.
  * @param joins how many descriptors from 4 on are open on the `cgroup.procs` of control groups, to be joined and closed
  */
 export function sandboxCommand(program: SandboxedProgram, plan: SandboxPlan, joins = 0): SandboxCommand {
@@ -150,8 +154,8 @@ function privileges(plan: SandboxPlan, nodePath: string, filterFd: number | unde
 }
 
 /**
- * Arguments of bubblewrap before the program's own. It takes all capabilities and the way to new ones in any case, and ends the host when
- * it ends itself or the server does. What is not named here is not there: no /dev, no /tmp, no shell.
+ * Arguments of bubblewrap before the program's own. It takes all capabilities and the way to new ones in any case, and ends the
+ * host when it ends itself or the server does. What is not named here is not there: no /dev, no /tmp, no shell.
  */
 function bubblewrapArguments(plan: SandboxPlan, nodePath: string, filterFd: number | undefined): readonly string[] {
   const { wanted } = plan

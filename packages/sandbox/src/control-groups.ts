@@ -142,7 +142,10 @@ function removeEmpty(folder: string): boolean {
   }
 }
 
-/** Removes the groups of servers that are no more, unless they have processes: ids of processes are not the same everywhere, so they may be others'. */
+/**
+ * Removes the groups of servers that are no more, unless they have processes: ids of processes are not the same everywhere, so
+ * they may be others'.
+ */
 function removeStale(parent: string): void {
   for (const name of readdirSync(parent)) {
     const pid = OUR_GROUP.exec(name)?.[1]
@@ -216,9 +219,9 @@ function folderOf(groups: string, mounts: string, controller: string): string | 
 const SERVER_GROUP = 'carpool-server'
 
 /**
- * Makes a group of version 2 ready to be divided: a group that has processes may have no groups with limits below it (kernel documentation,
- * "No Internal Process Constraint"), so the server moves into one of its own there. It does so only if nobody else is in the group: that of a
- * terminal session, say, is not ours to divide.
+ * Makes a group of version 2 ready to be divided: a group that has processes may have no groups with limits below it (kernel
+ * documentation, "No Internal Process Constraint"), so the server moves into one of its own there. It does so only if nobody
+ * else is in the group: that of a terminal session, say, is not ours to divide.
  * @param folder of the group, as the system has it
  * @param controllers that are to work below it
  * @param onlyLooks changes nothing: a group that is yet to be divided is then a problem

@@ -24,7 +24,10 @@ export interface SandboxOptions {
   readonly hostUid: number
   /** What one host may take. */
   readonly limits: GroupLimits
-  /** Leave the control groups of the machine as they are, although a server would divide its own and remove stale ones. Default: false. */
+  /**
+   * Leave the control groups of the machine as they are, although a server would divide its own and remove stale ones. Default:
+   * false.
+   */
   readonly onlyLooks?: boolean
   /** Gets a sentence if a host had to be started without its control groups. */
   readonly onProblem?: (text: string) => void
@@ -40,8 +43,8 @@ export interface Sandbox extends ProcessSandbox {
 const USER_TASKS = 16_384
 
 /**
- * Finds the best sandbox that works on this machine, by starting processes in it that try what the layers are to stop. Takes a few tenths of
- * a second of CPU, once; what it finds holds for the life of the server.
+ * Finds the best sandbox that works on this machine, by starting processes in it that try what the layers are to stop. Takes a
+ * few tenths of a second of CPU, once; what it finds holds for the life of the server.
  */
 export async function detectSandbox(options: SandboxOptions): Promise<Sandbox> {
   const { isOff, nodePath, folders, hostUid, limits, onlyLooks, onProblem } = options

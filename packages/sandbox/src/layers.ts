@@ -3,7 +3,10 @@ import { CarpoolError, type MissingLayersInfo, type SandboxInfo } from '@carpool
 const BUBBLEWRAP_REMEDY = 'Install bubblewrap, and let it make user namespaces.'
 const CGROUP_REMEDY = 'Give the server a control group of its own to divide: Delegate=memory pids in a systemd unit.'
 
-/** The layers of the sandbox around a host process, the outermost last. Each stands on its own: what one lets through the next may stop. */
+/**
+ * The layers of the sandbox around a host process, the outermost last. Each stands on its own: what one lets through the next
+ * may stop.
+ */
 export const LAYERS = {
   'permission': {
     stops: 'Reading files other than the program, writing, connecting, starting processes or threads, by way of Node.js.',
@@ -73,7 +76,10 @@ export function isLayerName(name: string): name is LayerName {
   return Object.hasOwn(LAYERS, name)
 }
 
-/** `on`: seen to work here. `off`: switched off, or it does not stop what it should. `unavailable`: this machine does not have it. */
+/**
+ * `on`: seen to work here. `off`: switched off, or it does not stop what it should. `unavailable`: this machine does not have
+ * it.
+ */
 export type LayerState = 'on' | 'off' | 'unavailable'
 
 /** A layer as it is on this machine. */
@@ -132,8 +138,8 @@ export function publicSandboxInfo({ on, total, off }: SandboxInfo): SandboxInfo 
 }
 
 /**
- * How much of the sandbox there is, for people: first how many layers are on, then which are off, why, and what would bring them. Joined
- * with spaces it is one line. Pure.
+ * How much of the sandbox there is, for people: first how many layers are on, then which are off, why, and what would bring
+ * them. Joined with spaces it is one line. Pure.
  */
 export function sandboxSentences({ on, total, off }: SandboxInfo): readonly string[] {
   if (off.length === 0) return [`Sandbox: all ${total} layers are on.`]

@@ -4,7 +4,8 @@ import { stripVTControlCharacters } from 'node:util'
 import { startedTicks } from './probe.js'
 
 /**
- * The process that was started by others on behalf of a process, so many generations on; the last of the line that there is so far.
+ * The process that was started by others on behalf of a process, so many generations on; the last of the line that there is so
+ * far.
  * @returns its id, and whether it is the one that was asked for
  */
 export function descendant(pid: number, generations: number): { readonly pid: number; readonly isIt: boolean } {
@@ -82,8 +83,9 @@ const CLOSE_ON_EXEC = 0o2_000_000
 const FIRST_AFTER_STANDARD = 3
 
 /**
- * Descriptors that programs started by this process would have open as well, the lowest first. Node.js opens all of its own so that they are
- * closed, and sees to those with low numbers that it has inherited; others are left. Empty where there is no /proc.
+ * Descriptors that programs started by this process would have open as well, the lowest first. Node.js opens all of its own so
+ * that they are closed, and sees to those with low numbers that it has inherited; others are left. Empty where there is no
+ * /proc.
  */
 export function inheritableDescriptors(): readonly number[] {
   try {
@@ -102,7 +104,10 @@ function isInheritable(fd: number): boolean {
   return flags !== undefined && (Number.parseInt(flags, 8) & CLOSE_ON_EXEC) === 0
 }
 
-/** What a process gets as its descriptors, by number. From 3 on, Node.js leaves those that it is to ignore as they are: the process inherits them. */
+/**
+ * What a process gets as its descriptors, by number. From 3 on, Node.js leaves those that it is to ignore as they are: the
+ * process inherits them.
+ */
 export type Stdio = Array<'ignore' | 'pipe' | number>
 
 /**

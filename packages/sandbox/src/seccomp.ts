@@ -25,8 +25,9 @@ const CLONE_THREAD = 0x0001_0000
 type Instruction = readonly [code: number, ifTrue: number, ifFalse: number, value: number]
 
 /**
- * Compiles the filter of system calls for a host, as the kernel and bubblewrap take it. Denied calls fail with EPERM, unknown ones with ENOSYS,
- * which is what old kernels answer; what comes with another calling convention ends the process. Undefined if there is none for this architecture.
+ * Compiles the filter of system calls for a host, as the kernel and bubblewrap take it. Denied calls fail with EPERM, unknown
+ * ones with ENOSYS, which is what old kernels answer; what comes with another calling convention ends the process. Undefined if
+ * there is none for this architecture.
  *
  * @param arch as in `process.arch`
  */
@@ -79,9 +80,9 @@ function assemble(instructions: readonly Instruction[]): Uint8Array {
 }
 
 /**
- * System calls that a host has no use for, with their numbers on x86-64 and on ARM64 (Linux: arch/x86/entry/syscalls/syscall_64.tbl and
- * include/uapi/asm-generic/unistd.h); `null` where there is none. The list is that of containers' default filters, and besides: all that makes
- * sockets and processes.
+ * System calls that a host has no use for, with their numbers on x86-64 and on ARM64 (Linux:
+ * arch/x86/entry/syscalls/syscall_64.tbl and include/uapi/asm-generic/unistd.h); `null` where there is none. The list is that
+ * of containers' default filters, and besides: all that makes sockets and processes.
  */
 const DENIED = {
   // Sockets: the host has the one that it inherited.

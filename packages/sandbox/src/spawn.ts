@@ -10,7 +10,10 @@ import { cover, descendant, inheritableDescriptors, killNow, startOf, type Stdio
 export interface SandboxedProcess {
   /** The process that was started; it ends with the sandboxed one, which ends with it. Its `stdio[3]` is the socket. */
   readonly child: ChildProcess
-  /** The sandboxed process itself, as this one sees it; while it is on its way, the one that is becoming it. 0 if nothing was started. */
+  /**
+   * The sandboxed process itself, as this one sees it; while it is on its way, the one that is becoming it. 0 if nothing was
+   * started.
+   */
   pid(): number
   /** How the sandboxed process ended, by what its child did: bubblewrap reports a signal by an exit code, as a shell does. */
   endOf(exitCode: number | null, signal: NodeJS.Signals | null): ProcessEnd
@@ -130,7 +133,8 @@ function sandboxed(
     kill() {
       if (generations === 0) return void child.kill('SIGKILL')
       find()
-      // The process itself, and not the one in front of it: that is yet to report how this one ended, which it may have done by now.
+      // The process itself, and not the one in front of it: that is yet to report how this one ended, which it may have done by
+      // now.
       if (found !== undefined && startOf(found.pid) === found.start) killNow(found.pid)
       setTimeout(() => child.kill('SIGKILL'), REPORT_MS).unref()
     },

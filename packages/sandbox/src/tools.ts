@@ -62,8 +62,8 @@ const MAX_CHARACTERS = 4_096
 const REINSTALL = 'Install bubblewrap anew: apt install --reinstall bubblewrap.'
 
 /**
- * What is wrong with a bubblewrap that is there; undefined if it is sound. Whether it may do its work here is another question. Takes
- * 5 s at most.
+ * What is wrong with a bubblewrap that is there; undefined if it is sound. Whether it may do its work here is another question.
+ * Takes 5 s at most.
  * @param uid user and group to run it as; undefined: those of this process
  */
 export async function bubblewrapProblem(path: string, uid?: number): Promise<ToolProblem | undefined> {
@@ -136,8 +136,8 @@ const READ = 0o4
 const ENTER = 0o1
 
 /**
- * The first of the paths, or of the folders that lead there, that a user without groups may not read or enter; undefined if all is well. Rights
- * that access control lists give are not seen.
+ * The first of the paths, or of the folders that lead there, that a user without groups may not read or enter; undefined if all
+ * is well. Rights that access control lists give are not seen.
  */
 export function unreadableBy(uid: number, paths: readonly string[]): string | undefined {
   for (const path of paths.map((one) => realpathSync(one))) {

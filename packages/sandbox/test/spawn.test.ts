@@ -1,4 +1,7 @@
-/** Processes in real sandboxes, as far as this machine has what it takes. They are shells: tap hooks into every Node.js process that a test starts. */
+/**
+ * Processes in real sandboxes, as far as this machine has what it takes. They are shells: tap hooks into every Node.js process
+ * that a test starts.
+ */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { chmodSync, closeSync, copyFileSync, existsSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs'

@@ -8,9 +8,9 @@ import { BodyParts } from './body-parts.ts'
  * The list has three entries for each message: the message, the length of its text in UTF-16 units, and that of its body in
  * bytes. Texts and bodies stand behind each other in the order of the list.
  *
- * A large body may go ahead of its message in parts, in as many frames. An entry whose message is a pair of numbers is such a part:
- * the number of the body, and its bytes in all, or 0 if it is given up. The entry of its message has that number, negative, for the
- * length of the body.
+ * A large body may go ahead of its message in parts, in as many frames. An entry whose message is a pair of numbers is such a
+ * part: the number of the body, and its bytes in all, or 0 if it is given up. The entry of its message has that number,
+ * negative, for the length of the body.
  */
 export interface Message<M> {
   readonly message: M
@@ -19,8 +19,8 @@ export interface Message<M> {
 }
 
 /**
- * Receives one message with its attachments. The body is a view: who keeps it for longer than the turn keeps the whole chunk, unless
- * it came in parts.
+ * Receives one message with its attachments. The body is a view: who keeps it for longer than the turn keeps the whole chunk,
+ * unless it came in parts.
  */
 export type OnMessage<M> = (message: M, text: string, body: Uint8Array) => void
 

@@ -123,9 +123,9 @@ export interface StreamAbort {
 }
 
 /**
- * What comes by a stream is to go out by another of the same function, as it is: from here on the server passes it on by itself, and
- * says how much from time to time ({@link StreamMoved}). Its end comes as ever, behind that. Without effect if more of it has left for
- * the host than has come there: that goes out first, and the host asks again.
+ * What comes by a stream is to go out by another of the same function, as it is: from here on the server passes it on by
+ * itself, and says how much from time to time ({@link StreamMoved}). Its end comes as ever, behind that. Without effect if more
+ * of it has left for the host than has come there: that goes out first, and the host asks again.
  */
 export interface StreamJoin {
   readonly type: 'stream-join'
@@ -148,8 +148,8 @@ export interface StreamMoved {
 export const STREAM_MOVED_MS = 250
 
 /**
- * The head of a response whose body streams behind it, as {@link StreamData} of this fetch; {@link FetchSettled} ends it. text: JSON
- * of the core's FetchResult.
+ * The head of a response whose body streams behind it, as {@link StreamData} of this fetch; {@link FetchSettled} ends it. text:
+ * JSON of the core's FetchResult.
  */
 export interface FetchHeadCame {
   readonly type: 'fetch-head'
@@ -171,8 +171,8 @@ export interface SocketClosed {
 }
 
 /**
- * The end of a fetch. text: JSON of the core's FetchResult; body: the response's body. After {@link FetchHeadCame} it says how the
- * body ended: a result that is not ok is why it broke off.
+ * The end of a fetch. text: JSON of the core's FetchResult; body: the response's body. After {@link FetchHeadCame} it says how
+ * the body ended: a result that is not ok is why it broke off.
  */
 export interface FetchSettled {
   readonly type: 'fetch-settled'
@@ -245,9 +245,9 @@ export interface Answer {
 }
 
 /**
- * The head of a response whose body streams behind it, as {@link StreamData} of this call. The call ends with {@link AnswerEnd}, or
- * with {@link Failed}: then its body breaks off. With status 101 it accepts a WebSocket: from here on both directions of the call
- * are messages, and `end` is a close frame. text: the response's head (JSON of ResponseHead).
+ * The head of a response whose body streams behind it, as {@link StreamData} of this call. The call ends with {@link
+ * AnswerEnd}, or with {@link Failed}: then its body breaks off. With status 101 it accepts a WebSocket: from here on both
+ * directions of the call are messages, and `end` is a close frame. text: the response's head (JSON of ResponseHead).
  */
 export interface AnswerHead {
   readonly type: 'answer-head'

@@ -1,4 +1,7 @@
-/** Group C1 of the list of attacks: what one call leaves for another, what time tells, and source that would be more than a function. */
+/**
+ * Group C1 of the list of attacks: what one call leaves for another, what time tells, and source that would be more than a
+ * function.
+ */
 import { runs } from '../../support/form.ts'
 import { deployScript } from '../harness/control.ts'
 import { call } from '../harness/call.ts'

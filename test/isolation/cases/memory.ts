@@ -176,7 +176,8 @@ const REST: readonly IsolationCase[] = [
   {
     id: 'M08',
     group: 'memory',
-    // Memory is looked at after each 20 ms of CPU, in which so much may come: the soft limit must be far enough below the hard one.
+    // Memory is looked at after each 20 ms of CPU, in which so much may come: the soft limit must be far enough below the hard
+    // one.
     title: 'a leak of two megabytes in each of a hundred and fifty calls',
     verdict: 'OK',
     billed: 'full',

@@ -12,7 +12,10 @@ const HELD = `(function () {
   return { default: { async fetch() { await new Promise((done) => setTimeout(done, ${HELD_MS})); return new Response('held') } } }
 })`
 
-/** Attacks while another function has a call under way that nobody may begin again. It is answered, for the host finishes what it has. */
+/**
+ * Attacks while another function has a call under way that nobody may begin again. It is answered, for the host finishes what
+ * it has.
+ */
 async function attackBesideHeld({ t, rig, name, call: own }: CaseContext): Promise<Attacked> {
   const held = `${name}-held`
   const deployed = await deployScript(rig.server, held, { code: HELD })

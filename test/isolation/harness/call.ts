@@ -18,8 +18,8 @@ export interface Answer {
 }
 
 /**
- * Calls and reads the whole answer. One that the server cuts off has the code `cut-off`, the reason as its text, and the status and
- * headers of its head, or 0 and none if it had not begun.
+ * Calls and reads the whole answer. One that the server cuts off has the code `cut-off`, the reason as its text, and the status
+ * and headers of its head, or 0 and none if it had not begun.
  */
 export async function call(url: string, init: RequestInit = {}): Promise<Answer> {
   const fromMs = performance.now()

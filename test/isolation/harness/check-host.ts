@@ -5,7 +5,10 @@ import { resetPeak, sampleProcess, type ProcessSample } from './process-sample.t
 import type { Rig } from './rig.ts'
 import { within } from './within.ts'
 
-/** Threads and descriptors that may come and stay for reasons of their own: threads of the pool start when they are first needed. */
+/**
+ * Threads and descriptors that may come and stay for reasons of their own: threads of the pool start when they are first
+ * needed.
+ */
 const SLACK = 8
 /** What is not back after as long as this will not come back, in ms. */
 const PATIENCE_MS = 10_000
@@ -32,8 +35,8 @@ export function growthMb({ host, sample, isPeakNew }: HostBefore): number | unde
 const TOLD_MS = 500
 
 /**
- * Whether the host from before is not the one that serves any more. Waits until that is known: no thread is in an isolate for a while, or the host is
- * given up and has gone.
+ * Whether the host from before is not the one that serves any more. Waits until that is known: no thread is in an isolate for a
+ * while, or the host is given up and has gone.
  */
 export async function isGivenUp(rig: Rig, { host: { pid } }: HostBefore): Promise<boolean> {
   let calmSinceMs: number | undefined
@@ -49,8 +52,8 @@ export async function isGivenUp(rig: Rig, { host: { pid } }: HostBefore): Promis
 }
 
 /**
- * After an attack: the host is the one from before, or for `P` another. What the attack took of it comes back: calls, entered isolates, threads,
- * descriptors. Waits for that for a while.
+ * After an attack: the host is the one from before, or for `P` another. What the attack took of it comes back: calls, entered
+ * isolates, threads, descriptors. Waits for that for a while.
  */
 export async function checkHost(t: Test, rig: Rig, verdict: Verdict, before: HostBefore): Promise<void> {
   const pid = before.host.pid

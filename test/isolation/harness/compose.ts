@@ -6,7 +6,8 @@ export const AGAIN_PATH = '/again'
 export const END_PATH = '/end'
 
 /**
- * The script of a case. What it answers `/again` with is taken before code of the case runs, which may spoil every built-in that there is.
+ * The script of a case. What it answers `/again` with is taken before code of the case runs, which may spoil every built-in
+ * that there is.
  */
 export function scriptOf({
   script,

@@ -20,7 +20,8 @@ const SHORT: Form = { isFull: false, hasVariants: IS_WHOLE, probesPerSecond: 5, 
 const FULL: Form = { isFull: true, hasVariants: true, probesPerSecond: 50, aloneMs: 10_000, refreshMs: 1_000, attackMs: 4_000 }
 
 /**
- * The short form asserts what is right and what is wrong, and nothing that a busy machine could change; `CARPOOL_TESTS=whole` has it try all variants.
- * The full form (`CARPOOL_ISOLATION=full`) runs alone on a machine, tries them all, repeats each attack, and asserts times as well.
+ * The short form asserts what is right and what is wrong, and nothing that a busy machine could change; `CARPOOL_TESTS=whole`
+ * has it try all variants. The full form (`CARPOOL_ISOLATION=full`) runs alone on a machine, tries them all, repeats each
+ * attack, and asserts times as well.
  */
 export const FORM: Form = process.env['CARPOOL_ISOLATION'] === 'full' ? FULL : SHORT

@@ -17,8 +17,8 @@ export type Group = 'escape' | 'CPU' | 'memory' | 'flood' | 'network' | 'gateway
 export type Verdict = 'OK' | 'R' | 'E' | 'K' | 'P'
 
 /**
- * What the invocation is billed: `full` what was measured, which is more than nothing; `cap` the same up to its CPU limit and the grace;
- * `heartbeat` what was last seen before the host went; `none` nothing.
+ * What the invocation is billed: `full` what was measured, which is more than nothing; `cap` the same up to its CPU limit and
+ * the grace; `heartbeat` what was last seen before the host went; `none` nothing.
  */
 export type Billed = 'full' | 'cap' | 'heartbeat' | 'none'
 
@@ -58,11 +58,14 @@ export interface IsolationCase {
   /** Code of the module scope. */
   readonly scope?: string
   /**
-   * Body of `async fetch(request, env, ctx)`. The runner puts it into a module that answers `/again` by itself, with the number of calls
-   * that this isolate has seen.
+   * Body of `async fetch(request, env, ctx)`. The runner puts it into a module that answers `/again` by itself, with the number
+   * of calls that this isolate has seen.
    */
   readonly handler?: string
-  /** A whole script in place of scope and handler: it evaluates to a factory. It has to answer `/again` itself, unless `again` is `skipped`. */
+  /**
+   * A whole script in place of scope and handler: it evaluates to a factory. It has to answer `/again` itself, unless `again`
+   * is `skipped`.
+   */
   readonly script?: string
   /** Files in place of all these: deployed through the command, which bundles them. */
   readonly files?: Files | string
@@ -71,7 +74,10 @@ export interface IsolationCase {
   readonly env?: Readonly<Record<string, string>>
   /** The attack is the deploy, and it is refused so. Nothing is called then. */
   readonly refused?: { readonly status: number; readonly code: string | RegExp; readonly detail?: RegExp }
-  /** Default: 200 and no code for `OK` and `R`, the codes that go with the verdict for the others. A body is compared as a whole. */
+  /**
+   * Default: 200 and no code for `OK` and `R`, the codes that go with the verdict for the others. A body is compared as a
+   * whole.
+   */
   readonly expect?: { readonly status?: number; readonly code?: string | RegExp; readonly body?: string | RegExp }
   /** Default: one GET of `/`. */
   readonly request?: RequestInit & { readonly path?: string }
@@ -80,8 +86,8 @@ export interface IsolationCase {
   /** More to check, of what was answered and recorded. */
   readonly check?: (context: CaseContext, outcome: Attacked & Aftermath) => unknown
   /**
-   * The next call, which must be answered: `fresh` by a new isolate, the default for `K` and `P`; `same` by the isolate that was there, the
-   * default for the others; `any`; or `skipped` where the function spoils its own isolate.
+   * The next call, which must be answered: `fresh` by a new isolate, the default for `K` and `P`; `same` by the isolate that
+   * was there, the default for the others; `any`; or `skipped` where the function spoils its own isolate.
    */
   readonly again?: 'fresh' | 'same' | 'any' | 'skipped'
   /** What it left behind would go on and disturb the next case, so the runner has it ended. */

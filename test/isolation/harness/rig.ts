@@ -32,7 +32,10 @@ export interface RigOptions {
 const HOST_FLAGS = ['--min-hosts', '1', '--max-hosts', '1', '--allow-egress', `${UPSTREAM_HOST}/32`]
 const FLAGS = FORM.isFull ? [...HOST_FLAGS, '--standby-hosts', '1'] : HOST_FLAGS
 
-/** Starts it all. At the end of the test it is checked that no canary was touched and that the neighbour was billed for each of its calls, once. */
+/**
+ * Starts it all. At the end of the test it is checked that no canary was touched and that the neighbour was billed for each of
+ * its calls, once.
+ */
 export async function startRig(t: Test, { flags = [], upstream: also }: RigOptions = {}): Promise<Rig> {
   const canary = await setCanary(t)
   const upstream = await startUpstream(t, withTurns(also))

@@ -18,7 +18,9 @@ import { keepRow } from './table.ts'
 /** The least that a busy machine may add to the neighbour's p99, in ms, and how many times what it is alone. */
 const P99_SLACK_MS = 25
 const P99_FACTOR = 2
-/** An attack is repeated no sooner than this, in ms: it is what it does that is to be measured, not how often it can be called. */
+/**
+ * An attack is repeated no sooner than this, in ms: it is what it does that is to be measured, not how often it can be called.
+ */
 const REPEAT_MS = 50
 /** An invocation that is ended for its CPU or its time may go on for so long after its limit, in ms. */
 const KILL_GRACE_MS = 250

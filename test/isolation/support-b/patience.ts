@@ -12,7 +12,10 @@ export async function comes(t: Test, what: string, coming: Promise<unknown>): Pr
   clearTimeout(timer)
 }
 
-/** The same of what another process brings about, for which one has to ask again and again. @returns the answer; undefined if it did not come */
+/**
+ * The same of what another process brings about, for which one has to ask again and again. @returns the answer; undefined if it
+ * did not come
+ */
 export async function eventually<T>(
   t: Test,
   what: string,

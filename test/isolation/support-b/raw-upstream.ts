@@ -12,8 +12,8 @@ export interface RawUpstream {
   /** The request heads that came, as they came; with what came of the body in the same chunk. */
   readonly requests: readonly string[]
   /**
-   * Resolves when each connection on which a request came is closed: whoever fetched has let go of them. One that is opened in reserve
-   * counts for nothing.
+   * Resolves when each connection on which a request came is closed: whoever fetched has let go of them. One that is opened in
+   * reserve counts for nothing.
    */
   untilClosed(): Promise<void>
   /** Resolves when so many requests have come. */

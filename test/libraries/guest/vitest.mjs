@@ -1,4 +1,5 @@
-// What the tests of libraries import as `vitest`: its own runner, matchers and mocks, without its program, in Node.js and in functions.
+// What the tests of libraries import as `vitest`: its own runner, matchers and mocks, without its program, in Node.js and in
+// functions.
 import FakeTimers from '@sinonjs/fake-timers'
 import {
   ASYMMETRIC_MATCHERS_OBJECT,

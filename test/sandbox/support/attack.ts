@@ -1,6 +1,7 @@
 /**
- * Tries all attempts from behind each layer by itself, from behind none and from behind all, and prints what came of it as JSON. A program of its
- * own, for a test runner that hooks into the processes which its tests start would stand in the way of every one of them.
+ * Tries all attempts from behind each layer by itself, from behind none and from behind all, and prints what came of it as
+ * JSON. A program of its own, for a test runner that hooks into the processes which its tests start would stand in the way of
+ * every one of them.
  */
 import { LAYER_NAMES, type LayerName } from '../../../packages/sandbox/src/index.ts'
 import { openCanaries } from '../../../packages/sandbox/src/run-probe.ts'

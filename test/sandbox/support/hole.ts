@@ -1,4 +1,6 @@
-/** A host with a deliberate hole: code that is loose in a process which was started exactly as a host is, and tries what it can. */
+/**
+ * A host with a deliberate hole: code that is loose in a process which was started exactly as a host is, and tries what it can.
+ */
 import { spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, chmodSync } from 'node:fs'
@@ -19,7 +21,10 @@ const MEBIBYTE = 1024 * 1024
 /** Node.js alone has about ten threads; with a few more of it there are too many. */
 const LIMITS = { memoryBytes: 320 * MEBIBYTE, tasks: 32 }
 
-/** Layers that this machine does not have, with the reason. One that it has and that does not hold is not among them: that is to be seen. */
+/**
+ * Layers that this machine does not have, with the reason. One that it has and that does not hold is not among them: that is to
+ * be seen.
+ */
 export async function missingHere(): Promise<ReadonlyMap<LayerName, string>> {
   const { layers } = await detectSandbox({
     isOff: false,
@@ -130,8 +135,8 @@ async function startOther(sandbox: ProcessSandbox): Promise<SandboxedProcess> {
 }
 
 /**
- * Lets programs that are started from here leave core dumps, of a few pages. @returns whether they would be files in the working folder; else
- * the system gives them to a program of its own
+ * Lets programs that are started from here leave core dumps, of a few pages. @returns whether they would be files in the
+ * working folder; else the system gives them to a program of its own
  */
 export function allowCoreDumps(): boolean {
   const pattern = '/proc/sys/kernel/core_pattern'

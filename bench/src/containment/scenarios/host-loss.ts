@@ -1,4 +1,7 @@
-/** Host processes that are killed at random under load: only what was in flight there fails, at once, and what may be asked twice succeeds. */
+/**
+ * Host processes that are killed at random under load: only what was in flight there fails, at once, and what may be asked
+ * twice succeeds.
+ */
 import { setTimeout as delay } from 'node:timers/promises'
 import { startBenchServer, type BenchServer } from '../../lib/bench-server.ts'
 import { distributionOf, endLine, latencyMs } from '../../lib/load/call-summary.ts'

@@ -1,4 +1,7 @@
-/** What aborts or freezes a process, called once a second beside a neighbour: the neighbour loses nothing, and the offender is disabled. */
+/**
+ * What aborts or freezes a process, called once a second beside a neighbour: the neighbour loses nothing, and the offender is
+ * disabled.
+ */
 import { startBenchServer } from '../../lib/bench-server.ts'
 import { evenArrivals } from '../../lib/load/arrivals.ts'
 import { runLoad, startGenerator } from '../../lib/load/generator.ts'

@@ -1,4 +1,7 @@
-/** Twenty functions that never end, called at once on two cores: each is ended at its CPU limit, and a neighbour is answered throughout. */
+/**
+ * Twenty functions that never end, called at once on two cores: each is ended at its CPU limit, and a neighbour is answered
+ * throughout.
+ */
 import { setTimeout as delay } from 'node:timers/promises'
 import { startBenchServer, type BenchServer } from '../../lib/bench-server.ts'
 import { arrivalsAtOnce } from '../../lib/load/arrivals.ts'

@@ -11,7 +11,10 @@ export interface Phase {
   readonly durationMs: number
 }
 
-/** Evenly spaced calls at the rate of each phase, one phase after the other. Within a phase call n is due after n gaps, the first at once. */
+/**
+ * Evenly spaced calls at the rate of each phase, one phase after the other. Within a phase call n is due after n gaps, the
+ * first at once.
+ */
 export function evenArrivals(phases: readonly Phase[]): Float64Array {
   const dueMs: number[] = []
   let beginMs = 0
@@ -24,8 +27,8 @@ export function evenArrivals(phases: readonly Phase[]): Float64Array {
 }
 
 /**
- * Poisson arrivals of which the count in each interval is known: given their count, the points of a Poisson process lie independently and
- * uniformly in the interval (Ross, Introduction to Probability Models, section 5.3.5).
+ * Poisson arrivals of which the count in each interval is known: given their count, the points of a Poisson process lie
+ * independently and uniformly in the interval (Ross, Introduction to Probability Models, section 5.3.5).
  * @param random uniform in [0, 1)
  */
 export function poissonArrivals(counts: readonly number[], intervalMs: number, random: () => number): Float64Array {

@@ -1,7 +1,9 @@
 import { percentile } from '../statistics.ts'
 import type { Call } from './load-order.ts'
 
-/** What became of a call: `refused` is a 429 or 503 of Carpool's own, `left` a client that did not wait, `failed` anything else. */
+/**
+ * What became of a call: `refused` is a 429 or 503 of Carpool's own, `left` a client that did not wait, `failed` anything else.
+ */
 export type CallEnd = 'good' | 'refused' | 'left' | 'failed'
 
 export function endOf({ status, code, failure }: Call): CallEnd {

@@ -1,9 +1,15 @@
 import { HttpConnection } from './http-connection.ts'
 
-/** At once, connections are opened in groups of so many: more than a server's backlog of 511 would be dropped and tried again a second later. */
+/**
+ * At once, connections are opened in groups of so many: more than a server's backlog of 511 would be dropped and tried again a
+ * second later.
+ */
 const OPENED_TOGETHER = 200
 
-/** Connections for calls that come at any time: idle ones are used again, at most so many are open, and who comes then waits in line. */
+/**
+ * Connections for calls that come at any time: idle ones are used again, at most so many are open, and who comes then waits in
+ * line.
+ */
 export class ConnectionPool {
   readonly #origin: URL
   readonly #limit: number

@@ -31,7 +31,10 @@ export interface LoadOrder {
   readonly paths: readonly string[]
   /** Default: GET. A POST has an empty body. */
   readonly method?: 'GET' | 'POST'
-  /** What a good answer on each path says, up to {@link MAX_BODY_CHARACTERS}; any other is a failure. Default: that is not looked at. */
+  /**
+   * What a good answer on each path says, up to {@link MAX_BODY_CHARACTERS}; any other is a failure. Default: that is not
+   * looked at.
+   */
   readonly bodies?: readonly string[]
   readonly load: OpenOrder | ClosedOrder
   /** Connections that are opened before the load begins. A closed load opens one for each client. Default: 0. */

@@ -1,6 +1,6 @@
 /**
- * Numbers in [0, 1) that are the same for the same seed, so that a load can be repeated. Mulberry32 by Tommy Ettinger, public domain: good
- * enough for arrivals and durations, and for nothing that must not be guessed.
+ * Numbers in [0, 1) that are the same for the same seed, so that a load can be repeated. Mulberry32 by Tommy Ettinger, public
+ * domain: good enough for arrivals and durations, and for nothing that must not be guessed.
  */
 export function seededRandom(seed: number): () => number {
   let state = seed >>> 0

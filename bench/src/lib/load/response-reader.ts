@@ -15,8 +15,9 @@ export interface Answer {
 const HEAD_END = '\r\n\r\n'
 
 /**
- * Reads the answers of one connection, one at a time, from however many pieces they come in. It is much cheaper than node:http, which would
- * take the CPU that the server under test needs. Only answers that say their length are understood: Carpool's all do.
+ * Reads the answers of one connection, one at a time, from however many pieces they come in. It is much cheaper than node:http,
+ * which would take the CPU that the server under test needs. Only answers that say their length are understood: Carpool's all
+ * do.
  */
 export class ResponseReader {
   #head = ''

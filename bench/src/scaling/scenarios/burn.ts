@@ -40,7 +40,10 @@ interface Rise {
   readonly untilSaturatedMs: number
   /** From then until the second host had answered a call; not a number if that did not happen. */
   readonly secondHostMs: number
-  /** The same from when the second client began: two clients of a host with one core are saturation, before any figure can show it. */
+  /**
+   * The same from when the second client began: two clients of a host with one core are saturation, before any figure can show
+   * it.
+   */
   readonly fromSecondClientMs: number
   /** Cores of the machine that were busy when the first host was saturated: another host needs a spare one. */
   readonly busyCores: number

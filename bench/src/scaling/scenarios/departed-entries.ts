@@ -8,7 +8,10 @@ export interface Start {
   readonly atMs: number
 }
 
-/** Reads lines of two numbers: call and time. @throws Error if there is another line: a start that is not understood must not be missed */
+/**
+ * Reads lines of two numbers: call and time. @throws Error if there is another line: a start that is not understood must not be
+ * missed
+ */
 export function parseStarts(lines: readonly string[]): Start[] {
   return lines.map((line) => {
     const [, call, atMs] = /^(\d+) (\d+)$/.exec(line) ?? []

@@ -20,8 +20,8 @@ const QUICK_RUN_MS = 5_000
 /** Clients that stay, of another function: they keep the host saturated. */
 const STAYING_CLIENTS = 3
 /**
- * What it may take until the news of a closed connection has come from the kernel through the server to the host. An entry that begins
- * within this time could not be known to be for nobody.
+ * What it may take until the news of a closed connection has come from the kernel through the server to the host. An entry that
+ * begins within this time could not be known to be for nobody.
  */
 const NEWS_MS = 20
 const MOST_LOG_LINES = 10_000

@@ -31,8 +31,8 @@ const FLOODED = [
 type Flooded = (typeof FLOODED)[number]
 
 /**
- * `burst`: all at once, again and again. `kept up`: each that is answered makes room for the next, after `Retry-After` if it was refused; the same
- * over fewer connections, which is what load generators do.
+ * `burst`: all at once, again and again. `kept up`: each that is answered makes room for the next, after `Retry-After` if it
+ * was refused; the same over fewer connections, which is what load generators do.
  */
 const SHAPES = ['burst', 'kept up', 'kept up, 500 connections'] as const
 const FEW_CONNECTIONS = 500

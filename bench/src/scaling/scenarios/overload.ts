@@ -75,7 +75,9 @@ export async function measureOverload({ isQuick, style }: ScenarioOptions): Prom
   }
 }
 
-/** In a closed loop. Several levels have a peak of their own: each function has a thread, and a host may use more than one core. */
+/**
+ * In a closed loop. Several levels have a peak of their own: each function has a thread, and a host may use more than one core.
+ */
 async function peakOf(server: BenchServer, levels: readonly Level[]): Promise<Rates> {
   const paths = levels.map((level) => calcPath(functionName(level), level))
   const rates = await closedLoopRates(server, { paths, clients: PEAK_CLIENTS * levels.length, durationMs: PEAK_MS })

@@ -1,4 +1,7 @@
-/** A server that is told to end while it is under load: no call fails, neither one that was there nor one on a connection that is kept. */
+/**
+ * A server that is told to end while it is under load: no call fails, neither one that was there nor one on a connection that
+ * is kept.
+ */
 import { setTimeout as delay } from 'node:timers/promises'
 import { milliseconds } from '../../lib/quantities.ts'
 import { progress } from '../../lib/report.ts'

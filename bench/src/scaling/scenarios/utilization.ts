@@ -1,4 +1,7 @@
-/** 150 functions in one host, called by 1 to 150 clients, each of its own function: what is dropped, and what a function costs in memory. */
+/**
+ * 150 functions in one host, called by 1 to 150 clients, each of its own function: what is dropped, and what a function costs
+ * in memory.
+ */
 import { join } from 'node:path'
 import { megabytes, milliseconds } from '../../lib/quantities.ts'
 import { progress } from '../../lib/report.ts'

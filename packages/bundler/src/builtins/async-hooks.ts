@@ -1,6 +1,7 @@
 /**
- * `node:async_hooks` in a function. The stores of an AsyncLocalStorage stand in one frame, which V8 hands on to the continuations of
- * promises; timers and ticks take it along. A frame is never changed: who runs with another store has another frame.
+ * `node:async_hooks` in a function. The stores of an AsyncLocalStorage stand in one frame, which V8 hands on to the
+ * continuations of promises; timers and ticks take it along. A frame is never changed: who runs with another store has another
+ * frame.
  */
 import { support } from './support.ts'
 

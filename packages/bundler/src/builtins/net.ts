@@ -1,6 +1,6 @@
 /**
- * `node:net` in a function: Node.js' own module over sockets of the host. Many packages only ask it about addresses, so the rest is
- * loaded when it is first used.
+ * `node:net` in a function: Node.js' own module over sockets of the host. Many packages only ask it about addresses, so the
+ * rest is loaded when it is first used.
  */
 import EventEmitter from 'node:events'
 import addresses from './internal/addresses.ts'

@@ -4,7 +4,10 @@ import { support } from './support.ts'
 
 type Listener = (...args: unknown[]) => unknown
 
-/** As much of an EventEmitter as a process and its streams need, so that a function with `process` has not all of `events` in it. */
+/**
+ * As much of an EventEmitter as a process and its streams need, so that a function with `process` has not all of `events` in
+ * it.
+ */
 class Emitter {
   readonly #listeners = new Map<PropertyKey, Listener[]>()
 
@@ -84,7 +87,10 @@ declare function addEventListener(type: string, listener: (event: UncaughtEvent)
 
 let hearsUncaught = false
 
-/** From the first listener on, what nobody caught goes to those who listen; what none of them hears is a line of the log, as ever. */
+/**
+ * From the first listener on, what nobody caught goes to those who listen; what none of them hears is a line of the log, as
+ * ever.
+ */
 function hearUncaught(): void {
   if (hearsUncaught) return
   hearsUncaught = true
@@ -167,8 +173,8 @@ declare const reportError: ((error: unknown) => void) | undefined
 const { queueMicrotask } = globalThis
 
 /**
- * Runs before the microtasks of the entry's synchronous part, as in Node.js. What a microtask asks for runs behind those that wait
- * already, and not behind all that these will queue.
+ * Runs before the microtasks of the entry's synchronous part, as in Node.js. What a microtask asks for runs behind those that
+ * wait already, and not behind all that these will queue.
  */
 function nextTick(callback: Listener, ...args: unknown[]): void {
   if (typeof callback !== 'function') {

@@ -1,6 +1,9 @@
 import { support } from './support.ts'
 
-/** What `node:util/types` is in a function: the checks that JavaScript itself can make, of what an object is and not of what it says it is. */
+/**
+ * What `node:util/types` is in a function: the checks that JavaScript itself can make, of what an object is and not of what it
+ * says it is.
+ */
 
 const isObject = (value: unknown): value is object => (typeof value === 'object' && value !== null) || typeof value === 'function'
 

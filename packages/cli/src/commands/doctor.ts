@@ -63,7 +63,9 @@ const LAYER_COLUMNS: readonly Column<Layer>[] = [
   { title: 'WHAT IT STOPS', text: ({ stops }) => stops },
 ]
 
-/** What was found out about a machine, for people: the checks, the layers of the sandbox, and how to get those that are missing. */
+/**
+ * What was found out about a machine, for people: the checks, the layers of the sandbox, and how to get those that are missing.
+ */
 export function renderExamination({ checks, layers }: Examination, stream: Writable): string {
   return [
     renderTable(CHECK_COLUMNS, checks, stream),

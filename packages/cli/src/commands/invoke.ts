@@ -50,8 +50,8 @@ export const invoke: CliCommand<InvokeOptions> = {
 }
 
 /**
- * What is called: the URL of the function where it is known, although the call itself goes through the control plane. A query may have secrets in
- * it, which must not get into logs.
+ * What is called: the URL of the function where it is known, although the call itself goes through the control plane. A query
+ * may have secrets in it, which must not get into logs.
  */
 function addressOf(name: string, path: string, { dataUrl, adminUrl }: ApiClient): string {
   return dataUrl === undefined ? `${name} at ${adminUrl}` : `${dataUrl}/${name}${visibleText(path.replace(/\?.*/s, ''))}`

@@ -33,8 +33,8 @@ export const logs: CliCommand<LogsOptions> = {
 const LEVEL_STYLES = { debug: 'gray', info: 'cyan', warn: 'yellow', error: 'red' } as const satisfies Record<LogLevel, string>
 
 /**
- * A log line for people; coloured if `stream` shows colours. A message of several lines is indented from the second one on, so that
- * nothing that a function writes looks like a line of another.
+ * A log line for people; coloured if `stream` shows colours. A message of several lines is indented from the second one on, so
+ * that nothing that a function writes looks like a line of another.
  */
 export function renderLogLine(line: LogLine, stream: Writable): string {
   const level = styleText(LEVEL_STYLES[line.level] ?? 'cyan', line.level.padEnd(5), { stream })

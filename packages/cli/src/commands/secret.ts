@@ -71,8 +71,8 @@ export const secretDelete: CliCommand<ConnectionOptions & OwnerOption> = {
 }
 
 /**
- * Reads the value of a secret: from a prompt that does not show it, if stdin is a terminal, else all of stdin. One end of a line at the end
- * is left out, which `echo` and editors add.
+ * Reads the value of a secret: from a prompt that does not show it, if stdin is a terminal, else all of stdin. One end of a
+ * line at the end is left out, which `echo` and editors add.
  * @throws CarpoolError `usage` if there is none
  */
 export async function readSecretValue(key: string, { stdin, stderr }: Io): Promise<string> {

@@ -123,8 +123,8 @@ export class UploadSender implements UploadTaker, StreamSource {
 }
 
 /**
- * An answer whose head came ahead of its body: passes the body on, or collects it for a caller who wants it whole. Where an answer has
- * no body, nothing is passed on before the end.
+ * An answer whose head came ahead of its body: passes the body on, or collects it for a caller who wants it whole. Where an
+ * answer has no body, nothing is passed on before the end.
  */
 export class AnswerStream implements BegunAnswer, StreamTarget {
   readonly kind = 'answer'

@@ -119,7 +119,10 @@ t.test('what is idle for long leaves, one host at a time, and no call fails for 
   t.ok(leftAtMs.every((atMs, n) => n === 0 || atMs - leftAtMs[n - 1]! >= 20_000))
 })
 
-/** A slice of a day, by the minute: calls a second of short CPU that wait for long, and of CPU alone. The first are many when the others are few. */
+/**
+ * A slice of a day, by the minute: calls a second of short CPU that wait for long, and of CPU alone. The first are many when
+ * the others are few.
+ */
 const SLICE = [
   { waiting: 20, computing: 5 },
   { waiting: 400, computing: 5 },

@@ -117,7 +117,8 @@ export class ClientConnection {
       // The second probe comes soon: it is the one that fails if the first was answered with a reset.
       setTimeout(probe, ++probes === 1 ? PROBE_MS : PROBE_AGAIN_MS)
     }
-    // The timers keep the process alive: a connection whose client has closed its side does not, and who closes the gateway waits.
+    // The timers keep the process alive: a connection whose client has closed its side does not, and who closes the gateway
+    // waits.
     setTimeout(probe, PROBE_MS)
   }
 

@@ -24,9 +24,9 @@ interface Look {
 }
 
 /**
- * Pings clients from which nothing has come for a while, and drops those that answer none: a peer that is gone without a word looks
- * like one that has nothing to say. All have the same time, so they lie in the order in which they are due, and a look at thousands of
- * idle ones costs nothing.
+ * Pings clients from which nothing has come for a while, and drops those that answer none: a peer that is gone without a word
+ * looks like one that has nothing to say. All have the same time, so they lie in the order in which they are due, and a look at
+ * thousands of idle ones costs nothing.
  */
 export class IdlePings {
   readonly #options: IdlePingsOptions

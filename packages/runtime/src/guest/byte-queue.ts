@@ -4,8 +4,8 @@ import { bytesPart, bytesSet, type List, max, min, SafeList, SafeUint8Array, typ
 const SEGMENT_MAX = 64 * 1024
 
 /**
- * Bytes that come bit by bit and are taken from the front. They are copied: the buffer of a chunk may change, be detached, or be much
- * larger than the part that counts; and many small chunks would take many times their size.
+ * Bytes that come bit by bit and are taken from the front. They are copied: the buffer of a chunk may change, be detached, or
+ * be much larger than the part that counts; and many small chunks would take many times their size.
  */
 export class ByteQueue {
   #segments: List<Uint8Array<ArrayBuffer>> = new SafeList()

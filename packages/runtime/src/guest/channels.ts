@@ -29,8 +29,8 @@ export interface Receiver {
   /** The caller keeps nothing of them. */
   data(bytes: Uint8Array<ArrayBuffer>): void
   /**
-   * A part of a message of a WebSocket, whole unless it has `more`; the bytes of `text` have one character each. Every message counts
-   * STREAM_MESSAGE_BYTES besides its bytes.
+   * A part of a message of a WebSocket, whole unless it has `more`; the bytes of `text` have one character each. Every message
+   * counts STREAM_MESSAGE_BYTES besides its bytes.
    */
   message?(part: MessagePart): void
   /** Nothing comes any more. @param closing of a WebSocket: JSON of its close code and reason */
@@ -306,8 +306,8 @@ export class Channel {
   }
 
   /**
-   * Its call, fetch or socket has ended: nothing comes or goes any more. Who still reads or sends hears of the error. Harmless if it
-   * was closed.
+   * Its call, fetch or socket has ended: nothing comes or goes any more. Who still reads or sends hears of the error. Harmless
+   * if it was closed.
    */
   close(error: unknown): void {
     open.delete(keyOf(this.owner, this.number))

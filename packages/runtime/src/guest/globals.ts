@@ -103,8 +103,8 @@ const processEnv: Record<string, string> = {}
 /**
  * What lets code run or wait outside every entry, where nobody is charged and no limit holds: V8 runs the callbacks of finalizers
  * and of WebAssembly's compilation when it likes, and `Atomics.wait` holds a thread without using CPU. Shared memory is a clock,
- * and outlives its isolate. A weak reference tells when V8 collects garbage: the library `language` has classes of these names that
- * never see anything collected.
+ * and outlives its isolate. A weak reference tells when V8 collects garbage: the library `language` has classes of these names
+ * that never see anything collected.
  */
 const REMOVED = ['FinalizationRegistry', 'ShadowRealm', 'SharedArrayBuffer', 'WeakRef', 'WebAssembly']
 /** Of `Atomics`. What is left works on memory that nobody shares. */

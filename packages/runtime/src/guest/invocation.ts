@@ -79,8 +79,8 @@ export class Invocation implements HostRequest, Framing {
   }
 
   /**
-   * Answers with what is sent by the channel that this gives: as a whole if all of it is sent in this entry, else the head leaves at
-   * the end of the entry.
+   * Answers with what is sent by the channel that this gives: as a whole if all of it is sent in this entry, else the head
+   * leaves at the end of the entry.
    * @returns undefined if the invocation has ended already
    */
   answerStream(headJson: string): Channel | undefined {

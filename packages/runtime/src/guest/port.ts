@@ -74,8 +74,8 @@ export function invocationNow(): number {
 }
 
 /**
- * From now on continuations are counted to the invocation that made them. Where calls share a socket the entry that brings what one
- * of them waits for is mostly another one's: its fetches would end with that one.
+ * From now on continuations are counted to the invocation that made them. Where calls share a socket the entry that brings what
+ * one of them waits for is mostly another one's: its fetches would end with that one.
  */
 export function tellCallsApart(): void {
   if (tellsApart) return

@@ -1,6 +1,7 @@
 /**
- * The rule of `src/guest`, for oxlint: code between the bridge and user code uses what `language/primordials.ts` took before user code ran, and nothing that
- * user code may have replaced meanwhile. It sees no types, so it goes by names; what it cannot see, `poison.test.ts` finds.
+ * The rule of `src/guest`, for oxlint: code between the bridge and user code uses what `language/primordials.ts` took before
+ * user code ran, and nothing that user code may have replaced meanwhile. It sees no types, so it goes by names; what it cannot
+ * see, `poison.test.ts` finds.
  */
 import { runInNewContext } from 'node:vm'
 

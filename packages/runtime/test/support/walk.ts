@@ -1,7 +1,7 @@
 /**
- * Code for a guest: `walk(roots)` finds everything that can be reached from named values, by properties, symbols, prototypes and what getters give,
- * until there is nothing new. It gives `objects` with the shortest way to each; `lines`, one for each way to a value, but for what every function and
- * every class has; and `strings`, every text that it met.
+ * Code for a guest: `walk(roots)` finds everything that can be reached from named values, by properties, symbols, prototypes
+ * and what getters give, until there is nothing new. It gives `objects` with the shortest way to each; `lines`, one for each
+ * way to a value, but for what every function and every class has; and `strings`, every text that it met.
  */
 export const WALK = `
   const walk = (roots) => {

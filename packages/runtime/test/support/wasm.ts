@@ -44,8 +44,8 @@ export interface MemoryType {
 }
 
 /**
- * A module with memories of its own, of which the first is exported as `memory` if `exports` says so, and with the functions `grow(pages)`, which
- * grows the first memory from within, and `add(a, b)`.
+ * A module with memories of its own, of which the first is exported as `memory` if `exports` says so, and with the functions
+ * `grow(pages)`, which grows the first memory from within, and `add(a, b)`.
  */
 export function moduleOf(memories: readonly MemoryType[], exportsMemory = true): number[] {
   const types = section(1, [2, 0x60, 1, 0x7f, 1, 0x7f, 0x60, 2, 0x7f, 0x7f, 1, 0x7f])

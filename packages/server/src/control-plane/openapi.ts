@@ -31,7 +31,10 @@ export function addOpenApi(app: FastifyInstance, version: string): void {
   })
 }
 
-/** By an app of its own: the plugin has to be there before the routes, and takes a while to load, at the start of servers that nobody asks. */
+/**
+ * By an app of its own: the plugin has to be there before the routes, and takes a while to load, at the start of servers that
+ * nobody asks.
+ */
 async function makeDocument(operations: readonly Operation[], version: string): Promise<object> {
   const [{ default: fastify }, { default: swagger }] = await Promise.all([import('fastify'), import('@fastify/swagger')])
   const app = fastify({ exposeHeadRoutes: false })

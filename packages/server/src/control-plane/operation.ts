@@ -92,7 +92,9 @@ export function addOperation<Body = unknown>(
   })
 }
 
-/** Fastify would make the validators of all operations as the server starts, in a tenth of that time; of most none is ever used. */
+/**
+ * Fastify would make the validators of all operations as the server starts, in a tenth of that time; of most none is ever used.
+ */
 function faultOfBody(request: FastifyRequest, schema: TSchema): CarpoolError | undefined {
   const isValid = request.compileValidationSchema(schema, 'body') as ((body: unknown) => boolean) & { errors?: SchemaFault[] }
   return isValid(request.body ?? null) ? undefined : new CarpoolError('bad-request', describeSchemaFault(isValid.errors ?? []))

@@ -12,12 +12,15 @@ export interface CodeCacheParts {
 type Hosts = Pick<Fleet, 'smokeTest' | 'useCodeCache' | 'isOverloaded'>
 
 /**
- * Makes the code cache of a live revision anew that has none which V8 takes: since another version of Node.js runs, or because it was
- * damaged, or could not be made at the deploy. As at a deploy, it is made in a host process that runs nothing else.
+ * Makes the code cache of a live revision anew that has none which V8 takes: since another version of Node.js runs, or because
+ * it was damaged, or could not be made at the deploy. As at a deploy, it is made in a host process that runs nothing else.
  */
 export class CodeCaches {
   readonly #parts: CodeCacheParts
-  /** By function, the revision for which it was tried: what V8 has rejected once, or cannot be made, is not made again and again. */
+  /**
+   * By function, the revision for which it was tried: what V8 has rejected once, or cannot be made, is not made again and
+   * again.
+   */
   readonly #tried = new Map<string, string>()
   #hosts: Hosts | undefined
   /** One at a time: deploys come first, and calls. */
@@ -38,7 +41,10 @@ export class CodeCaches {
     return this.#last
   }
 
-  /** A host has loaded a revision without a code cache. Any host may say so of any revision that it was given, as often as it likes. */
+  /**
+   * A host has loaded a revision without a code cache. Any host may say so of any revision that it was given, as often as it
+   * likes.
+   */
   missing(revision: Revision): void {
     const { functionName, id } = revision
     const hosts = this.#hosts

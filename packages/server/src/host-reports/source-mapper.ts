@@ -115,7 +115,10 @@ export function mapStack(stack: string, functionName: string, map: SourceMap): s
   return withoutModules(mapPositions(own.join('\n'), functionName, map).split('\n')).join('\n')
 }
 
-/** Whether {@link mapStack} may have something to do: to read a map takes the server tens of ms, and limits say nothing of positions. */
+/**
+ * Whether {@link mapStack} may have something to do: to read a map takes the server tens of ms, and limits say nothing of
+ * positions.
+ */
 export function mayHavePositions(text: string): boolean {
   return mayHaveFrames(text) || /:\d+:\d/.test(text)
 }
@@ -133,7 +136,9 @@ export function mapFrames(text: string, functionName: string, map: SourceMap | u
   return withoutModules(own.map((line) => (isFrame(line) ? mapped.shift()! : line))).join('\n')
 }
 
-/** Where the sources of the modules of Node.js stand that are ours, and of what a bundle has of the bundler (its label-path.ts). */
+/**
+ * Where the sources of the modules of Node.js stand that are ours, and of what a bundle has of the bundler (its label-path.ts).
+ */
 const BUNDLER_SOURCES = 'node_modules/@carpool/bundler/'
 
 function withoutModules(lines: readonly string[]): string[] {

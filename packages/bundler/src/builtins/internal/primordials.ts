@@ -1,6 +1,6 @@
 /**
- * The language's functions under the names that Node.js' own modules use. Those are taken against later changes by user code; here
- * that does not matter, so each is made when a module asks for it.
+ * The language's functions under the names that Node.js' own modules use. Those are taken against later changes by user code;
+ * here that does not matter, so each is made when a module asks for it.
  */
 type Method = (this: unknown, ...args: unknown[]) => unknown
 

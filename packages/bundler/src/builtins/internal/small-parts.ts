@@ -1,6 +1,6 @@
 /**
- * What stands behind the smaller parts of Node.js that its own modules build on: the web's globals, settings that no one has made,
- * and traces that no one reads.
+ * What stands behind the smaller parts of Node.js that its own modules build on: the web's globals, settings that no one has
+ * made, and traces that no one reads.
  */
 import facts from 'carpool-node:facts'
 import lists from 'carpool-node:lists'
@@ -115,8 +115,8 @@ export const traceEvents = {
 }
 
 /**
- * The timer of a socket's `setTimeout`, which every byte that comes or goes sets back: it notes when, and looks at that when its time
- * is over, so that a busy socket costs no timer of the host for each byte.
+ * The timer of a socket's `setTimeout`, which every byte that comes or goes sets back: it notes when, and looks at that when
+ * its time is over, so that a busy socket costs no timer of the host for each byte.
  */
 class IdleTimer {
   readonly #callback: (arg: unknown) => void

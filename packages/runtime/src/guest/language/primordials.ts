@@ -1,5 +1,5 @@
-// oxlint-disable typescript/unbound-method, typescript/no-unnecessary-type-parameters, typescript/no-unnecessary-type-assertion --
-// taking methods off their objects is the point, and their types must be said anew
+// oxlint-disable typescript/unbound-method, typescript/no-unnecessary-type-parameters, typescript/no-unnecessary-type-assertion
+// -- taking methods off their objects is the point, and their types must be said anew
 /**
  * The language's own functions, taken before any user code runs. Whatever lies between the bridge and user code calls these and
  * never a method of a value: user code may have replaced `Promise.prototype.then` or put setters on `Object.prototype`.

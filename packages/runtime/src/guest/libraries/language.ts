@@ -1,6 +1,6 @@
 /**
- * Classes of the language that would tell when V8 collects garbage, which is a clock of sorts, and whose callbacks it would run when
- * it likes, on nobody's bill. Here nothing that they hold or watch is ever seen collected, which the language allows.
+ * Classes of the language that would tell when V8 collects garbage, which is a clock of sorts, and whose callbacks it would run
+ * when it likes, on nobody's bill. Here nothing that they hold or watch is ever seen collected, which the language allows.
  */
 
 /** Holds its target for as long as it is there itself. */

@@ -100,8 +100,8 @@ export function worldHears(type: string): boolean {
 }
 
 /**
- * Logs what nothing caught: an error in a timer, a microtask, a listener or a promise given to `waitUntil`. Listeners of the global
- * object hear of it before, and may prevent it.
+ * Logs what nothing caught: an error in a timer, a microtask, a listener or a promise given to `waitUntil`. Listeners of the
+ * global object hear of it before, and may prevent it.
  */
 export function reportUncaught(thrown: unknown, where: string, isRejection = false): void {
   if (worldHears('error') && library('events').reportThrown(thrown)) return

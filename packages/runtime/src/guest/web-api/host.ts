@@ -24,7 +24,10 @@ export function logText(level: LogLevel, text: string, isRejection = false): voi
   bridge.log(level, text, isRejection)
 }
 
-/** Fresh random bytes, {@link ENTROPY_BYTES} of them, one character for each; undefined if the heap has no room for them. Blocks. */
+/**
+ * Fresh random bytes, {@link ENTROPY_BYTES} of them, one character for each; undefined if the heap has no room for them.
+ * Blocks.
+ */
 export function entropy(): string | undefined {
   return bridge.entropy()
 }

@@ -32,8 +32,8 @@ export interface Codec {
   /** Whether something was left behind the end of the text that is no text. */
   readonly hasTrailer: boolean
   /**
-   * Takes input and gives what comes of it, piece by piece, each made when it is asked for. The last input ends the text. Only when
-   * all has been asked for may the next input come.
+   * Takes input and gives what comes of it, piece by piece, each made when it is asked for. The last input ends the text. Only
+   * when all has been asked for may the next input come.
    * @param most bytes of a piece, which never has more than 64 KiB
    * @throws CodecError; RangeError if the result does not fit into the memory limit
    */

@@ -9,8 +9,8 @@ interface Sink {
 }
 
 /**
- * A pair of streams of which the second gives pieces as they are read. A `TransformStream` alone takes all at once that comes of a
- * chunk, which may be a thousand times as much; in front of its readable half stands one that tells when somebody reads.
+ * A pair of streams of which the second gives pieces as they are read. A `TransformStream` alone takes all at once that comes
+ * of a chunk, which may be a thousand times as much; in front of its readable half stands one that tells when somebody reads.
  */
 export function pacedPair(make: Make): { readonly readable: object; readonly writable: object } {
   const { ReadableStream, TransformStream } = streams()

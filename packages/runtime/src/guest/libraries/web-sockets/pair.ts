@@ -54,8 +54,8 @@ export function isUsable(value: unknown): boolean {
 }
 
 /**
- * Gives the client of a call the end of a pair: from now on what the function's end says goes to the client, and what comes from the
- * client to the function's end.
+ * Gives the client of a call the end of a pair: from now on what the function's end says goes to the client, and what comes
+ * from the client to the function's end.
  * @param value {@link isUsable}
  * @param onEnd the WebSocket is closed, and its end has heard of that
  */

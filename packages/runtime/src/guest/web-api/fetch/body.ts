@@ -209,7 +209,10 @@ export function streamToRead(body: Body): ReadableStream<Uint8Array> {
   return stream
 }
 
-/** The channel by which a body comes of which nobody has read anything; it is used then. Else undefined, and nothing has happened. */
+/**
+ * The channel by which a body comes of which nobody has read anything; it is used then. Else undefined, and nothing has
+ * happened.
+ */
 export function channelToRelay(body: Body): Channel | undefined {
   if (isUnusable(body)) return undefined
   const { stream, content } = body

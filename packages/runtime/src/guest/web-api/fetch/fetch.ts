@@ -75,7 +75,10 @@ interface Upload {
   readonly reject: (error: unknown) => void
 }
 
-/** Sends a request body that is a stream, unless the fetch ends or its invocation is canceled before. @returns the fetch's number */
+/**
+ * Sends a request body that is a stream, unless the fetch ends or its invocation is canceled before. @returns the fetch's
+ * number
+ */
 function upload(body: Body, { invocation, head, receiver, reject }: Upload): number {
   let unwatch: (() => void) | undefined
   const ended = (): void => {
