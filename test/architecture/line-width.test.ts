@@ -18,7 +18,7 @@ const files = [`${FOLDERS}/**/*.{ts,mjs,cc,h,sh}`, '*.{ts,mjs}', '.ci/*'].flatMa
 
 /** A tab is as wide as what stands for it in the other files. */
 function columnsOf(line: string): number {
-  return [...line.replaceAll('\t', '  ')].length
+  return Array.from(line.replaceAll('\t', '  ')).length
 }
 
 function tooWide(file: string, counts: (line: string) => boolean): string[] {
