@@ -45,7 +45,7 @@ uint32_t RequestBetween(uint32_t before, uint32_t after) {
 
 // In place of V8's, for isolated-vm alone.
 void LockIsolate(v8::Locker* locker, v8::Isolate* isolate) {
-	int at = requests_at.load(std::memory_order_relaxed);
+	int at = requests_at.load(std::memory_order_acquire);
 	bool is_tracked = at >= 0 && isolate != host && TrackedOf(isolate) != nullptr;
 	uint32_t asked = is_tracked ? __atomic_load_n(GuardOf(isolate) + at, __ATOMIC_RELAXED) & ~termination.load() : 0;
 	InitializeLocker(locker, isolate);

@@ -49,6 +49,20 @@ t.test('a body goes to the answer past the host, as far as its caller takes it, 
   t.match([rig.results, call.begun, body.takenBytes], [[{ outcome: 'ok' }], { bytes: 100 + 2 * WINDOW }, 100 + 2 * WINDOW])
 })
 
+t.test('a client that takes what waits here keeps a stream from being idle, though its source is silent', async (t) => {
+  const rig = new Rig()
+  const { body, streamed, number } = openCall(rig, 100)
+  rig.data(number, 'u'.repeat(100))
+  rig.join(number, number, 100)
+  await rig.read()
+  const moves = (): string[] => rig.told.filter((one) => one.startsWith('stream-moved'))
+  more(body, 64 * KIB)
+  await rig.until(() => moves().length === 1)
+  streamed.credit(10)
+  await rig.until(() => moves().length === 2)
+  t.same(moves(), [`stream-moved {"number":1,"bytes":${64 * KIB}}`, 'stream-moved {"number":1,"bytes":0}'])
+})
+
 t.test('what has left for the host comes back from there before anything passes it by', async (t) => {
   const rig = new Rig()
   const { body, streamed, number } = openCall(rig, 100)

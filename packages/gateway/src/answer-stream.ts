@@ -137,5 +137,5 @@ export class ClientAnswer implements AnswerSink {
 /** Small bytes as text of one byte a character, which Node.js writes together with what stands around them. */
 function ownCopy(bytes: Uint8Array): Uint8Array | string {
   if (bytes.length <= MAX_COPIED_BYTES) return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('latin1')
-  return bytes.length * 4 < bytes.buffer.byteLength ? bytes.slice() : bytes
+  return bytes.length * 4 < bytes.buffer.byteLength ? new Uint8Array(bytes) : bytes
 }

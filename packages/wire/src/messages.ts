@@ -136,7 +136,7 @@ export interface StreamJoin {
   readonly cameBytes: number
 }
 
-/** So many bytes more have gone from a stream to the one that it was joined with. */
+/** So many bytes more have gone from a stream to the one that it was joined with, or that has passed some on. */
 export interface StreamMoved {
   readonly type: 'stream-moved'
   readonly of: StreamOwner

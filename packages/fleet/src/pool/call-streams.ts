@@ -209,8 +209,8 @@ export class AnswerStream implements BegunAnswer, StreamTarget {
     if (this.bytes > this.#maxBodyBytes) {
       return this.fail(`The response body has at least ${this.bytes} bytes; the limit is ${this.#maxBodyBytes}.`)
     }
-    // A copy: it may be a view of a whole frame.
-    this.#collected.push(bytes.slice())
+    // A copy, which the `slice` of a Buffer is not: it may be a view of a whole frame.
+    this.#collected.push(new Uint8Array(bytes))
     this.#credit(bytes.length)
   }
 

@@ -52,6 +52,11 @@ class Moving implements StreamRoom {
     this.#onMoved(this)
     this.#target.write(bytes)
   }
+
+  /** The target has passed some on: what moves there is not idle, though the source may be silent. */
+  taken(): void {
+    this.#onMoved(this)
+  }
 }
 
 /** Joins streams of one host, and tells it how they move. */
@@ -71,7 +76,12 @@ export class JoinedStreams {
       if (this.#untold.size === 0) setTimeout(() => this.#tellAll(), STREAM_MOVED_MS).unref()
       this.#untold.add(one)
     })
-    target.joinWith(source)
+    target.joinWith({
+      goOn: () => {
+        moving.taken()
+        source.goOn()
+      },
+    })
     source.passTo(moving)
   }
 

@@ -27,7 +27,11 @@ export function addOpenApi(app: FastifyInstance, version: string): void {
   let document: Promise<object> | undefined
   addOperation(app, GET_OPENAPI, (request) => {
     refuseWebPages(request)
-    return (document ??= makeDocument(operations, version))
+    document ??= makeDocument(operations, version).catch((cause: unknown) => {
+      document = undefined
+      throw cause
+    })
+    return document
   })
 }
 
