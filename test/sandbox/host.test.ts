@@ -129,7 +129,7 @@ function groupFoldersOf(pid: number): ReadonlyMap<string, string> {
 
 t.test('CPU and memory are those of the host, not of what stands in front of it', async (t) => {
   const server = await startServer(t)
-  await server.deploy('busy', BUSY)
+  await server.deploy('busy', BUSY, '--cpu-ms', '30000')
   const call = server.get('/busy/')
   const host = await until(async () => (await server.status()).hosts.find(({ cpuCores }) => cpuCores > 0.1))
   t.ok(host.memoryBytes > 40 * 1024 * 1024, `${host.memoryBytes} bytes`)
