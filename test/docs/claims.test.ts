@@ -19,6 +19,7 @@ const BY_HAND: ReadonlyArray<readonly [piece: string, reason: string]> = [
   ['50 calls at a time of 1 to 100 ms', 'load of bench:metering'],
   ['each once a second for a minute beside 50 calls/s', 'load of bench:containment'],
   ['20 endless loops at once, with 500 ms of CPU each', 'load of bench:containment'],
+  ['bodies of 1 GiB', 'load of bench:streams'],
   ['every 5 s for two minutes at 200 calls/s', 'load of bench:containment'],
 ]
 const UNIT = /\d[\d,.]*\s?(?:µs|ms|s|KB|MB|GB|KiB|MiB|GiB|bytes|%|x|cores?|minutes?|seconds?|(?:calls|req)\/s)(?![\w-])/g

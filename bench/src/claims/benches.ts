@@ -30,8 +30,6 @@ export type BenchName =
   | 'records'
   | 'streams'
   | 'events'
-  | 'databases'
-  | 'web-sockets'
 
 /** In the order in which they run. */
 export const BENCHES: Readonly<Record<BenchName, Bench>> = {
@@ -103,7 +101,7 @@ export const BENCHES: Readonly<Record<BenchName, Bench>> = {
     needs: `${QUIET}, bubblewrap`,
   },
   records: { script: 'bench/src/records/main.ts', quickArgs: ['--calls', '1500'], minutes: 1, quickMinutes: 0.3, needs: NOTHING },
-  'streams': {
+  streams: {
     script: 'bench/src/streams/main.ts',
     args: ['--megabytes', '1024'],
     quickArgs: ['--megabytes', '16', '--rounds', '1'],
@@ -111,25 +109,12 @@ export const BENCHES: Readonly<Record<BenchName, Bench>> = {
     quickMinutes: 0.3,
     needs: QUIET,
   },
-  'events': {
+  events: {
     script: 'bench/src/events/main.ts',
+    args: ['--rounds', '2', '--rest', '10'],
     quickArgs: ['--events', '50', '--clients', '200', '--rounds', '1', '--rest', '2'],
-    minutes: 7,
+    minutes: 5,
     quickMinutes: 0.5,
-    needs: QUIET,
-  },
-  'databases': {
-    script: 'bench/src/databases/main.ts',
-    quickArgs: ['--calls', '50', '--rounds', '1'],
-    minutes: 2,
-    quickMinutes: 0.5,
-    needs: `${QUIET}, PostgreSQL`,
-  },
-  'web-sockets': {
-    script: 'bench/src/web-sockets/main.ts',
-    quickArgs: ['--clients', '200', '--active', '20', '--rounds', '1', '--seconds', '1'],
-    minutes: 2,
-    quickMinutes: 0.3,
     needs: QUIET,
   },
 }

@@ -1,8 +1,8 @@
 import { median } from '../../lib/statistics.ts'
-import { countedBy, higher, lower, missedAim, type Claim } from '../claim.ts'
-import { inWords, ms, percent, ratio, whole } from '../words.ts'
+import { higher, lower, missedAim, type Claim } from '../claim.ts'
+import { ms, percent, ratio, whole } from '../words.ts'
 
-/** Claims of what streams, and stays connected. */
+/** Claims of what streams. */
 
 interface StreamsResults {
   readonly workloads: ReadonlyArray<{
@@ -24,16 +24,6 @@ interface EventsResults {
     readonly cpuAtRest: number
     readonly cpuAlone: number
   }>
-}
-
-interface DatabasesResults {
-  readonly ratios: { readonly p50: number; readonly p99: number }
-  readonly measured: ReadonlyArray<{ readonly way: string; readonly connections: number }>
-}
-
-interface WebSocketsResults {
-  readonly ratio: number
-  readonly rounds: ReadonlyArray<{ readonly server: string; readonly bytesPerClient: number; readonly cpuAtRest: number }>
 }
 
 function kilobytes(bytes: number): string {
@@ -94,40 +84,6 @@ export const STREAMING_CLAIMS: readonly Claim[] = [
           'server for a client, KiB': lower(serverBytes / 1024),
           'host for a client, KiB': lower(hostBytes / 1024),
           'CPU at rest, %': lower(cpu * 100, { noiseBy: 0.5 }),
-        },
-      }
-    },
-  },
-  {
-    name: 'databases',
-    bench: 'databases',
-    verdicts: /./,
-    read: (document) => {
-      const { ratios, measured } = document.results as DatabasesResults
-      const own = countedBy(document, /^connections/)
-      const each = Math.max(...measured.filter(({ way }) => /process/.test(way)).map(({ connections }) => connections))
-      return {
-        text: `${inWords(own)} connections at the database (${whole(each)} by a process per call); p50 ${ratio(ratios.p50)} and p99 ${ratio(ratios.p99)} of plain Node.js`,
-        figures: {
-          connections: lower(own, { noise: 0 }),
-          p50: lower(ratios.p50, { noise: 0.25 }),
-          p99: lower(ratios.p99, { noise: 0.4 }),
-        },
-      }
-    },
-  },
-  {
-    name: 'web-sockets',
-    bench: 'web-sockets',
-    verdicts: /./,
-    read: (document) => {
-      const { ratio: rate, rounds } = document.results as WebSocketsResults
-      const bytes = ofCarpool(rounds, ({ bytesPerClient }) => bytesPerClient)
-      return {
-        text: `${ratio(rate)} the messages of plain \`ws\`${missedAim(document, /^rate/)}, ${kilobytes(bytes)} for each client`,
-        figures: {
-          'messages against ws': higher(rate, { noise: 0.25 }),
-          'memory of a client, KiB': lower(bytes / 1024),
         },
       }
     },
