@@ -7,7 +7,7 @@ import { isCarpoolHost, startCarpool } from '../lib/carpool-server.ts'
 import { parseJsonLine, startChildServer } from '../lib/child-server.ts'
 import { readEnvironment } from '../lib/environment.ts'
 import { watchProcesses } from '../lib/process-watch.ts'
-import { milliseconds } from '../lib/quantities.ts'
+import { kibibytes, milliseconds } from '../lib/quantities.ts'
 import { progress, publish } from '../lib/report.ts'
 import { median, percentile } from '../lib/statistics.ts'
 import { renderTable, type Column } from '../lib/table.ts'
@@ -133,10 +133,6 @@ function share(value: number): string {
   return `${(value * 100).toFixed(2)} %`
 }
 
-function kilobytes(bytes: number): string {
-  return `${(bytes / 1024).toFixed(1)} KiB`
-}
-
 // What is compiled and allocated once is no cost of the clients.
 for (const server of servers) {
   await timeEvents(pacedUrl(server, WARM_UP_EVENTS), WARM_UP_EVENTS)
@@ -159,10 +155,10 @@ const COLUMNS: ReadonlyArray<Column<Round>> = [
   { title: 'p99', text: ({ p99Ms }) => milliseconds(p99Ms) },
   { title: 'p50 beside idle', text: ({ besideIdleP50Ms }) => milliseconds(besideIdleP50Ms) },
   { title: 'p99 beside idle', text: ({ besideIdleP99Ms }) => milliseconds(besideIdleP99Ms) },
-  { title: 'server per client', text: ({ serverBytesPerClient }) => kilobytes(serverBytesPerClient) },
+  { title: 'server per client', text: ({ serverBytesPerClient }) => kibibytes(serverBytesPerClient) },
   {
     title: 'host per client',
-    text: ({ server, hostBytesPerClient }) => (server === 'carpool' ? kilobytes(hostBytesPerClient) : ''),
+    text: ({ server, hostBytesPerClient }) => (server === 'carpool' ? kibibytes(hostBytesPerClient) : ''),
   },
   { title: 'CPU at rest', text: ({ cpuAtRest }) => share(cpuAtRest) },
   { title: 'with no clients', text: ({ cpuAlone }) => share(cpuAlone) },

@@ -8,6 +8,10 @@ export function milliseconds(ms: number): string {
   return `${ms.toFixed(ms < 100 ? 2 : 0)} ms`
 }
 
+export function kibibytes(bytes: number): string {
+  return `${(bytes / 1024).toFixed(1)} KiB`
+}
+
 export function megabytes(bytes: number): string {
   return `${Math.round(bytes / 1e6)} MB`
 }

@@ -10,6 +10,7 @@ import { startCarpool } from '../lib/carpool-server.ts'
 import { parseJsonLine, startChildServer } from '../lib/child-server.ts'
 import { readEnvironment } from '../lib/environment.ts'
 import { watchProcesses } from '../lib/process-watch.ts'
+import { kibibytes } from '../lib/quantities.ts'
 import { progress, publish } from '../lib/report.ts'
 import { median, percentile } from '../lib/statistics.ts'
 import { untilStandby } from '../lib/standby.ts'
@@ -127,7 +128,6 @@ const ratio = median(
     return rate('carpool') / rate('plain ws')
   }),
 )
-const kilobytes = (bytes: number): string => `${(bytes / 1024).toFixed(1)} KiB`
 const share = (value: number): string => `${(value * 100).toFixed(2)} %`
 const COLUMNS: ReadonlyArray<Column<Round>> = [
   { title: 'round', text: ({ round }) => String(round + 1) },
@@ -135,7 +135,7 @@ const COLUMNS: ReadonlyArray<Column<Round>> = [
   { title: 'msg/s', text: ({ messagesPerSecond }) => String(Math.round(messagesPerSecond)) },
   { title: 'p50', text: ({ p50Ms }) => `${p50Ms.toFixed(2)} ms` },
   { title: 'p99', text: ({ p99Ms }) => `${p99Ms.toFixed(2)} ms` },
-  { title: 'memory per client', text: ({ bytesPerClient }) => kilobytes(bytesPerClient) },
+  { title: 'memory per client', text: ({ bytesPerClient }) => kibibytes(bytesPerClient) },
   { title: 'CPU at rest', text: ({ cpuAtRest }) => share(cpuAtRest) },
   { title: 'with no clients', text: ({ cpuAlone }) => share(cpuAlone) },
 ]

@@ -1,6 +1,6 @@
 import { median } from '../../lib/statistics.ts'
 import { higher, lower, missedAim, type Claim } from '../claim.ts'
-import { ms, percent, ratio, whole } from '../words.ts'
+import { megabytes, ms, percent, ratio, whole } from '../words.ts'
 
 /** Claims of what streams. */
 
@@ -14,7 +14,6 @@ interface StreamsResults {
 }
 
 interface EventsResults {
-  readonly clients: number
   readonly rounds: ReadonlyArray<{
     readonly server: string
     readonly p50Ms: number
@@ -49,7 +48,7 @@ export const STREAMING_CLAIMS: readonly Claim[] = [
       return {
         text:
           `passed on ${told('pass')}, from a fetch ${told('fetch')}, changed in the isolate ${told('transform')}, ` +
-          `only read ${told('upload')}, only written ${told('download')}; memory of a process grows by at most ${whole(growthBytes / 1e6)} MB`,
+          `only read ${told('upload')}, only written ${told('download')}; memory of a process grows by at most ${megabytes(growthBytes)}`,
         figures: {
           'passed on': higher(rateOf('pass'), { noise: 0.25 }),
           'from a fetch': higher(rateOf('fetch'), { noise: 0.25 }),
