@@ -52,6 +52,11 @@ export class Inflow {
     return this.#isPaused
   }
 
+  /** Something that came, or its end, was not passed on yet. */
+  get hasWaiting(): boolean {
+    return this.#waiting.length > 0
+  }
+
   /** @param bytes a whole message of a WebSocket, if `message` is there */
   push(bytes: Uint8Array, message?: 'text' | 'bytes'): void {
     if (this.#isClosed) return

@@ -27,7 +27,9 @@ export class TcpStream {
   readonly #outflow: Outflow
   readonly #opening: Opening
   readonly #shownHost: string
+  /** While there is a connection. */
   #peer: PeerSocket | undefined
+  #hasPeerClosed = false
   #isStopped = false
   #isClosed = false
 
@@ -43,7 +45,10 @@ export class TcpStream {
       memory,
       turns,
       source: { pause: () => this.#peer?.pause(), resume: () => this.#peer?.resume() },
-      post: (part) => post.data(part),
+      post: (part) => {
+        post.data(part)
+        if (part.end === true && this.#hasPeerClosed) this.#close(undefined)
+      },
     })
     this.#outflow = new Outflow({
       holder,
@@ -122,9 +127,17 @@ export class TcpStream {
         },
         data: (bytes) => this.#inflow.push(bytes),
         ended: () => this.#inflow.end(),
-        closed: (cause) => this.#close(cause),
+        closed: (cause) => this.#peerClosed(cause),
       },
     })
+  }
+
+  /** A function that reads slowly still gets what had come, and the end. */
+  #peerClosed(cause: Error | undefined): void {
+    this.#peer = undefined
+    this.#hasPeerClosed = true
+    this.#opening.close()
+    if (cause !== undefined || this.#isStopped || !this.#inflow.hasWaiting) this.#close(cause)
   }
 
   #close(cause: Error | undefined): void {

@@ -105,6 +105,35 @@ t.test('a peer is read no further than the window goes', async (t) => {
   t.ok(written > 0)
 })
 
+t.test('a function that reads slowly gets all that came before both ends closed it', async (t) => {
+  const sockets = new TestSockets()
+  const whole = Buffer.alloc(257 * KB).map((_, index) => index % 251)
+  const { port } = await peer(t, (socket) => socket.end(whole))
+  const socket = sockets.open({ port })
+  socket.takes = false
+  socket.send('', true)
+  await socket.until(({ received }) => received.length >= 192 * KB)
+  // The connection is gone on this side too, and only what the function takes is missing.
+  while (sockets.outside.sockets > 0) await new Promise(setImmediate)
+  t.ok(socket.received.length <= 256 * KB)
+  t.equal(socket.closed, undefined)
+  socket.takes = true
+  socket.credit(64 * KB)
+  t.match(await socket.untilClosed(), { ok: true, bytesIn: whole.length })
+  t.ok(socket.isEnded)
+  t.ok(socket.received.equals(whole))
+  t.ok(sockets.isClean)
+
+  const unread = sockets.open({ port })
+  unread.takes = false
+  unread.send('', true)
+  await unread.until(({ received }) => received.length >= 192 * KB)
+  while (sockets.outside.sockets > 0) await new Promise(setImmediate)
+  unread.stop()
+  t.match(await unread.untilClosed(), { ok: true })
+  t.ok(sockets.isClean)
+})
+
 t.test('a peer that does not read fills the window, and more than that ends the socket', async (t) => {
   const sockets = new TestSockets()
   const { port } = await peer(t, (socket) => socket.pause())
