@@ -56,7 +56,6 @@ export type {
   TokenRequest,
 } from './control-plane-schemas.ts'
 export { HOST_MEMORY, hostMemory, type HostMemory } from './host-memory.ts'
-export { freeBytes } from './free-bytes.ts'
 export { CarpoolError, ERRORS, isErrorCode, type ErrorCode, type Fault } from './errors.ts'
 export { checkEnv, checkFunctionName, type HandlerForm, type Revision, type RevisionConfig } from './function.ts'
 export type {
@@ -86,6 +85,7 @@ export { jsonLine, type LogLevel, type LogLine } from './log-line.ts'
 export { nearestName } from './nearest-name.ts'
 export { NumberedTable } from './numbered-table.ts'
 export type { NodeSupport, OpenSocket, ServerAdapter, SocketEvents } from './node-support.ts'
+export { freeBytes, ownMemoryOf } from './own-memory.ts'
 export { OUTCOMES, type FailedOutcome, type Outcome } from './outcome.ts'
 export { PROBLEM_CONTENT_TYPE, problemOfError, problemOfOutcome, retryAfterSeconds, type Problem } from './problem.ts'
 export { RoundRobin, type RoundRobinOptions } from './sharing/round-robin.ts'

@@ -8,6 +8,5 @@ export {
 } from './egress.ts'
 export type { FetchEnd } from './failure.ts'
 export { checkHostList } from './host-list.ts'
-export { ownMemoryOf } from './inflow.ts'
 export type { EgressLimits } from './limits.ts'
 export type { EgressReading, EgressRequest, EgressResult, SocketRequest, StreamPart, StreamSide } from './messages.ts'

@@ -1,4 +1,4 @@
-import { STREAM_MESSAGE_BYTES, STREAM_PART_BYTES, STREAM_WINDOW_BYTES, type Holder } from '@carpool/core'
+import { ownMemoryOf, STREAM_MESSAGE_BYTES, STREAM_PART_BYTES, STREAM_WINDOW_BYTES, type Holder } from '@carpool/core'
 import type { StreamPart } from './messages.ts'
 import type { ReadTurns } from './read-turns.ts'
 import type { MemoryWaiter, StreamMemory } from './stream-memory.ts'
@@ -196,9 +196,3 @@ export class Inflow {
 }
 
 const NO_BYTES = new Uint8Array(0)
-
-/** Its memory goes over to another thread, so it must be its alone. */
-export function ownMemoryOf(bytes: Uint8Array): Uint8Array<ArrayBuffer> {
-  const { buffer } = bytes
-  return buffer instanceof ArrayBuffer && buffer.byteLength === bytes.length ? new Uint8Array(buffer) : new Uint8Array(bytes)
-}

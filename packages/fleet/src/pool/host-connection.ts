@@ -1,6 +1,7 @@
 import type { Duplex } from 'node:stream'
 import {
   NO_USAGE,
+  ownMemoryOf,
   type Call,
   type CallHolder,
   type Holder,
@@ -477,7 +478,7 @@ export class HostConnection implements CallHolder {
       case 'stream-join':
         return this.#join(message)
       case 'code-cache-made':
-        return this.#pending.codeCacheMade(message.revision, body.length === 0 ? undefined : body.slice())
+        return this.#pending.codeCacheMade(message.revision, body.length === 0 ? undefined : ownMemoryOf(body))
       case 'uncached':
         return this.#events.uncached(message.revision)
       case 'started':

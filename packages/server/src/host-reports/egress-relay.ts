@@ -1,5 +1,5 @@
-import { LIMIT_RANGES, NOBODY, type FailedFetch, type HeaderList, type Holder, type Revision } from '@carpool/core'
-import { Egress, ownMemoryOf, type EgressStream } from '@carpool/egress'
+import { LIMIT_RANGES, NOBODY, ownMemoryOf, type FailedFetch, type HeaderList, type Holder, type Revision } from '@carpool/core'
+import { Egress, type EgressStream } from '@carpool/egress'
 import type { StreamFromHost, StreamToHost } from '@carpool/fleet'
 import { NO_BODY, whole, type Fetch, type StreamData } from '@carpool/wire'
 import type { Logger } from 'pino'

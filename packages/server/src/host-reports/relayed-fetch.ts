@@ -1,5 +1,5 @@
-import type { Holder } from '@carpool/core'
-import { ownMemoryOf, type EgressStream, type FetchEvents, type StreamPart, type StreamSide } from '@carpool/egress'
+import { ownMemoryOf, type Holder } from '@carpool/core'
+import type { EgressStream, FetchEvents, StreamPart, StreamSide } from '@carpool/egress'
 import type { StreamRoom, StreamSource, StreamTarget } from '@carpool/fleet'
 import { NO_BODY, type StreamData } from '@carpool/wire'
 import type { FetchedBytes, FetchingHost } from './egress-relay.ts'
