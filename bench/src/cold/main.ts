@@ -31,7 +31,7 @@ const app = appOf(appName)
 const environment = readEnvironment()
 
 await using folder = await temporaryFolder()
-const settings = { dataDir: join(folder.path, 'data'), flags: ['--max-isolates', String(MAX_ISOLATES)] }
+const settings = { dataDir: join(folder.path, 'data'), flags: ['--max-isolates', String(MAX_ISOLATES), '--max-hosts', '1'] }
 const urls = await deployFunctions()
 const samples: Sample[] = []
 
