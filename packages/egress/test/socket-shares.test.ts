@@ -48,9 +48,9 @@ t.test('a function has so many sockets at once, and others have theirs', async (
 t.test('sockets and fetches share connections: idle sockets are not more than a share of them', async (t) => {
   const port = await peer(t, () => {})
   const origin = await upstream(t, (_request, response) => response.end('answered'))
-  const sockets = new TestSockets({ limits: { maxConnections: 9, totalTimeoutMs: 100 } })
+  const sockets = new TestSockets({ limits: { maxConnections: 9 } })
   const fetcher = new Fetcher({}, sockets.outside)
-  const many = Array.from({ length: 6 }, () => sockets.open({ port }))
+  const many = Array.from({ length: 6 }, () => sockets.open({ port, timeoutMs: 500 }))
   await Promise.all(many.map((socket) => socket.until(settled)))
   const ends = many.map(({ closed }) => (closed?.ok === false ? closed.code : 'open'))
   t.same(ends, ['open', 'open', 'open', 'ETIMEDOUT', 'ETIMEDOUT', 'ETIMEDOUT'], 'a third for one function')
