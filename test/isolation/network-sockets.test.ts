@@ -125,7 +125,7 @@ const SERVERS = [
     handler: `${TARGET}
       const socket = await hello(host, port);
       for (;;) socket.send(new Uint8Array(1048576));`,
-    // There is no memory for more, which is told before the isolate has none at all, unless what calls before it kept is too much.
+    // There is no memory for more, which is told before the isolate has none at all, unless calls before it have kept too much.
     expect: { code: /^(?:exception|memory-exceeded)$/ },
     // What it has kept may be more than the isolate is left with.
     again: 'any',

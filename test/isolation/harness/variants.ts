@@ -3,7 +3,7 @@ import type { IsolationCase } from './isolation-case.ts'
 /** These are not in the short form, though they are the first of their row: they take long, and another path only inside V8. */
 const LONG: ReadonlySet<string> = new Set(['C25a', 'M14', 'M17a', 'M17c', 'M17d'])
 
-/** Those of the cases that the short form leaves out: of each row of the list of attacks it takes one, and the rest are variants. */
+/** Those of the cases that the short form leaves out: of each row of the list of attacks it takes one. */
 export function variantsOf(cases: readonly IsolationCase[]): ReadonlySet<string> {
   const taken = new Set<string>()
   const variants = cases.filter(({ id }) => {
