@@ -113,36 +113,10 @@ t.test('failing functions', async (t) => {
   })
 })
 
-t.test('an endless loop is ended, its neighbour answers throughout, and the function works again', async (t) => {
-  const server = await startServer(t)
-  const looping = `export default { fetch(request) { if (request.url.endsWith('/loop')) for (;;); return new Response('fine') } }`
-  await server.deploy('looping', { 'index.js': looping, 'carpool.config.json': '{"timeoutMs": 500}' })
-  // Far longer than the calls of its neighbour take: they are answered beside it, or not before its end.
-  const limits = '{"timeoutMs": 30000, "cpuMs": 30000}'
-  await server.deploy('lasting', { 'index.js': looping, 'carpool.config.json': limits })
-  await server.deploy('neighbour', `export default { fetch: () => new Response('ok') }`)
-  const state = { pending: true }
-  const loop = server.get('/looping/loop').finally(() => (state.pending = false))
-  while (state.pending) t.equal(await (await server.get('/neighbour/')).text(), 'ok')
-  t.match(await (await loop).json(), { code: 'timeout', status: 504 })
-  // Calls that come before the isolate is found stuck end with it; then there is a new one.
-  for (;;) {
-    const response = await server.get('/looping/')
-    if (response.status === 200) break
-    t.match(await response.json(), { status: /50[24]/, code: /isolate-lost|timeout/ })
-  }
-  const lasting = { pending: true }
-  void server
-    .get('/lasting/loop')
-    .catch(() => {})
-    .finally(() => (lasting.pending = false))
-  await until(async () => (await server.status()).hosts.some(({ enteredIsolates }) => enteredIsolates > 0))
-  for (let count = 0; count < 50; count++) t.equal(await (await server.get('/neighbour/')).text(), 'ok')
-  t.ok(lasting.pending, 'the neighbour answered 50 times while the other runs')
-})
+/** Shared, by functions with names of their own. */
+const server = await startServer(t)
 
 t.test('a client that leaves frees its place', async (t) => {
-  const server = await startServer(t)
   await server.deploy('narrow', {
     'index.js': `
       export default {
@@ -170,7 +144,6 @@ t.test('a client that leaves frees its place', async (t) => {
 })
 
 t.test('a response of half a gigabyte is refused where it is made, and holds nobody up', async (t) => {
-  const server = await startServer(t)
   await server.deploy('huge', {
     'index.js': `export default { fetch: () => new Response('x'.repeat(2 ** 29 - 100)) }`,
     'carpool.config.json': '{"cpuMs": 10000}',
@@ -182,4 +155,32 @@ t.test('a response of half a gigabyte is refused where it is made, and holds nob
     t.equal(response.status, 502)
     t.match(await response.json(), { code: /invalid-response|memory-exceeded|isolate-lost/ })
   }
+})
+
+// The last: one of its loops goes on.
+t.test('an endless loop is ended, its neighbour answers throughout, and the function works again', async (t) => {
+  const looping = `export default { fetch(request) { if (request.url.endsWith('/loop')) for (;;); return new Response('fine') } }`
+  await server.deploy('looping', { 'index.js': looping, 'carpool.config.json': '{"timeoutMs": 500}' })
+  // Far longer than the calls of its neighbour take: they are answered beside it, or not before its end.
+  const limits = '{"timeoutMs": 30000, "cpuMs": 30000}'
+  await server.deploy('lasting', { 'index.js': looping, 'carpool.config.json': limits })
+  await server.deploy('neighbour', `export default { fetch: () => new Response('ok') }`)
+  const state = { pending: true }
+  const loop = server.get('/looping/loop').finally(() => (state.pending = false))
+  while (state.pending) t.equal(await (await server.get('/neighbour/')).text(), 'ok')
+  t.match(await (await loop).json(), { code: 'timeout', status: 504 })
+  // Calls that come before the isolate is found stuck end with it; then there is a new one.
+  for (;;) {
+    const response = await server.get('/looping/')
+    if (response.status === 200) break
+    t.match(await response.json(), { status: /50[24]/, code: /isolate-lost|timeout/ })
+  }
+  const lasting = { pending: true }
+  void server
+    .get('/lasting/loop')
+    .catch(() => {})
+    .finally(() => (lasting.pending = false))
+  await until(async () => (await server.status()).hosts.some(({ enteredIsolates }) => enteredIsolates > 0))
+  for (let count = 0; count < 50; count++) t.equal(await (await server.get('/neighbour/')).text(), 'ok')
+  t.ok(lasting.pending, 'the neighbour answered 50 times while the other runs')
 })

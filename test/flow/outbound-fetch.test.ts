@@ -35,7 +35,10 @@ async function upstream(t: Test, handler = PONG): Promise<string> {
 }
 
 /** They are shared, by functions with names of their own. */
-const [open, closed] = await Promise.all([startServer(t, ['--allow-egress', '127.0.0.0/8']), startServer(t)])
+const [open, closed] = await Promise.all([
+  startServer(t, ['--allow-egress', '127.0.0.0/8', '--max-body-bytes', '1000']),
+  startServer(t),
+])
 
 t.test('a function fetches what the operator allows', async (t) => {
   const server = open
@@ -144,7 +147,7 @@ t.test('a fetch ends with the invocation that waits for it', async (t) => {
 
 t.test('a request body above the limit is refused with its size and the limit', async (t) => {
   const url = await upstream(t, (_request, response) => t.fail('was sent') && response.end())
-  const server = await startServer(t, ['--allow-egress', '127.0.0.0/8', '--max-body-bytes', '1000'])
+  const server = open
   await server.deploy(
     'sending',
     `export default {

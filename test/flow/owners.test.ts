@@ -65,8 +65,10 @@ function textIn(folder: string): string {
     .join('\n')
 }
 
+/** Shared, by owners and functions with names of their own. The last test that it is in ends it. */
+const server = await startServer(t, ['--allow-egress', '127.0.0.0/8'])
+
 t.test('owners see their own functions, logs and usage, and everybody can call all functions', async (t) => {
-  const server = await startServer(t)
   const [acme, beta] = await Promise.all([ownerOf(server, 'acme'), ownerOf(server, 'beta')])
   await acme.deploy('shop', `export default () => { console.log('of acme'); return new Response('acme') }`)
   await beta.deploy('store', `export default () => { throw new Error('of beta') }`)
@@ -111,55 +113,14 @@ t.test('owners see their own functions, logs and usage, and everybody can call a
   )
 })
 
-t.test('a secret that is changed comes with the next call, calls under way keep the old one, and no log has it', async (t) => {
-  const upstream = await startUpstream(t)
-  const server = await startServer(t, ['--allow-egress', '127.0.0.0/8'])
-  const acme = await ownerOf(server, 'acme')
-  await acme.setSecret('shop', 'API_KEY', OLD)
-  await acme.deploy(
-    'shop',
-    `export default async (request, env) => {
-      const { pathname } = new URL(request.url)
-      console.log(pathname, env.API_KEY, btoa('user:' + env.API_KEY), encodeURIComponent(env.API_KEY))
-      if (pathname === '/hold') await fetch('${upstream.url}')
-      if (pathname === '/throw') throw new Error('it does not take ' + env.API_KEY)
-      return new Response([env.API_KEY, process.env.API_KEY].join('|'))
-    }`,
-  )
-  const call = async (path: string): Promise<string> => (await server.get(`/shop${path}`)).text()
-  const held = call('/hold')
-  await until(async () => upstream.held[0])
-  t.equal(await call('/'), `${OLD}|${OLD}`)
-  const { revision } = await acme.setSecret('shop', 'API_KEY', NEW)
-  t.match(await acme.functions(), [{ revision }])
-  t.equal(await call('/'), `${NEW}|${NEW}`)
-  upstream.held[0]?.end()
-  t.equal(await held, `${OLD}|${OLD}`)
-  t.notMatch(await call('/throw'), NEW)
-
-  await server.untilLogged('shop', /it does not take/)
-  const logged = JSON.stringify(await acme.log('shop'))
-  t.match(logged, /it does not take \[secret API_KEY\]/)
-  t.match(logged, /\/hold \[secret API_KEY\] [\w+/]{4,8}\[secret API_KEY\][\w+/=]* \[secret API_KEY\]/)
-  await acme.ask('DELETE', '/v1/functions/shop/secrets/API_KEY')
-  t.equal(await call('/'), '|')
-  t.equal((await server.stop()).code, 0)
-  const kept = textIn(server.dataDir)
-  for (const value of [OLD, NEW]) {
-    for (const encoding of ['utf8', 'hex', 'base64'] as const)
-      t.notOk(kept.includes(Buffer.from(value).toString(encoding)), encoding)
-  }
-})
-
 t.test('a secret is taken out of whatever the console makes of it', async (t) => {
-  const server = await startServer(t)
-  const acme = await ownerOf(server, 'acme')
+  const acme = await ownerOf(server, 'logging')
   const [plain, quoted, long] = ['-- begin "A" --\nof plain\n', `-- begin "B" --\nit's quoted\n`, 'cut off at its end']
-  await acme.setSecret('shop', 'PLAIN', plain)
-  await acme.setSecret('shop', 'QUOTED', quoted)
-  await acme.setSecret('shop', 'LONG', long)
+  await acme.setSecret('logged', 'PLAIN', plain)
+  await acme.setSecret('logged', 'QUOTED', quoted)
+  await acme.setSecret('logged', 'LONG', long)
   await acme.deploy(
-    'shop',
+    'logged',
     `export default (request, env) => {
       for (const value of [env.PLAIN, env.QUOTED]) {
         console.log(value)
@@ -174,9 +135,9 @@ t.test('a secret is taken out of whatever the console makes of it', async (t) =>
       return new Response()
     }`,
   )
-  await server.get('/shop/')
-  await server.untilLogged('shop', /the last line/)
-  const messages = (await acme.log('shop')).filter(({ stream }) => stream === 'console').map(({ msg }) => msg)
+  await server.get('/logged/')
+  await server.untilLogged('logged', /the last line/)
+  const messages = (await acme.log('logged')).filter(({ stream }) => stream === 'console').map(({ msg }) => msg)
   t.equal(messages.length, 13)
   for (const msg of messages.slice(0, -1)) {
     t.match(msg, '[secret ')
@@ -187,29 +148,67 @@ t.test('a secret is taken out of whatever the console makes of it', async (t) =>
 t.test(
   'a secret is no env at the same time, does not stand in what a deploy fails with, and goes with its function',
   async (t) => {
-    const server = await startServer(t)
-    const acme = await ownerOf(server, 'acme')
+    const acme = await ownerOf(server, 'refused')
     const code = `export default (request, env) => new Response(String(env.API_KEY))`
-    await acme.deploy('shop', code, '--env', 'API_KEY=plain')
-    const conflict = { code: 'invalid-config', detail: /^API_KEY is a secret of shop and in the env/ }
-    t.match(await acme.setSecret('shop', 'API_KEY', NEW), conflict)
-    await acme.deploy('shop', `if (process.env.B) throw new Error('not with ' + process.env.B); ${code}`)
-    await acme.setSecret('shop', 'API_KEY', NEW)
-    t.match(await acme.deploy('shop', code, '--env', 'API_KEY=x'), { error: conflict })
-    t.match(await acme.deploy('shop', `throw new Error('no ' + process.env.API_KEY); ${code}`), {
+    await acme.deploy('both', code, '--env', 'API_KEY=plain')
+    const conflict = { code: 'invalid-config', detail: /^API_KEY is a secret of both and in the env/ }
+    t.match(await acme.setSecret('both', 'API_KEY', NEW), conflict)
+    await acme.deploy('both', `if (process.env.B) throw new Error('not with ' + process.env.B); ${code}`)
+    await acme.setSecret('both', 'API_KEY', NEW)
+    t.match(await acme.deploy('both', code, '--env', 'API_KEY=x'), { error: conflict })
+    t.match(await acme.deploy('both', `throw new Error('no ' + process.env.API_KEY); ${code}`), {
       error: { code: 'load-failed', detail: /no \[secret API_KEY\]/ },
     })
-    t.match(await acme.setSecret('shop', 'B', 'value of B'), { code: 'load-failed', detail: /not with \[secret B\]/ })
-    t.equal(await (await server.get('/shop/')).text(), NEW, 'what was live stays')
-    const { secrets } = await acme.get<{ secrets: object[] }>('/v1/functions/shop/secrets')
+    t.match(await acme.setSecret('both', 'B', 'value of B'), { code: 'load-failed', detail: /not with \[secret B\]/ })
+    t.equal(await (await server.get('/both/')).text(), NEW, 'what was live stays')
+    const { secrets } = await acme.get<{ secrets: object[] }>('/v1/functions/both/secrets')
     t.equal(secrets.length, 1, 'a secret with which it does not load is not set')
 
-    await acme.ask('DELETE', '/v1/functions/shop')
-    t.match(await acme.get('/v1/functions/shop/secrets'), { code: 'not-found' })
-    await acme.deploy('shop', code)
-    t.equal(await (await server.get('/shop/')).text(), 'undefined')
+    await acme.ask('DELETE', '/v1/functions/both')
+    t.match(await acme.get('/v1/functions/both/secrets'), { code: 'not-found' })
+    await acme.deploy('both', code)
+    t.equal(await (await server.get('/both/')).text(), 'undefined')
   },
 )
+
+t.test('a secret that is changed comes with the next call, calls under way keep the old one, and no log has it', async (t) => {
+  const upstream = await startUpstream(t)
+  const acme = await ownerOf(server, 'changing')
+  await acme.setSecret('changed', 'API_KEY', OLD)
+  await acme.deploy(
+    'changed',
+    `export default async (request, env) => {
+      const { pathname } = new URL(request.url)
+      console.log(pathname, env.API_KEY, btoa('user:' + env.API_KEY), encodeURIComponent(env.API_KEY))
+      if (pathname === '/hold') await fetch('${upstream.url}')
+      if (pathname === '/throw') throw new Error('it does not take ' + env.API_KEY)
+      return new Response([env.API_KEY, process.env.API_KEY].join('|'))
+    }`,
+  )
+  const call = async (path: string): Promise<string> => (await server.get(`/changed${path}`)).text()
+  const held = call('/hold')
+  await until(async () => upstream.held[0])
+  t.equal(await call('/'), `${OLD}|${OLD}`)
+  const { revision } = await acme.setSecret('changed', 'API_KEY', NEW)
+  t.match(await acme.functions(), [{ revision }])
+  t.equal(await call('/'), `${NEW}|${NEW}`)
+  upstream.held[0]?.end()
+  t.equal(await held, `${OLD}|${OLD}`)
+  t.notMatch(await call('/throw'), NEW)
+
+  await server.untilLogged('changed', /it does not take/)
+  const logged = JSON.stringify(await acme.log('changed'))
+  t.match(logged, /it does not take \[secret API_KEY\]/)
+  t.match(logged, /\/hold \[secret API_KEY\] [\w+/]{4,8}\[secret API_KEY\][\w+/=]* \[secret API_KEY\]/)
+  await acme.ask('DELETE', '/v1/functions/changed/secrets/API_KEY')
+  t.equal(await call('/'), '|')
+  t.equal((await server.stop()).code, 0)
+  const kept = textIn(server.dataDir)
+  for (const value of [OLD, NEW]) {
+    for (const encoding of ['utf8', 'hex', 'base64'] as const)
+      t.notOk(kept.includes(Buffer.from(value).toString(encoding)), encoding)
+  }
+})
 
 t.test('secrets and disabled functions outlive a restart; another key makes secrets unusable, by name', async (t) => {
   const dataDir = temporaryFolder(t)

@@ -49,8 +49,19 @@ interface Call {
   readonly code: string | undefined
 }
 
+const server = await startServer(t)
+
+t.test('records come into the database without anybody asking', async (t) => {
+  await server.deploy('first', FUNCTIONS['fine']![0])
+  await (await server.get('/first/')).text()
+  const rows = await until(async () => {
+    const found = readLedger(server.dataDir)
+    return found.length > 0 ? found : undefined
+  })
+  t.match(rows, [{ function: 'first', outcome: 'ok' }])
+})
+
 t.test(`${CALLS} calls of all kinds have one record each, as they ended`, async (t) => {
-  const server = await startServer(t)
   for (const [name, [code, ...flags]] of Object.entries(FUNCTIONS)) await server.deploy(name, code, ...flags)
   await server.deploy('single', {
     'index.js': 'export default { fetch: () => new Promise(() => {}) }',
@@ -75,7 +86,7 @@ t.test(`${CALLS} calls of all kinds have one record each, as they ended`, async 
     if (status !== kind.status) t.equal(status, kind.status, `${kind.functionName} was answered with ${code}`)
   }
   const records = await until(async () => {
-    const rows = readLedger(server.dataDir)
+    const rows = readLedger(server.dataDir).filter((row) => row.function !== 'first')
     return rows.length > CALLS && rows
   })
   t.equal(records.length, CALLS + 1, 'one for each call, and the one that held the place')
@@ -139,14 +150,3 @@ function call({ url }: TestServer, kind: Kind): Promise<Call> {
     outgoing.end()
   })
 }
-
-t.test('records come into the database without anybody asking', async (t) => {
-  const server = await startServer(t)
-  await server.deploy('fine', FUNCTIONS['fine']![0])
-  await (await server.get('/fine/')).text()
-  const rows = await until(async () => {
-    const found = readLedger(server.dataDir)
-    return found.length > 0 ? found : undefined
-  })
-  t.match(rows, [{ function: 'fine', outcome: 'ok' }])
-})

@@ -44,8 +44,9 @@ const LAMBDA = `
 
 const OF_THE_SERVER = ['date', 'server', 'connection', 'keep-alive', 'upgrade', 'transfer-encoding']
 
+const server = await startServer(t)
+
 t.test('responses', async (t) => {
-  const server = await startServer(t)
   await server.deploy('f', FUNCTION)
   await server.deploy('l', LAMBDA)
   const client = await connectRaw(t, server.url)
@@ -112,8 +113,7 @@ t.test('responses', async (t) => {
 })
 
 t.test('what only Carpool may say does not come from clients', async (t) => {
-  const server = await startServer(t)
-  await server.deploy('f', `export default { fetch: (request) => Response.json([...request.headers]) }`)
+  await server.deploy('seen', `export default { fetch: (request) => Response.json([...request.headers]) }`)
   const client = await connectRaw(t, server.url)
   const forged = [
     'x-carpool-invocation: a',
@@ -124,10 +124,10 @@ t.test('what only Carpool may say does not come from clients', async (t) => {
     'te: trailers',
   ]
   const kept = ['x-forwarded-for: 192.0.2.1', '__proto__: e', 'constructor: f', 'x_carpool_hops: g']
-  client.send(`GET /f/ HTTP/1.1\r\nHost: h\r\n${[...forged, ...kept].join('\r\n')}\r\n\r\n`)
+  client.send(`GET /seen/ HTTP/1.1\r\nHost: h\r\n${[...forged, ...kept].join('\r\n')}\r\n\r\n`)
   const answer = await client.answer()
   const seen = Object.fromEntries(JSON.parse(answer?.body ?? '') as Array<[string, string]>)
-  t.match(seen, { 'host': 'h', 'x-forwarded-prefix': '/f', 'x-forwarded-for': '192.0.2.1', 'x_carpool_hops': 'g' })
+  t.match(seen, { 'host': 'h', 'x-forwarded-prefix': '/seen', 'x-forwarded-for': '192.0.2.1', 'x_carpool_hops': 'g' })
   for (const name of ['x-carpool-invocation', 'x-carpool-hops', 'x-carpool-x', 'connection', 'te'])
     t.notOk(Object.hasOwn(seen, name), name)
 })

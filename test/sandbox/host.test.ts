@@ -20,7 +20,6 @@ const HELLO = `export default { fetch: () => new Response('hello') }`
 const BUSY = `export default { fetch() { const end = Date.now() + 1500; let n = 0; for (let i = 0; i < 3e8; i++) n += i; return new Response(String(n)) } }`
 
 async function hostOf(server: TestServer): Promise<number> {
-  await server.deploy('hello', HELLO)
   const response = await server.get('/hello/')
   if ((await response.text()) !== 'hello') throw new Error('The function does not answer.')
   return (await server.info()).hosts[0]!.pid
@@ -45,8 +44,12 @@ function serverOf(pid: number): number {
   return ancestor
 }
 
+/** Shared; the last test that it is in ends it. */
+const shared = await startServer(t)
+await shared.deploy('hello', HELLO)
+
 t.test('a host that serves has every layer that doctor tells of', async (t) => {
-  const server = await startServer(t)
+  const server = shared
   const pid = await hostOf(server)
   const serverPid = serverOf(pid)
 
@@ -128,7 +131,8 @@ function groupFoldersOf(pid: number): ReadonlyMap<string, string> {
 }
 
 t.test('CPU and memory are those of the host, not of what stands in front of it', async (t) => {
-  const server = await startServer(t)
+  const server = shared
+  await hostOf(server)
   await server.deploy('busy', BUSY, '--cpu-ms', '30000')
   const call = server.get('/busy/')
   const host = await until(async () => (await server.status()).hosts.find(({ cpuCores }) => cpuCores > 0.1))
@@ -137,19 +141,9 @@ t.test('CPU and memory are those of the host, not of what stands in front of it'
   t.equal((await call).status, 200)
 })
 
-for (const signal of ['SIGKILL', 'SIGABRT', 'SIGSEGV'] as const) {
-  t.test(`a host that ends by ${signal} is reported so`, async (t) => {
-    const server = await startServer(t)
-    const pid = await hostOf(server)
-    process.kill(pid, signal)
-    await until(async () => (await server.info()).hosts.every((host) => host.pid !== pid) && (await server.get('/hello/')).ok)
-    const { stderr } = await server.stop()
-    t.match(stderr, new RegExp(`"how":"${signal}"`))
-  })
-}
-
 t.test('without a sandbox a host is started as it is, but for what costs nothing', async (t) => {
   const server = await startServer(t, ['--sandbox', 'off'])
+  await server.deploy('hello', HELLO)
   const pid = await hostOf(server)
   t.equal(parentOf(pid), serverOf(pid))
   t.equal(readlinkSync(`/proc/${pid}/ns/net`), readlinkSync('/proc/self/ns/net'))
@@ -157,12 +151,22 @@ t.test('without a sandbox a host is started as it is, but for what costs nothing
 })
 
 t.test('whoever stands in front of a host that is killed as it starts goes with it', async (t) => {
-  const server = await startServer(t)
-  const pid = await hostOf(server)
+  const pid = await hostOf(shared)
   const chain: number[] = []
   for (let ancestor = parentOf(pid); ancestor !== serverOf(pid); ancestor = parentOf(ancestor)) chain.push(ancestor)
   process.kill(chain.at(-1) ?? pid, 'SIGKILL')
   await gone(t, [pid, ...chain])
+})
+
+t.test('by which signal a host has ended is reported', async (t) => {
+  const signals = ['SIGKILL', 'SIGABRT', 'SIGSEGV'] as const
+  for (const signal of signals) {
+    const pid = await hostOf(shared)
+    process.kill(pid, signal)
+    await until(async () => (await shared.info()).hosts.every((host) => host.pid !== pid) && (await shared.get('/hello/')).ok)
+  }
+  const { stderr } = await shared.stop()
+  for (const signal of signals) t.match(stderr, new RegExp(`"how":"${signal}"`))
 })
 
 async function gone(t: Test, pids: readonly number[]): Promise<void> {

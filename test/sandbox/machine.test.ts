@@ -1,7 +1,6 @@
 /** What a server does on machines that have less, as `carpool doctor` and `carpool serve` see them. */
-import { join } from 'node:path'
 import t from 'tap'
-import { ROOT } from '../support/command.ts'
+import { CARPOOL } from '../support/command.ts'
 import { runClean, type CleanOptions } from '../support/run-clean.ts'
 import { startServer, temporaryFolder } from '../support/server.ts'
 import { doctor } from './support/doctor.ts'
@@ -20,18 +19,8 @@ const COVERED_PROC: CleanOptions = {
 
 /** Runs `carpool serve`, which is to fail. */
 async function serve(data: string, flags: readonly string[], options: CleanOptions = {}) {
-  const command = [
-    join(ROOT, 'packages/cli/bin/carpool.js'),
-    'serve',
-    '--json',
-    '--port',
-    '0',
-    '--admin-port',
-    '0',
-    '--data',
-    data,
-  ]
-  return await runClean([...command, ...flags], options)
+  const command = [CARPOOL, 'serve', '--json', '--port', '0', '--admin-port', '0', '--data', data, ...flags]
+  return await runClean(command, options)
 }
 
 t.test('what is on says what was seen, and what is not says why', async (t) => {

@@ -9,12 +9,11 @@ import { createInterface } from 'node:readline'
 import t, { type Test } from 'tap'
 import type { ServerInfo, StatusInfo } from '@carpool/core'
 import { LAYER_NAMES, publicSandboxInfo, sandboxSentences } from '../../packages/sandbox/src/index.ts'
-import { ROOT, startCarpool, untilEnd } from '../support/command.ts'
+import { CARPOOL, ROOT, startCarpool, untilEnd } from '../support/command.ts'
 import { runClean } from '../support/run-clean.ts'
 import { temporaryFolder } from '../support/server.ts'
 import { doctor } from './support/doctor.ts'
 
-const CARPOOL = join(ROOT, 'packages/cli/bin/carpool.js')
 const PORTS = ['--port', '0', '--admin-port', '0']
 
 /** A server that is ready, as a user would start it. */

@@ -6,7 +6,7 @@ import { text } from 'node:stream/consumers'
 export const ROOT = join(import.meta.dirname, '../..')
 /** The command as it is published: `npm run test:unit` packs it (pack.ts). */
 export const PACKED = join(ROOT, 'node_modules/.carpool-packed')
-const CARPOOL = join(PACKED, 'bin/carpool.js')
+export const CARPOOL = join(PACKED, 'bin/carpool.js')
 
 export interface Finished {
   readonly code: number | null

@@ -1,10 +1,8 @@
 import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
 import type { Test } from 'tap'
+import { CARPOOL } from '../../../test/support/command.ts'
 import { deployExample } from '../../serve/deploy-example.ts'
 import { outputUntil, startNode } from './start-node.ts'
-
-const CARPOOL = join(import.meta.dirname, '../../../packages/cli/bin/carpool.js')
 
 interface Served {
   /** URL below which the examples answer. */

@@ -1,9 +1,7 @@
 import { spawnSync } from 'node:child_process'
-import { fileURLToPath } from 'node:url'
 import { SETTINGS, type SettingInForce } from '@carpool/server'
 import t, { type Test } from 'tap'
-
-const CARPOOL = fileURLToPath(new URL('../bin/carpool.js', import.meta.url))
+import { CARPOOL } from '../../../test/support/command.ts'
 
 /** Runs `carpool serve` in a folder, in an environment of its own. */
 function serve(folder: string, args: readonly string[], env: readonly string[] = []) {

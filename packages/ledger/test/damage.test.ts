@@ -1,5 +1,15 @@
 import { randomBytes } from 'node:crypto'
-import { appendFileSync, closeSync, openSync, readFileSync, statSync, truncateSync, writeFileSync, writeSync } from 'node:fs'
+import {
+  appendFileSync,
+  closeSync,
+  cpSync,
+  openSync,
+  readFileSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import { setTimeout } from 'node:timers/promises'
 import t from 'tap'
@@ -47,10 +57,14 @@ const DAMAGES: Record<string, (path: string) => void> = {
   },
 }
 
+/** A folder with a sound ledger, which is not changed. */
+const sound = t.testdir()
+await write(sound, 2_000)
+
 for (const [name, damage] of Object.entries(DAMAGES)) {
   t.test(`a ledger that is ${name} is refused and stays as it is`, async (t) => {
     const folder = t.testdir()
-    await write(folder, 2_000)
+    cpSync(sound, folder, { recursive: true })
     damage(fileOf(folder))
     const content = readFileSync(fileOf(folder))
     await t.rejects(open(folder), REFUSAL)
@@ -69,9 +83,14 @@ t.test('a log of a killed process that is garbage at its end loses only that', a
   t.strictSame(problems, [])
 })
 
-t.test('damage in a large file is found while the server runs', async (t) => {
+t.test('a large file is checked without a word, and damage in it is found while the server runs', async (t) => {
   const folder = t.testdir()
   await write(folder, 60_000)
+  const before = await open(folder)
+  t.match(await before.ledger.usage({ by: 'function' }), [{ invocations: 60_000 }])
+  await before.ledger.close()
+  t.strictSame(before.problems, [])
+
   t.ok(statSync(fileOf(folder)).size > 4 * 1024 * 1024)
   overwrite(fileOf(folder), Math.floor(statSync(fileOf(folder)).size / 2 / PAGE_BYTES) * PAGE_BYTES, randomBytes(PAGE_BYTES))
   const { ledger, problems } = await open(folder)
@@ -79,15 +98,6 @@ t.test('damage in a large file is found while the server runs', async (t) => {
   t.match(ledger.unavailable, REFUSAL.message)
   t.match(problems, [{ message: REFUSAL.message }])
   await ledger.close()
-})
-
-t.test('a sound large file is checked without a word', async (t) => {
-  const folder = t.testdir()
-  await write(folder, 60_000)
-  const { ledger, problems } = await open(folder)
-  t.match(await ledger.usage({ by: 'function' }), [{ invocations: 60_000 }])
-  await ledger.close()
-  t.strictSame(problems, [])
 })
 
 t.test('a ledger of a newer version is refused, with both versions, and stays as it is', async (t) => {

@@ -1,7 +1,6 @@
-import { join } from 'node:path'
 import type { LayerReport } from '../../../packages/sandbox/src/index.ts'
 import type { Examination } from '../../../packages/server/src/index.ts'
-import { ROOT, type Finished } from '../../support/command.ts'
+import { CARPOOL, type Finished } from '../../support/command.ts'
 import { runClean, type CleanOptions } from '../../support/run-clean.ts'
 
 /** What `carpool doctor` found. */
@@ -15,7 +14,7 @@ export interface Found extends Examination, Finished {
 
 /** Runs `carpool doctor` on any free ports. */
 export async function doctor(flags: readonly string[] = [], options: CleanOptions = {}): Promise<Found> {
-  const command = [join(ROOT, 'packages/cli/bin/carpool.js'), 'doctor', '--json', '--port', '0', '--admin-port', '0', ...flags]
+  const command = [CARPOOL, 'doctor', '--json', '--port', '0', '--admin-port', '0', ...flags]
   const finished = await runClean(command, options)
   const examination = JSON.parse(finished.stdout) as Examination & { readonly ok: boolean }
   const layer = (name: string): LayerReport => {
