@@ -22,25 +22,54 @@ const NEIGHBOUR = `
     }
   }`
 
-/** A function whose handler runs a statement until the wall limit ends it. */
-function flood(statement: string): Record<string, string> {
-  return {
-    'index.js': `export default { async fetch(request) { const to = new URL(request.url).searchParams.get('to'); for (;;) ${statement} } }`,
-    'carpool.config.json': JSON.stringify({ timeoutMs: FLOOD_MS }),
-  }
+const STATEMENTS = {
+  short: `console.log('x')`,
+  long: `console.log('x'.repeat(16384))`,
+  timers: `try { setTimeout(() => {}, 1e6) } catch {}`,
+  cleared: `clearTimeout(setTimeout(() => {}, 1e6))`,
+  fetches: `fetch(to).catch(() => {})`,
+}
+type Statement = keyof typeof STATEMENTS
+
+/** Its handler runs the statement that the query names until the wall limit ends it. */
+const FLOOD = {
+  'index.js': `export default {
+    async fetch(request) {
+      const query = new URL(request.url).searchParams
+      const to = query.get('to')
+      switch (query.get('what')) {
+        ${Object.entries(STATEMENTS)
+          .map(([what, statement]) => `case '${what}': for (;;) ${statement}`)
+          .join('\n')}
+      }
+    }
+  }`,
+  'carpool.config.json': JSON.stringify({ timeoutMs: FLOOD_MS }),
+}
+
+/** In the whole form each test has a server of its own. In the short one they share it, with the host and its functions. */
+const shared = IS_WHOLE ? undefined : await startFlooded(t)
+
+async function startFlooded(t: Test): Promise<TestServer> {
+  const server = await startServer(t, ['--allow-egress', '127.0.0.0/8'])
+  await server.deploy('neighbour', NEIGHBOUR)
+  return server
 }
 
 /**
  * Sends the flooding functions a call each and the neighbour calls until those are answered; checks that only the former
  * suffer.
+ * @param set functions of this name, with a number
  */
-async function checkFlood(t: Test, server: TestServer, statement: string, query = ''): Promise<void> {
-  await server.deploy('neighbour', NEIGHBOUR)
-  const names = Array.from({ length: FLOODERS }, (_, index) => `flood-${index}`)
-  for (const name of names) await server.deploy(name, flood(statement))
+async function checkFlood(t: Test, what: Statement, set = 'flood', query = ''): Promise<TestServer> {
+  const server = shared ?? (await startFlooded(t))
+  const names = Array.from({ length: FLOODERS }, (_, index) => `${set}-${index}`)
+  const deployed = new Set((await server.json<Array<{ name: string }>>('list')).map(({ name }) => name))
+  for (const name of names) if (!deployed.has(name)) await server.deploy(name, FLOOD)
   const [before] = (await server.info()).hosts
   const flooding = { isOver: false }
-  const floods = Promise.all(names.map(async (name) => (await server.get(`/${name}/${query}`)).json())).finally(() => {
+  const call = async (name: string): Promise<unknown> => (await server.get(`/${name}/?what=${what}${query}`)).json()
+  const floods = Promise.all(names.map(call)).finally(() => {
     flooding.isOver = true
   })
   const wrong: string[] = []
@@ -59,26 +88,26 @@ async function checkFlood(t: Test, server: TestServer, statement: string, query 
   const peakMb = Number(/VmHWM:\s+(\d+) kB/.exec(status)?.[1]) / 1024
   t.ok(peakMb < HOST_MAX_MB, `${Math.round(peakMb)} MB at most, ${calls} calls of the neighbour`)
   t.comment(`host: ${Math.round(peakMb)} MB at most, ${calls} calls of the neighbour`)
+  return server
 }
 
 t.test('floods of short log lines', async (t) => {
-  const server = await startServer(t)
-  await checkFlood(t, server, `console.log('x')`)
+  const server = await checkFlood(t, 'short')
   const line = await server.untilLogged('flood-0', /dropped/)
   t.match(line, { level: 'warn', msg: /^… \d+ lines were dropped: the limit is 1000 lines or 1 MiB in 10 s$/ })
 })
 
 t.test('floods of long log lines', async (t) => {
-  const server = await startServer(t)
-  await checkFlood(t, server, `console.log('x'.repeat(16384))`)
+  // By now the others may log nothing for a while.
+  await checkFlood(t, 'long', 'long')
 })
 
 t.test('floods of timers', async (t) => {
-  await checkFlood(t, await startServer(t), `try { setTimeout(() => {}, 1e6) } catch {}`)
+  await checkFlood(t, 'timers')
 })
 
 t.test('floods of cleared timers', async (t) => {
-  await checkFlood(t, await startServer(t), `clearTimeout(setTimeout(() => {}, 1e6))`)
+  await checkFlood(t, 'cleared')
 })
 
 t.test('floods of fetches that nobody answers', async (t) => {
@@ -89,6 +118,5 @@ t.test('floods of fetches that nobody answers', async (t) => {
     upstream.close()
   })
   const { port } = upstream.address() as AddressInfo
-  const server = await startServer(t, ['--allow-egress', '127.0.0.0/8'])
-  await checkFlood(t, server, `fetch(to).catch(() => {})`, `?to=${encodeURIComponent(`http://127.0.0.1:${port}/`)}`)
+  await checkFlood(t, 'fetches', 'flood', `&to=${encodeURIComponent(`http://127.0.0.1:${port}/`)}`)
 })
