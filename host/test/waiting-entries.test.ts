@@ -60,6 +60,23 @@ t.test('what others must find done goes in its turn, though it is background wor
   t.end()
 })
 
+t.test('what comes by a stream goes in behind what came by it before, whoever each is charged to', async (t) => {
+  const waiting = new WaitingEntries(background)
+  const data = entry('data', background)
+  waiting.push(data)
+  const open = new Account()
+  waiting.push(entry('call', open, 1))
+  const more = entry('message for the call', open)
+  waiting.push(more, data)
+  waiting.push(entry('end', open), more)
+  t.same(names(waiting.take(8)), ['call'])
+  t.same(names(waiting.take(8)), ['data', 'message for the call', 'end'])
+  data.hasGoneIn = true
+  waiting.push(entry('timer', background))
+  waiting.push(entry('next', open), data)
+  t.same(names(waiting.take(8)), ['next'])
+})
+
 t.test('it is known which accounts wait, and since when; background work is not counted', async (t) => {
   const waiting = new WaitingEntries(background)
   waiting.push(entry('timer', background))

@@ -26,9 +26,9 @@ export class WaitingEntries {
     return this.#foreground.length === 0 && this.#background.length === 0
   }
 
-  /** @param behind an entry that it must not overtake: its call may have ended since that came */
+  /** @param behind an entry that it must not overtake: its call may have ended since that came, or another has begun */
   push(entry: Entry, behind?: Entry): void {
-    entry.isBackground = this.#isBackground(entry) && (behind === undefined || behind.hasGoneIn || behind.isBackground)
+    entry.isBackground = behind === undefined || behind.hasGoneIn ? this.#isBackground(entry) : behind.isBackground
     if (entry.isBackground) this.#background.push(entry)
     else this.#foreground.push(entry)
   }
