@@ -149,6 +149,29 @@ t.test('what a handler throws is logged, and the next message is heard', (t) => 
   t.end()
 })
 
+t.test('what comes behind messages that waited is heard behind them', (t) => {
+  const guest = new Guest().load(`{ default: { fetch() {
+    const [client, server] = Object.values(new WebSocketPair())
+    setTimeout(() => {
+      server.accept()
+      server.onmessage = ({ data }) => console.log(data)
+      server.onclose = ({ code }) => console.log(code)
+    }, 5)
+    return new Response(null, { status: 101, webSocket: client })
+  } } }`)
+  const number = guest.start({ headers: UPGRADE })
+  guest.streamData(OF_CALL, number, 'one', STREAM_FLAGS.text)
+  fireTimers(guest)
+  guest.streamData(OF_CALL, number, 'two', STREAM_FLAGS.text)
+  guest.streamData(OF_CALL, number, '', STREAM_FLAGS.end, '{"code":4001,"reason":""}')
+  fireTimers(guest)
+  t.strictSame(
+    guest.logs.map(({ text }) => text),
+    ['one', 'two', '4001'],
+  )
+  t.end()
+})
+
 t.test('messages wait until the end is accepted', (t) => {
   const guest = new Guest().load(`{ default: { fetch() {
     const [client, server] = Object.values(new WebSocketPair())

@@ -87,8 +87,10 @@ export class WebSocket extends EventTarget {
   #binaryType: 'arraybuffer' | 'blob' = 'blob'
   #hasAccepted = false
   #isGivenAway = false
-  /** Messages and the end, before it is accepted. */
+  /** Messages and the end, before it is accepted; */
   #inbox: Message[] = []
+  /** or behind those, which were not delivered yet. */
+  #isCatchingUp = false
   #ending: Ending | undefined
   #handlers: Partial<Record<EventName, { handler: Handler }>> = {}
 
@@ -148,14 +150,14 @@ export class WebSocket extends EventTarget {
     this.#checkOwn()
     if (this.#hasAccepted) return
     this.#hasAccepted = true
-    const inbox = this.#inbox
-    this.#inbox = []
-    const ending = this.#ending
-    if (inbox.length === 0 && ending === undefined) return
+    if (this.#inbox.length === 0 && this.#ending === undefined) return
+    this.#isCatchingUp = true
     // In a turn of its own: whoever accepts adds listeners behind that.
     setTimeout(() => {
-      for (let index = 0; index < inbox.length; index++) this.#deliver(inbox[index]!)
-      if (ending !== undefined) this.#finish(ending)
+      for (let index = 0; index < this.#inbox.length; index++) this.#deliver(this.#inbox[index]!)
+      this.#inbox = []
+      this.#isCatchingUp = false
+      if (this.#ending !== undefined) this.#finish(this.#ending)
     }, 0)
   }
 
@@ -246,7 +248,7 @@ export class WebSocket extends EventTarget {
   }
 
   #came(message: Message): void {
-    if (this.#hasAccepted) this.#deliver(message)
+    if (this.#hasAccepted && !this.#isCatchingUp) this.#deliver(message)
     else this.#inbox[this.#inbox.length] = message
   }
 
@@ -269,7 +271,7 @@ export class WebSocket extends EventTarget {
   }
 
   #ended(ending: Ending): void {
-    if (this.#hasAccepted) return this.#finish(ending)
+    if (this.#hasAccepted && !this.#isCatchingUp) return this.#finish(ending)
     if (this.#state === OPEN) this.#state = CLOSING
     this.#ending ??= ending
   }
