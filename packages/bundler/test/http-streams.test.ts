@@ -99,3 +99,20 @@ t.test('a client sends and receives bit by bit', async (t) => {
   settle(guest)
   t.same(guest.endedAnswers, [call])
 })
+
+t.test('who writes a request hears of an end though the server takes no more of it', async (t) => {
+  const guest = await guestOf(
+    t,
+    `const out = http.request('http://up/', { method: 'POST' }, (response) => response.resume())
+     pipeline(req, out, (error) => res.end(String(error)))`,
+  )
+  const call = guest.start({ method: 'POST', bodyKind: 'stream' })
+  guest.streamData(OF_CALL, call, PART)
+  settle(guest)
+  guest.streamAbort(OF_FETCH, 1, 'received', 'The server takes no more.')
+  guest.fetchHead(1, { ok: true, status: 413, statusText: '', headers: [], url: 'http://up/', redirected: false })
+  settle(guest)
+  guest.streamData(OF_CALL, call, PART, STREAM_FLAGS.end)
+  settle(guest)
+  t.equal(guest.answers.get(call)?.body, 'undefined')
+})

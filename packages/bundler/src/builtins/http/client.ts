@@ -126,6 +126,8 @@ export class ClientRequest extends OutgoingMessage {
   readonly #parts: Buffer[] = []
   #upload: ReadableStreamDefaultController<Uint8Array> | undefined
   #onDrain: (() => void) | undefined
+  /** The server takes no more of it: what is still written goes nowhere. */
+  #isUnwanted = false
   #isBegun = false
   readonly #abort = new AbortController()
   #timer: ReturnType<typeof setTimeout> | undefined
@@ -178,7 +180,7 @@ export class ClientRequest extends OutgoingMessage {
     if (signal !== undefined) this.#follow(signal)
     this.once('finish', () => {
       if (this.#upload === undefined) void this.#send()
-      else if (!this.destroyed) this.#upload.close()
+      else if (!this.destroyed && !this.#isUnwanted) this.#upload.close()
     })
     process.nextTick(() => this.#connect())
   }
@@ -264,6 +266,7 @@ export class ClientRequest extends OutgoingMessage {
   }
 
   #take(bytes: Buffer, done: () => void): void {
+    if (this.#isUnwanted) return done()
     if (this.#upload !== undefined) {
       if (bytes.length > 0) this.#upload.enqueue(new Uint8Array(bytes))
       if ((this.#upload.desiredSize ?? 1) > 0) done()
@@ -283,15 +286,20 @@ export class ClientRequest extends OutgoingMessage {
   }
 
   #stream(): ReadableStream<Uint8Array> {
+    const goOn = (): void => {
+      const done = this.#onDrain
+      this.#onDrain = undefined
+      done?.()
+    }
     return new ReadableStream<Uint8Array>({
       start: (controller) => {
         this.#upload = controller
         for (const part of this.#parts) controller.enqueue(new Uint8Array(part))
       },
-      pull: () => {
-        const done = this.#onDrain
-        this.#onDrain = undefined
-        done?.()
+      pull: goOn,
+      cancel: () => {
+        this.#isUnwanted = true
+        goOn()
       },
     })
   }
