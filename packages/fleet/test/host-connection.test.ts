@@ -1,5 +1,5 @@
 import { duplexPair, type Duplex } from 'node:stream'
-import { NO_USAGE, NOBODY, type Call } from '@carpool/core'
+import { NO_USAGE, NOBODY, type Call, type FunctionSocket } from '@carpool/core'
 import { Connection, packUsage, type ToHost, type ToServer } from '@carpool/wire'
 import t from 'tap'
 import { routedCall } from '../../../test/support/call.ts'
@@ -90,4 +90,38 @@ t.test('a call that is taken back while its body leaves never comes to the host 
   rig.connection.takeBackAfter(1)
   t.same(rig.told, ['2 unbegun'])
   t.same(await rig.readAll(), [`invoke 1 ${20 * MB}`])
+})
+
+t.test('what the client of a WebSocket has said comes before its leaving', async (t) => {
+  const [near, far] = duplexPair()
+  const read: string[] = []
+  const canceled = Promise.withResolvers<void>()
+  const program = { setup: { type: 'setup', maxBodyBytes: 100 * MB }, runtime: '' } as unknown as HostProgram
+  const connection = new HostConnection(near, program, 0, { answersChanged: () => {} } as unknown as HostEvents)
+  const host = new Connection<ToHost, ToServer>(far, {
+    onMessage: (message) => {
+      if (message.type === 'invoke') {
+        const head = JSON.stringify({ status: 101, headers: [] })
+        host.send({ type: 'answer-head', invocation: message.invocation, start: 'warm' }, head)
+      } else if (message.type === 'stream-data' || message.type === 'cancel') read.push(message.type)
+      if (message.type === 'cancel') canceled.resolve()
+    },
+    onClose: () => {},
+  })
+  const call = routedCall('f')
+  const accepted = Promise.withResolvers<FunctionSocket>()
+  call.acceptWebSocket = (_head, peer) => {
+    accepted.resolve(peer)
+    return { send: () => {}, close: () => {}, credited: () => {} }
+  }
+  connection.give(call.revision, { source: '' })
+  connection.send(call)
+  const peer = await accepted.promise
+  far.pause()
+  connection.settleFetch(NOBODY, 999, '{}', new Uint8Array(20 * MB), { bytesOut: 0, bytesIn: 0 })
+  for (let count = 0; count < 3; count++) peer.part('bytes', Buffer.alloc(1000), false)
+  connection.cancel(call)
+  far.resume()
+  await canceled.promise
+  t.same(read, ['stream-data', 'stream-data', 'stream-data', 'cancel'])
 })

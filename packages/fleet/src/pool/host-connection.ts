@@ -299,9 +299,13 @@ export class HostConnection implements CallHolder {
   }
 
   /** The client of a call that runs here has left. */
-  cancel({ number }: Call): void {
+  cancel({ number, revision }: Call): void {
     if (this.#dropUnsent(number)) return this.#pending.answer(number, CANCELED_UNSENT)
-    this.#wire.send({ type: 'cancel', invocation: number })
+    const cancel = (): void => this.#wire.send({ type: 'cancel', invocation: number })
+    // The messages that came before its client left are the function's.
+    const hasMessages = this.#answers.get(number) instanceof WebSocketAnswer
+    if (hasMessages && revision !== undefined) this.#wire.bodies.enterPart(revision, NO_BODY, cancel)
+    else cancel()
   }
 
   /** @param holder whose fetch it is */
