@@ -1,8 +1,9 @@
 /** The client's side of WebSockets, with a function that does what the test says. */
 import { once } from 'node:events'
-import { type AddressInfo, connect, type Socket } from 'node:net'
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import {
   NO_USAGE,
+  RoundRobin,
   STREAM_MESSAGE_BYTES,
   STREAM_WINDOW_BYTES,
   type Call,
@@ -10,8 +11,12 @@ import {
   type FunctionSocket,
 } from '@carpool/core'
 import t, { type Test } from 'tap'
+import { ByteBudget } from '../src/byte-budget.ts'
+import { Sweep } from '../src/hardening/slow-clients.ts'
 import { createGateway } from '../src/index.ts'
 import { frameOf } from '../src/web-socket/frames.ts'
+import { IdlePings } from '../src/web-socket/idle-pings.ts'
+import { ClientWebSocket } from '../src/web-socket/web-socket.ts'
 import { LIMITS, recordOf } from './support/gateway.ts'
 
 /** What a function hears. */
@@ -197,6 +202,57 @@ t.test('what the client has taken is credited', async (t) => {
   for (let count = 0; count < 10; count++) heard.caller.send('bytes', Buffer.alloc(20_000), false)
   await all.promise
   t.ok(heard.credited >= 10 * 20_000 - 64 * 1024 && heard.credited <= 10 * (20_000 + STREAM_MESSAGE_BYTES), `${heard.credited}`)
+})
+
+t.test('a client that takes its time gets what was sent before the close frame', async (t) => {
+  const server = createServer()
+  await once(server.listen(0, '127.0.0.1'), 'listening')
+  const client = connect((server.address() as AddressInfo).port, '127.0.0.1').pause()
+  const [socket] = (await once(server, 'connection')) as [Socket]
+  t.teardown(() => {
+    client.destroy()
+    server.close()
+  })
+  let nowMs = 0
+  let onLook = (): void => {}
+  const sweep = new Sweep(() => {
+    onLook()
+    return nowMs
+  })
+  const clock = (): number => nowMs
+  const ended = new ClientWebSocket(
+    socket,
+    { owner: 'default', functionName: 'f' },
+    { part: () => {}, closed: () => {}, lost: () => {}, credit: (bytes) => void (creditBytes += bytes) },
+    {
+      maxMessageBytes: 1_000_000,
+      turns: new RoundRobin({ turnMs: 1, clock, nextTurn: setImmediate }),
+      budget: new ByteBudget(100_000_000),
+      sweep,
+      pings: new IdlePings({ clock, idleMs: 1_000_000, every: () => ({ stop: () => {} }) }),
+      clock,
+      stallMs: 1_000_000,
+    },
+  )
+  let [sentBytes, creditBytes] = [0, 0]
+  // Until neither the system nor the window takes more.
+  for (let before = -1; creditBytes > before; ) {
+    before = creditBytes
+    for (; sentBytes - before < 128 * 1024; sentBytes += 65_536)
+      ended.send('bytes', Buffer.alloc(65_536 - STREAM_MESSAGE_BYTES), false)
+    for (let turn = 0; turn < 50; turn++) await new Promise(setImmediate)
+  }
+  t.ok(socket.writableLength > 0)
+  ended.close(4000, '')
+  nowMs = 6_000
+  for (let look = 0; look < 2; look++) await new Promise<void>((resolve) => (onLook = resolve))
+  let last = Buffer.alloc(0)
+  client.on('data', (chunk: Buffer) => (last = Buffer.concat([last, chunk]).subarray(-4)))
+  client.resume()
+  while (!last.equals(Buffer.of(0x88, 2, 0x0f, 0xa0)) && !client.closed) await new Promise(setImmediate)
+  t.notOk(client.closed)
+  nowMs = 12_000
+  await once(client, 'end')
 })
 
 t.test('handshakes that are none', async (t) => {

@@ -140,9 +140,11 @@ export class ClientWebSocket implements CallerSocket, Pinged {
     if (this.#hasSentClose || this.#socket.destroyed) return
     this.#write(closeFrame(code, reason))
     this.#hasSentClose = true
-    const endsAtMs = this.#parts.clock() + CLOSE_WAIT_MS
+    let endsAtMs = this.#parts.clock() + CLOSE_WAIT_MS
     this.#parts.sweep.add((nowMs) => {
-      if (nowMs >= endsAtMs) this.#socket.destroy()
+      // The frame waits behind messages that the client is still to take.
+      if (this.#socket.writableLength > 0) endsAtMs = nowMs + CLOSE_WAIT_MS
+      else if (nowMs >= endsAtMs) this.#socket.destroy()
       return this.#socket.destroyed
     })
   }
