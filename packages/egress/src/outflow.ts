@@ -61,6 +61,11 @@ export class Outflow {
     this.#writeOn()
   }
 
+  /** Whether the function sends no more. */
+  get isEnding(): boolean {
+    return this.#isEnding
+  }
+
   /** The function sends no more. */
   end(): void {
     this.#isEnding = true

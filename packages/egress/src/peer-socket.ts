@@ -64,8 +64,9 @@ export class PeerSocket {
     })
   }
 
-  end(): void {
-    this.#active?.end()
+  /** @param left called when the system has taken all that was written, or never will */
+  end(left: () => void): void {
+    this.#active?.end(left)
   }
 
   pause(): void {

@@ -18,6 +18,9 @@ export interface SocketPost {
   closed(end: SocketEnd, bytes: ByteTally): void
 }
 
+/** How long a peer gets to take what was sent by a socket that the function needs no more, in ms. */
+const LEAVING_MS = 30_000
+
 /** A raw TCP or TLS connection of a function. */
 export class TcpStream {
   readonly #outside: Outside
@@ -30,6 +33,9 @@ export class TcpStream {
   /** While there is a connection. */
   #peer: PeerSocket | undefined
   #hasPeerClosed = false
+  /** All that the function sent, and its end. */
+  #haveAllLeft = false
+  #leaving: NodeJS.Timeout | undefined
   #isStopped = false
   #isClosed = false
 
@@ -54,7 +60,7 @@ export class TcpStream {
       holder,
       memory,
       write: (bytes, taken) => this.#peer?.write(bytes, taken),
-      end: () => this.#peer?.end(),
+      end: () => this.#peer?.end(() => this.#allLeft()),
       credit: (bytes) => post.credit(bytes),
     })
   }
@@ -96,16 +102,23 @@ export class TcpStream {
   }
 
   abort(side: StreamSide): void {
-    if (side === 'received') return this.#inflow.discard()
+    if (side === 'received') {
+      this.#inflow.discard()
+      // Its end was to be that of what waited.
+      if (this.#hasPeerClosed) this.#close(undefined)
+      return
+    }
     this.#isStopped = true
     if (this.#peer === undefined) this.stop()
     else this.#peer.reset()
   }
 
-  /** The function needs it no more. */
+  /** The function needs it no more. What it sent before an end still leaves, as it would by a socket of the system. */
   stop(): void {
     this.#isStopped = true
-    this.fail(failure('aborted'))
+    if (this.#peer === undefined || !this.#outflow.isEnding || this.#haveAllLeft) return this.fail(failure('aborted'))
+    this.#inflow.discard()
+    this.#leaving ??= setTimeout(() => this.fail(failure('aborted')), LEAVING_MS)
   }
 
   fail(cause: Error): void {
@@ -132,6 +145,11 @@ export class TcpStream {
     })
   }
 
+  #allLeft(): void {
+    this.#haveAllLeft = true
+    if (this.#isStopped) this.fail(failure('aborted'))
+  }
+
   /** A function that reads slowly still gets what had come, and the end. */
   #peerClosed(cause: Error | undefined): void {
     this.#peer = undefined
@@ -143,6 +161,7 @@ export class TcpStream {
   #close(cause: Error | undefined): void {
     if (this.#isClosed) return
     this.#isClosed = true
+    clearTimeout(this.#leaving)
     this.#opening.close()
     this.#inflow.close()
     this.#outflow.close()

@@ -38,6 +38,8 @@ export class WebSocketStream {
   /** Of a message that has not come as a whole. */
   #unfinishedBytes = 0
   #cause: Error | undefined
+  /** Why the connection is gone. */
+  #lost: Error | undefined
   #isStopped = false
   #isClosed = false
 
@@ -56,6 +58,7 @@ export class WebSocketStream {
       post: (part) => {
         post.data(part)
         if (part.end === true) this.#close(undefined)
+        else if (this.#lost !== undefined && !this.#inflow.hasWaiting) this.#close(this.#lost)
       },
     })
   }
@@ -213,7 +216,12 @@ export class WebSocketStream {
   /** The connection is closed. @param code of the peer's close frame; 1006: there was none */
   #ended(code: number, reason: string): void {
     this.#opening.close()
-    if (code === 1006 || this.#cause !== undefined) return this.#close(this.#cause ?? failure('no-close-frame'))
+    if (code === 1006 || this.#cause !== undefined) {
+      this.#lost = this.#cause ?? failure('no-close-frame')
+      // The messages that had come are the function's.
+      if (!this.#inflow.hasWaiting) this.#close(this.#lost)
+      return
+    }
     this.#inflow.end(JSON.stringify({ code: code === NO_STATUS ? NO_STATUS : code, reason }))
   }
 

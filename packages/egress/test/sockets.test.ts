@@ -132,6 +132,43 @@ t.test('a function that reads slowly gets all that came before both ends closed 
   unread.stop()
   t.match(await unread.untilClosed(), { ok: true })
   t.ok(sockets.isClean)
+
+  const unwanted = sockets.open({ port })
+  unwanted.takes = false
+  unwanted.send('', true)
+  await unwanted.until(({ received }) => received.length >= 192 * KB)
+  while (sockets.outside.sockets > 0) await new Promise(setImmediate)
+  unwanted.abort('received')
+  t.match(await unwanted.untilClosed(), { ok: true })
+  t.ok(sockets.isClean)
+})
+
+t.test('what was sent before an end leaves, though the function needs the socket no more', async (t) => {
+  const sockets = new TestSockets()
+  const came = Promise.withResolvers<number>()
+  const { port, sockets: peers } = await peer(t, (socket) => {
+    let bytes = 0
+    socket
+      .pause()
+      .on('data', (chunk) => (bytes += chunk.length))
+      .once('close', () => came.resolve(bytes))
+      .end('a peer that ends first')
+  })
+  const socket = sockets.open({ port })
+  await socket.until(({ isEnded }) => isEnded)
+  let sentBytes = 0
+  // Until neither the system nor the window takes more.
+  for (let creditBytes = -1; socket.creditBytes > creditBytes; ) {
+    creditBytes = socket.creditBytes
+    for (; sentBytes - creditBytes <= 192 * KB; sentBytes += 64 * KB) socket.send(Buffer.alloc(64 * KB))
+    for (let turn = 0; turn < 50; turn++) await new Promise(setImmediate)
+  }
+  socket.send('', true)
+  socket.stop()
+  for (const one of peers) one.resume()
+  t.equal(await came.promise, sentBytes)
+  t.match(await socket.untilClosed(), { ok: true, bytesOut: sentBytes })
+  t.ok(sockets.isClean)
 })
 
 t.test('a peer that does not read fills the window, and more than that ends the socket', async (t) => {

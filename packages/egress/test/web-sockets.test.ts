@@ -72,6 +72,28 @@ t.test('messages go both ways, whole and in parts, and either side closes with a
   t.ok(sockets.isClean)
 })
 
+t.test('a function that reads slowly gets all messages that came before the connection broke off', async (t) => {
+  const sockets = new TestSockets()
+  const url = await peer(t, (peer) => {
+    for (let message = 0; message < 5; message++) {
+      peer.send(Buffer.alloc(60 * KB, String(message)), () => message === 4 && peer.terminate())
+    }
+  })
+  const socket = open(sockets, url)
+  socket.takes = false
+  await socket.until(({ messages }) => messages.length === 4)
+  while (sockets.outside.sockets > 0) await new Promise(setImmediate)
+  t.equal(socket.closed, undefined)
+  socket.takes = true
+  socket.credit(64 * KB)
+  t.match(await socket.untilClosed(), { ok: false, bytesIn: 300 * KB })
+  t.same(
+    socket.messages.map((message) => message.slice(0, 1).toString()),
+    ['0', '1', '2', '3', '4'],
+  )
+  t.ok(sockets.isClean)
+})
+
 t.test('a megabyte in one message comes in parts, as the function takes them', async (t) => {
   const sockets = new TestSockets()
   const url = await peer(t, (socket) => {

@@ -121,6 +121,7 @@ class Socket {
   /** Ends it. What was written before still leaves. */
   async close(): Promise<void> {
     if (!this.#isOver) {
+      this.#socket.end()
       this.#socket.stop()
       this.#finish({ ok: true })
     }
@@ -180,6 +181,7 @@ class Socket {
         : undefined
     if (bytes === undefined) throw new TypeError('A socket takes bytes: an ArrayBuffer or a view of one.')
     await this.opened
+    if (this.#hasEnded && !this.#allowHalfOpen) throw this.#failure ?? new TypeError('The other side has ended the socket.')
     this.#socket.send(bytes)
     while (!this.#isOver && this.#socket.isFull) await new Promise<void>((resolve) => (this.#wakeWriter = resolve))
     if (this.#failure !== undefined) throw this.#failure
