@@ -121,6 +121,32 @@ t.test('no more goes to the function than it takes, and then the client is not r
   t.equal(bytes, 900_000)
 })
 
+t.test('what a client says before it leaves waits for the function, and its leaving behind that', async (t) => {
+  const { call, heard, client } = await open(t)
+  const told: string[] = []
+  const windowed = Promise.withResolvers<void>()
+  const canceled = Promise.withResolvers<void>()
+  call.holder = {
+    cancel: () => {
+      told.push('left')
+      canceled.resolve()
+    },
+  }
+  let bytes = 0
+  heard.onPart = (part, more) => {
+    bytes += part.length
+    if (bytes === STREAM_WINDOW_BYTES - STREAM_MESSAGE_BYTES) windowed.resolve()
+    if (!more) told.push('message')
+  }
+  client.end(masked(2, Buffer.alloc(300_000)))
+  await windowed.promise
+  for (let turn = 0; turn < 50; turn++) await new Promise(setImmediate)
+  heard.caller.credited(STREAM_WINDOW_BYTES)
+  await canceled.promise
+  t.same(told, ['message', 'left'])
+  end(call)
+})
+
 t.test('empty messages count, too', async (t) => {
   const { heard, client } = await open(t)
   const count = STREAM_WINDOW_BYTES / STREAM_MESSAGE_BYTES

@@ -80,6 +80,8 @@ export class ClientWebSocket implements CallerSocket, Pinged {
   #pong: Buffer[] | undefined
   /** Nothing more of the client counts: its close frame came, it broke the protocol, or it has left. */
   #hasEnded = false
+  /** It has ended the connection, behind what still waits. */
+  #isLeaving = false
   /** What its close frame is answered with. */
   #answerCode: number = CLOSE_CODES.none
   #hasSentClose = false
@@ -189,7 +191,8 @@ export class ClientWebSocket implements CallerSocket, Pinged {
     if (this.#decoder.isBusy) {
       this.#isInTurn = true
       this.#parts.turns.enter(this.#holder, this.#decodeOn)
-    } else if (this.#socket.isPaused()) this.#socket.resume()
+    } else if (this.#isLeaving) this.#clientEnded()
+    else if (this.#socket.isPaused()) this.#socket.resume()
   }
 
   /** Counts what is in memory of messages that have not come as a whole, or wait for the function. */
@@ -256,6 +259,9 @@ export class ClientWebSocket implements CallerSocket, Pinged {
   }
 
   #clientEnded(): void {
+    // A stream that is paused tells of its end all the same: what came before it goes first.
+    this.#isLeaving = !this.#hasEnded && (this.#message !== undefined || this.#decoder.isBusy)
+    if (this.#isLeaving) return
     this.#lose()
     this.#socket.destroySoon()
   }
