@@ -14,7 +14,7 @@ import { ATTEMPT_NAMES, runProbe, type AttemptName, type Canaries } from '../../
 import { seccompFilter } from '../../../packages/sandbox/src/seccomp.ts'
 import { processSandbox, type ProcessSandbox, type SandboxedProcess } from '../../../packages/sandbox/src/spawn.ts'
 import { findTools } from '../../../packages/sandbox/src/tools.ts'
-import { HOST_FLAGS } from '../../../packages/server/src/hosts/host-program.ts'
+import { PERMISSION_FLAGS } from '../../../packages/server/src/hosts/host-program.ts'
 
 const HOST_UID = 60_999
 const MEBIBYTE = 1024 * 1024
@@ -29,7 +29,7 @@ export async function missingHere(): Promise<ReadonlyMap<LayerName, string>> {
   const { layers } = await detectSandbox({
     isOff: false,
     nodePath: process.execPath,
-    nodeFlags: HOST_FLAGS,
+    nodeFlags: PERMISSION_FLAGS,
     folders: [],
     hostUid: HOST_UID,
     limits: LIMITS,
@@ -58,9 +58,9 @@ export function sandboxWith(layers: readonly LayerName[], rest: Partial<SandboxP
   return processSandbox(plan, { groups: prepareHostGroups(LIMITS, controllers) })
 }
 
-/** Flags of Node.js with which a host with these layers runs. */
+/** Flags of Node.js with which what is tried in place of a host with these layers runs. */
 export function flagsWith(layers: readonly LayerName[]): readonly string[] {
-  return layers.includes('permission') ? HOST_FLAGS : []
+  return layers.includes('permission') ? PERMISSION_FLAGS : []
 }
 
 /** Attempts that take a process of their own, as code for it; it ends with {@link DONE} if it could do it. */

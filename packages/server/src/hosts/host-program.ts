@@ -4,21 +4,29 @@ import type { ServerSettings } from '../settings/table.ts'
 import { HOST_FILES, hostReadPaths, type HostPrograms } from './host-files.ts'
 
 /**
- * What a host process gets from Node.js: its permission model with leave to load the isolate addon, and nothing else: no network,
- * no files, no child processes, no workers. `--no-node-snapshot` is what isolated-vm asks for: isolates with other snapshots than
+ * Node.js' permission model with leave to load the isolate addon, and nothing else: no network, no files, no child processes, no
+ * workers. What a sandbox is tried with has these flags alone: with those for isolates, of which it makes none, its start takes
+ * three times the CPU time.
+ */
+export const PERMISSION_FLAGS: readonly string[] = [
+  '--permission',
+  '--allow-addons',
+  '--disable-warning=SecurityWarning',
+  '--disable-sigusr1',
+]
+
+/**
+ * What a host process gets from Node.js. `--no-node-snapshot` is what isolated-vm asks for: isolates with other snapshots than
  * Node's own share the process.
  */
-export const HOST_FLAGS: readonly string[] = [
+const HOST_FLAGS: readonly string[] = [
   '--no-node-snapshot',
   // Memory of an isolate that is given up goes back to the system; else V8 keeps it for isolates whose threads sleep.
   '--no-memory-pool-share-memory-on-teardown',
   // Garbage is collected on the thread of the isolate whose it is: on its share of the CPU and on its bill, and not by helpers
   // that take the cores from everybody else.
   '--single-threaded-gc',
-  '--permission',
-  '--allow-addons',
-  '--disable-warning=SecurityWarning',
-  '--disable-sigusr1',
+  ...PERMISSION_FLAGS,
 ]
 
 /** How to start a host process, with leave to read its addons. @param sandbox starts it with less than the server may do */

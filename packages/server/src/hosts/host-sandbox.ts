@@ -2,7 +2,7 @@ import { hostMemory } from '@carpool/core'
 import { detectSandbox, isLayerName, requireLayers, type GroupLimits, type LayerName, type Sandbox } from '@carpool/sandbox'
 import type { ServerSettings } from '../settings/table.ts'
 import { hostFolders } from './host-files.ts'
-import { HOST_FLAGS, hostMemoryBytes } from './host-program.ts'
+import { hostMemoryBytes, PERMISSION_FLAGS } from './host-program.ts'
 
 /**
  * Finds out which layers this machine can put around hosts.
@@ -17,7 +17,7 @@ export async function openSandbox(
   return await detectSandbox({
     isOff: settings.sandbox === 'off',
     nodePath: process.execPath,
-    nodeFlags: HOST_FLAGS,
+    nodeFlags: PERMISSION_FLAGS,
     folders: hostFolders(),
     hostUid: settings.hostUid,
     limits: groupLimits({ budgetBytes: hostMemoryBytes(settings), maxIsolates: settings.maxIsolates }),
