@@ -1,6 +1,7 @@
 /** What the end of a script or a terminal does to servers that were started there, and which are meant to outlive it. */
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import { IS_WHOLE } from '../support/form.ts'
 import { temporaryFolder } from '../support/server.ts'
 import { environmentIn, isInPath, noProc, projectIn, Started, type Role, type Serving } from '../support/started.ts'
 
@@ -101,10 +102,13 @@ test('a terminal is closed: its server ends in order, that under nohup goes on w
   await t.resolves(nohupServer.assertFree(), 'ports and data are free')
 })
 
-for (const [command, env] of [
-  ['npm start', {}],
+/** In the short form the one that has the launcher in front as well. */
+const INTERRUPTED = [
   ['npx carpool serve', { npm_config_script_shell: 'bash' }],
-] as const) {
+  ['npm start', {}],
+] as const
+
+for (const [command, env] of IS_WHOLE ? INTERRUPTED : INTERRUPTED.slice(0, 1)) {
   test(`${command}: one Ctrl+C counts once, though a terminal, npm and the launcher all tell of it`, noTerminal, async (t) => {
     const folder = temporaryFolder(t)
     const cwd = command === 'npm start' ? {} : { cwd: projectIn(folder) }

@@ -32,9 +32,10 @@ function endsAfter(signal: NodeJS.Signals, role: Role, way: Way = IN_PROJECT, sk
 
 endsAfter('SIGTERM', 'npm')
 endsAfter('SIGHUP', 'shell')
-endsAfter('SIGTERM', 'launcher')
-endsAfter('SIGINT', 'server')
 if (IS_WHOLE) {
+  // What the launcher does with signals is in launcher.test.ts as well.
+  endsAfter('SIGTERM', 'launcher')
+  endsAfter('SIGINT', 'server')
   for (const role of ['shell', 'server'] as const) endsAfter('SIGTERM', role)
   for (const role of ['npm', 'launcher', 'server'] as const) endsAfter('SIGHUP', role)
   endsAfter('SIGINT', 'launcher')

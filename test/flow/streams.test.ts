@@ -310,17 +310,10 @@ t.test('streams', async (t) => {
   })
 })
 
-t.test('a server that ends serves open streams for its grace', async (t) => {
-  const server = await startServer(t, ['--grace-ms', '500'])
-  await server.deploy('streams', FUNCTION)
-  const response = await server.get('/streams/silent')
-  const ended = server.stop()
-  await t.rejects(response.text())
-  t.equal((await ended).code, 0)
-})
+/** Shared; the last test that it is in ends it. */
+const server = await startServer(t, ['--grace-ms', '500'])
 
 t.test('a new revision leaves the streams of the old one open', async (t) => {
-  const server = await startServer(t)
   await server.deploy('streams', FUNCTION)
   const response = await server.get('/streams/events')
   const reader = response.body!.pipeThrough(new TextDecoderStream()).getReader()
@@ -339,11 +332,17 @@ t.test('a new revision leaves the streams of the old one open', async (t) => {
 })
 
 t.test('a host that is lost breaks its streams off', async (t) => {
-  const server = await startServer(t)
   await server.deploy('streams', FUNCTION)
   const response = await server.get('/streams/silent')
   const [host] = (await server.status()).hosts
   process.kill(host!.pid, 'SIGKILL')
   await t.rejects(response.text())
   t.match(await recordOf(server, response.headers.get('x-carpool-invocation')), { outcome: 'host-lost', status: 200 })
+})
+
+t.test('a server that ends serves open streams for its grace', async (t) => {
+  const response = await server.get('/streams/silent')
+  const ended = server.stop()
+  await t.rejects(response.text())
+  t.equal((await ended).code, 0)
 })

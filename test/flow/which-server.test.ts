@@ -32,8 +32,9 @@ async function startTwo(t: Test) {
   return { folder, nowhere, stateDir, one, two, carpool, listed }
 }
 
+const { folder, nowhere, stateDir, one, two, carpool, listed } = await startTwo(t)
+
 t.test('in a checkout its own server is meant, elsewhere none, and a URL wins', async (t) => {
-  const { folder, nowhere, one, two, carpool, listed } = await startTwo(t)
   const code = one.write(HELLO)
   for (const [name, server] of Object.entries({ one, two })) {
     const deployed = await carpool(folder('checkouts', name, 'src', 'deep'), 'deploy', code, '--name', `of-${name}`)
@@ -68,9 +69,8 @@ t.test('in a checkout its own server is meant, elsewhere none, and a URL wins', 
   t.strictSame(await listed(nowhere), ['of-two'], 'the only one is meant everywhere')
 })
 
+// Of the two, one is left.
 t.test('a development server is nearest to nobody, for its data is in the temp folder', async (t) => {
-  const { folder, stateDir, two, one, carpool } = await startTwo(t)
-  await one.stop()
   const args = ['dev', two.write({ 'index.js': HELLO }), '--port', '0', '--admin-port', '0', '--json']
   const dev = startCarpool(args, { CARPOOL_STATE_DIR: stateDir, TMPDIR: tmpdir() }, folder('fn'))
   const ended = untilEnd(dev)
