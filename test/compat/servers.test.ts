@@ -3,6 +3,9 @@ import t from 'tap'
 import { IS_WHOLE } from '../support/form.ts'
 import { startServer } from '../support/server.ts'
 
+// Many bundles, on a machine that may have much else to do.
+t.setTimeout(300_000)
+
 const LISTENER = `(request, response) => {
   let body = ''
   request.setEncoding('utf8').on('data', (part) => (body += part)).on('end', () => {

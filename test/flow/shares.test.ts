@@ -7,6 +7,9 @@ import { IS_WHOLE } from '../support/form.ts'
 import { readLedger, type LedgerRow } from '../support/ledger.ts'
 import { startServer, type TestServer } from '../support/server.ts'
 
+// Many calls that compute, on a machine that may have much else to do.
+t.setTimeout(300_000)
+
 /** Calls that end before any counts: isolates are made, code is compiled, and the first that came were let in by what waited. */
 const SETTLING = IS_WHOLE ? 200 : 150
 /** Calls whose CPU time is compared. */

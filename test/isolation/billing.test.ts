@@ -94,7 +94,7 @@ const ENDED = [
   billing('B06b', 'a call that is ended at its wall limit while it works', {
     verdict: 'K',
     billed: 'cap',
-    limits: { cpuMs: 5_000, wallMs: 150 },
+    limits: { cpuMs: 5_000, wallMs: 500 },
     handler: 'for (;;);',
     expect: { status: 504, code: 'timeout' },
   }),
@@ -109,12 +109,13 @@ const ENDED = [
   }),
   billing('B18', 'a call that only waits until its wall limit', {
     verdict: 'E',
-    limits: { wallMs: 300 },
+    limits: { wallMs: 1_000 },
     handler: 'await new Promise((done) => setTimeout(done, 60_000))',
     expect: { status: 504, code: 'timeout' },
     check: ({ t }, { records }) => {
       for (const record of records) {
-        t.ok(Number(record['wall_us']) >= 300_000, `${record['wall_us']} µs of time`)
+        // The two ends are read from two clocks.
+        t.ok(Number(record['wall_us']) >= 999_000, `${record['wall_us']} µs of time`)
         t.ok(cpuUs(record) < 150_000, `${cpuUs(record)} µs of CPU`)
       }
     },

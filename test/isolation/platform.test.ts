@@ -209,7 +209,7 @@ const SOAK = [
     verdict: 'K',
     // Who waits for others of its isolate until its time is up has used nothing.
     billed: 'heartbeat',
-    limits: { cpuMs: 50, wallMs: 300, memoryMb: 32 },
+    limits: { cpuMs: 50, wallMs: 600, memoryMb: 32 },
     handler: MIXED,
     expect: { code: /^(?:|exception|cpu-exceeded|memory-exceeded|timeout|isolate-lost)$/ },
     attack: async ({ t, rig, call }) => {
