@@ -1,6 +1,7 @@
-import { CarpoolError } from '@carpool/core'
-import { type IncomingMessage, request as requestHttp } from 'node:http'
+import type { IncomingMessage } from 'node:http'
 import { request as requestHttps } from 'node:https'
+import { CarpoolError } from '@carpool/core'
+import { request as requestHttp } from '@carpool/core/node-http'
 
 export interface ControlRequest {
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE'

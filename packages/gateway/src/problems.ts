@@ -1,8 +1,8 @@
 /** What Node.js or Fastify refuse before a route is reached, as errors of ours. */
 import { randomUUIDv7 } from 'node:crypto'
-import { STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
 import { CarpoolError, PROBLEM_CONTENT_TYPE, problemOfError, retryAfterSeconds } from '@carpool/core'
+import { STATUS_CODES } from '@carpool/core/node-http'
 import type { GatewayLimits } from './gateway-limits.ts'
 import { INVOCATION_HEADER } from './response-encoder.ts'
 

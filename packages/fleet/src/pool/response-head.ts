@@ -1,5 +1,5 @@
-import { validateHeaderName, validateHeaderValue } from 'node:http'
 import { MAX_RESPONSE_HEAD, RESPONSE_HEADER_LIMITS, type ResponseHead } from '@carpool/core'
+import { validateHeaderName, validateHeaderValue } from '@carpool/core/node-http'
 
 const { count: MAX_HEADERS, bytes: MAX_HEADER_BYTES } = RESPONSE_HEADER_LIMITS
 const TOO_LARGE = `The response headers are too large; the limit is ${MAX_HEADER_BYTES} bytes.`

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
-import { STATUS_CODES, type IncomingMessage } from 'node:http'
+import type { IncomingMessage } from 'node:http'
 import { CarpoolError, type HeaderList } from '@carpool/core'
+import { STATUS_CODES } from '@carpool/core/node-http'
 import { INVOCATION_HEADER } from '../response-encoder.ts'
 import { hasBody } from '../request-body.ts'
 import { isReserved } from '../request.ts'

@@ -1,5 +1,5 @@
 import { randomUUIDv7 } from 'node:crypto'
-import { ServerResponse, type IncomingMessage } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import {
   Call,
@@ -11,6 +11,7 @@ import {
   type Outcome,
   type ResponseHead,
 } from '@carpool/core'
+import { ServerResponse as NodeResponse } from '@carpool/core/node-http'
 import type { CallHandlerOptions } from '../call-handler.ts'
 import type { ClientConnection } from '../hardening/connections.ts'
 import { checkRequest, decodeRequest } from '../request.ts'
@@ -86,7 +87,7 @@ export class WebSockets {
     if (connection === undefined) return void socket.destroy()
     if (!connection.isIdle)
       return refuse(connection, new CarpoolError('bad-request', 'A WebSocket was asked for behind a request.'))
-    const response = new ServerResponse(incoming)
+    const response = new NodeResponse(incoming)
     response.shouldKeepAlive = false
     response.assignSocket(socket)
     if (!connection.receive(response, monotonicClock())) return
