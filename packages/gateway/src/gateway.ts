@@ -7,7 +7,7 @@ import Fastify, { type FastifyInstance } from 'fastify'
 import { connectionLimit, type GatewayLimits } from './gateway-limits.ts'
 import { Connections } from './hardening/connections.ts'
 import { ReadBackpressure } from './hardening/read-backpressure.ts'
-import { carpoolGateway, createCalls, type GatewayOptions } from './plugin.ts'
+import { createCalls, type GatewayOptions } from './plugin.ts'
 import { errorOfClient, refusalText } from './problems.ts'
 import { functionNameIn } from './request.ts'
 import { asksForWebSocket } from './web-socket/handshake.ts'
@@ -89,47 +89,42 @@ export function createGateway(options: ServerGatewayOptions): FastifyInstance {
     reading.add(socket)
     connections.accept(socket)
   }
-  /** Checks a request before Fastify sees it: its router knows fewer methods than the parser. */
-  const checked =
-    (route: RequestListener): RequestListener =>
-    (request, response) => {
+  /** There is one route, and Fastify's router would make more objects of a request than all that is done for it here. */
+  const onRequest: RequestListener = (request, response) => {
+    const { socket, url = '' } = request
+    try {
       if (!handler.receive(request, response, monotonicClock())) return
-      const { socket, url = '' } = request
       reading.requestRead(socket, url)
       if (reading.isBusy) response.once('finish', () => reading.pause(socket))
-      route(request, response)
+      handler.handle(request, response, url, '')
+    } catch (cause) {
+      // A fault of ours costs one client its connection, and not everybody the server.
+      options.onFault(CarpoolError.from(cause))
+      socket.destroy()
     }
+  }
   const onConnect = (socket: Socket): void => {
     // From here on the HTTP server handles no events of the socket.
     socket.on('error', () => socket.destroy())
     fail(socket, new CarpoolError('bad-request', 'The method CONNECT is not supported.'))
   }
   const gateway = Fastify({
-    serverFactory: (route) => {
-      const onRequest = checked(route)
-      return (
-        createHttpServer(limits)
-          .on('connection', onConnection)
-          .on('request', onRequest)
-          // By default Node.js would ask for a body before its announced length is checked.
-          .on('checkContinue', onRequest)
-          .on('checkExpectation', onRequest)
-          .on('connect', (_request, socket) => onConnect(socket as Socket))
-          .on('upgrade', (request, _socket, early) => onUpgrade(request, early))
-      )
-    },
+    serverFactory: () =>
+      createHttpServer(limits)
+        .on('connection', onConnection)
+        .on('request', onRequest)
+        // By default Node.js would ask for a body before its announced length is checked.
+        .on('checkContinue', onRequest)
+        .on('checkExpectation', onRequest)
+        .on('connect', (_request, socket) => onConnect(socket as Socket))
+        .on('upgrade', (request, _socket, early) => onUpgrade(request, early)),
     forceCloseConnections: 'idle',
-    // The call handler refuses by the phase, with a problem document.
-    return503OnClosing: false,
     clientErrorHandler: (cause, socket) => {
       const error = errorOfClient(cause, limits)
       if (error === undefined) socket.destroy()
       else fail(socket, error)
     },
-    // The path belongs to the function from its name on: the router must neither match nor refuse anything in it.
-    rewriteUrl: () => '/',
   })
-  gateway.register(carpoolGateway, { ...options, limits, handler })
   webSocketsOf.set(gateway, webSockets)
   return gateway
 }

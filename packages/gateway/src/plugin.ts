@@ -69,27 +69,19 @@ export function createCalls(options: GatewayOptions, connectionOf: (socket: Sock
   return { handler: new CallHandler(parts), lingering, sweep, budget }
 }
 
-export interface PluginOptions extends GatewayOptions {
-  /** Handles calls whose requests were checked already, on connections that createGateway keeps. Absent: the plugin does both. */
-  readonly handler?: CallHandler
-}
-
 /**
  * The data plane as a Fastify plugin: `app.register(carpoolGateway, { prefix: '/functions', … })` has functions answer at
  * `/functions/<name>/` and below, in an app with other routes. It limits and answers calls; what hardens raw connections against
  * hostile clients is createGateway's, which owns its HTTP server. So are WebSockets: whoever listens for upgrades of a server
  * gets those of all its routes.
  */
-export const carpoolGateway: FastifyPluginCallback<PluginOptions> = (app, options, done) => {
+export const carpoolGateway: FastifyPluginCallback<GatewayOptions> = (app, options, done) => {
   const { prefix } = app
-  const checked = options.handler
-  const handler = checked ?? createCalls(options, trackConnections()).handler
+  const { handler } = createCalls(options, trackConnections())
   // Hijacked before Fastify reads a body: what a body is, the function decides.
   const onRequest: onRequestHookHandler = ({ raw, originalUrl }, reply, _done) => {
     reply.hijack()
-    if (checked !== undefined || handler.receive(raw, reply.raw, monotonicClock())) {
-      handler.handle(raw, reply.raw, originalUrl, prefix)
-    }
+    if (handler.receive(raw, reply.raw, monotonicClock())) handler.handle(raw, reply.raw, originalUrl, prefix)
   }
   app.all('/*', { onRequest }, () => {})
   done()

@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
-import { CarpoolError, NO_USAGE, type FinishedInvocation } from '@carpool/core'
+import { CarpoolError, FROM_OUTSIDE, NO_USAGE, type FinishedInvocation } from '@carpool/core'
 import t from 'tap'
 import { gatewayWith, ok, recordOf, type SeenCall } from './support/gateway.ts'
 
@@ -160,6 +160,18 @@ t.test('a fault of ours is told to the operator and not to the caller', async (t
   t.equal(response.status, 500)
   t.notMatch(await response.text(), /secret|path/)
   t.match(faults[0]?.cause, { message: 'secret /path/of/host' })
+})
+
+t.test('a fault of ours before a call begins ends its connection, and nothing else', async (t) => {
+  const { url, faults } = await gatewayWith(t, () => ok('hi'), {
+    chainOf: (header) => {
+      if (header === 'fault') throw new Error('A fault of ours.')
+      return FROM_OUTSIDE
+    },
+  })
+  await t.rejects(fetch(`${url}/f`, { headers: { 'x-carpool-hops': 'fault' } }))
+  t.match(faults, [{ code: 'internal' }])
+  t.equal(await (await fetch(`${url}/f`)).text(), 'hi')
 })
 
 t.test('a body over the limit is refused with the limit', async (t) => {
