@@ -146,6 +146,8 @@ function createHttpServer({ headerTimeoutMs, maxHeaderBytes }: GatewayLimits): S
     connectionsCheckingInterval: Math.min(HEADER_SWEEP_MS, headerTimeoutMs),
     maxHeaderSize: maxHeaderBytes,
     insecureHTTPParser: false,
+    // Nobody listens to the stream of a request that has no body: its end and its close would each be a tick of their own.
+    optimizeEmptyRequests: true,
     // Other offers of a protocol are ignored, and their requests are as any other.
     shouldUpgradeCallback: asksForWebSocket,
     // checkRequest refuses it; Node.js would go on with what comes behind the request.
