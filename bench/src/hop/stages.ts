@@ -42,7 +42,7 @@ export const STAGES: Readonly<Record<ProcessName, StageTable>> = {
   server: {
     own: [
       {
-        file: /^packages\/gateway\/src\/(?:response-encoder|server-timing|reserved-headers|unread-answers|hardening\/slow-clients)\.ts$/,
+        file: /^packages\/gateway\/src\/(?:response-encoder|whole-response|server-timing|reserved-headers|unread-answers|hardening\/slow-clients)\.ts$/,
         stage: 'answer',
       },
       { file: /^packages\/(?:gateway|registry)\//, stage: 'gateway' },

@@ -13,6 +13,7 @@ import { functionNameIn } from './request.ts'
 import { asksForWebSocket } from './web-socket/handshake.ts'
 import { IdlePings } from './web-socket/idle-pings.ts'
 import { WebSockets } from './web-socket/web-sockets.ts'
+import { KEEP_ALIVE_MS, WholeResponse } from './whole-response.ts'
 
 export interface ServerGatewayOptions extends GatewayOptions {
   /** Whether there is a function of this name: calls of no function are read as if they called one. Default: there is. */
@@ -129,16 +130,12 @@ export function createGateway(options: ServerGatewayOptions): FastifyInstance {
   return gateway
 }
 
-/**
- * How long a connection without a request stays open, in ms: longer than the 60 s of most load balancers, or they would send into
- * its end.
- */
-const KEEP_ALIVE_MS = 72_000
 /** How often connections are checked for headers that took too long, in ms. */
 const HEADER_SWEEP_MS = 500
 
 function createHttpServer({ headerTimeoutMs, maxHeaderBytes }: GatewayLimits): Server {
   const server = createServer({
+    ServerResponse: WholeResponse,
     keepAliveTimeout: KEEP_ALIVE_MS,
     // Node.js counts from the first byte of a request, on a new connection from its start. Bodies have a time of their own.
     headersTimeout: headerTimeoutMs,

@@ -14,6 +14,7 @@ import {
   type ResponseHead,
 } from '@carpool/core'
 import { isReserved } from './request.ts'
+import { WholeResponse } from './whole-response.ts'
 
 export const INVOCATION_HEADER = 'x-carpool-invocation'
 const TIMING_HEADER = 'server-timing'
@@ -59,15 +60,18 @@ function writeResponse(
   const { status } = response
   // 205 resets the client's form, and may have no content (RFC 9110, section 15.3.6).
   const body = status === 205 ? NO_BYTES : response.body
+  const isSmall = body.length <= MAX_JOINED_BYTES
+  if (isSmall && !isLast && onFlushed === undefined && raw instanceof WholeResponse && status !== 204 && status !== 304) {
+    if (raw.writeWhole(status, linesOf(response, record, body.length), latin1(body))) return
+  }
   const flat = headersOf(response, record.id, serverTiming(record))
   if (status !== 204 && status !== 304) flat.push('content-length', String(body.length))
   if (isLast) flat.push('connection', 'close')
   raw.writeHead(status, flat)
   if (onFlushed !== undefined) return writeUnended(raw, body, onFlushed)
-  // Node.js sends head and body in one write if the body is a string, else in two; latin1 keeps every byte as it is.
-  if (body.length <= MAX_JOINED_BYTES) {
-    raw.end(Buffer.from(body.buffer, body.byteOffset, body.length).toString('latin1'), 'latin1')
-  } else if (body.length <= PIECE_BYTES || raw.req.method === 'HEAD') raw.end(body)
+  // Node.js sends head and body in one write if the body is a string, else in two.
+  if (isSmall) raw.end(latin1(body), 'latin1')
+  else if (body.length <= PIECE_BYTES || raw.req.method === 'HEAD') raw.end(body)
   else writeInPieces(raw, body)
 }
 
@@ -107,13 +111,26 @@ export function writeHeadAlone(raw: ServerResponse, head: ResponseHead, record: 
 /** The head was checked when it came from the host, so nothing in it can move the end of the response. */
 function headersOf({ headers }: ResponseHead, id: string, timing: string): string[] {
   const flat = [INVOCATION_HEADER, id, TIMING_HEADER, timing]
-  for (const [name, value] of headers) {
-    if (SERVER_HEADERS.has(name) || isReserved(name)) continue
-    // One of the function's own stands beside ours, unless it could pass for it.
-    if (name === TIMING_HEADER && OWN_METRIC.test(value)) continue
-    flat.push(name, value)
-  }
+  for (const [name, value] of headers) if (isPassedOn(name, value)) flat.push(name, value)
   return flat
+}
+
+/** The same as lines, with the length of the body. */
+function linesOf({ headers }: ResponseHead, record: InvocationRecord, bodyBytes: number): string {
+  let lines = `${INVOCATION_HEADER}: ${record.id}\r\n${TIMING_HEADER}: ${serverTiming(record)}\r\n`
+  for (const [name, value] of headers) if (isPassedOn(name, value)) lines += `${name}: ${value}\r\n`
+  return `${lines}content-length: ${bodyBytes}\r\n`
+}
+
+function isPassedOn(name: string, value: string): boolean {
+  if (SERVER_HEADERS.has(name) || isReserved(name)) return false
+  // One of the function's own stands beside ours, unless it could pass for it.
+  return name !== TIMING_HEADER || !OWN_METRIC.test(value)
+}
+
+/** Keeps every byte as it is. */
+function latin1(body: Uint8Array): string {
+  return Buffer.from(body.buffer, body.byteOffset, body.length).toString('latin1')
 }
 
 function writeInPieces(raw: ServerResponse, body: Uint8Array, onFlushed?: () => void): void {
