@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { connectionsTo } from '../../bench/src/lib/databases/connections.ts'
 import { type Database, missing, startDatabase, type DatabaseKind } from '../../bench/src/lib/databases/database.ts'
-import { MARIADB, POSTGRES, REDIS } from '../../bench/src/lib/databases/kinds.ts'
+import { FERRETDB, MARIADB, POSTGRES, REDIS } from '../../bench/src/lib/databases/kinds.ts'
 import { installPackages } from '../../bench/src/lib/installed-packages.ts'
 import { sampleProcess } from '../isolation/harness/process-sample.ts'
 import { pidOf } from '../isolation/support-b/server-process.ts'
@@ -15,14 +15,15 @@ import { IS_WHOLE } from '../support/form.ts'
 import { startLoad, type Called } from '../support/load.ts'
 import { startServer, until, type TestServer } from '../support/server.ts'
 
-/** With what a client's pool holds at most. */
+/** With the connections that a client has at most. */
 const POOLS: Readonly<Record<string, readonly [kind: DatabaseKind, connections: number]>> = {
   pg: [POSTGRES, 10],
   mysql: [MARIADB, 10],
   redis: [REDIS, 1],
+  mongodb: [FERRETDB, 11],
 }
 /** How often each outage is. Heaps have grown to what they need by then. */
-const [WARM_ROUNDS, ROUNDS] = IS_WHOLE ? [4, 4] : [0, 1]
+const [WARM_ROUNDS, ROUNDS] = IS_WHOLE ? [2, 2] : [0, 1]
 const CALLS = IS_WHOLE ? 10_000 : 1_000
 const CALLERS = 200
 /** What is not collected yet differs by some 30 MB: what every call leaves behind is seen from a few kilobytes on. */
@@ -87,7 +88,7 @@ for (const [client, [kind, most]] of Object.entries(POOLS)) {
         await server.json('deploy', entry, '--name', client, '--timeout-ms', '20000')
       }
       const server = await startServer(t, ['--allow-egress', '127.0.0.1', '--max-bundle-bytes', '33554432'])
-      const opening = `import { pools } from './pools.mjs'\nconst ask = pools.${client}(${database.port})`
+      const opening = `import open from './pools/${client}.mjs'\nconst ask = open(${database.port})`
       await deploy(`${opening}\nexport default async () => new Response(String(await ask(7)))`)
 
       let seen = 0
@@ -122,7 +123,7 @@ for (const [client, [kind, most]] of Object.entries(POOLS)) {
       const calm = await underLoad((answers, look) => look(() => answers.length >= CALLS / 2))
       t.ok(
         calm.every(({ status, body }) => status === 200 && body === '7'),
-        'every call is answered',
+        `every call is answered: ${calm.find(isBad)?.body ?? 'with 7'}`,
       )
       t.equal(seen, most, `${CALLERS} calls at once have ${most} connections`)
       await outages(WARM_ROUNDS)
