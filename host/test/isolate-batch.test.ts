@@ -1,6 +1,7 @@
 import { ENTRIES, OF_CALL, STREAM_FLAGS } from '@carpool/runtime/bridge'
 import fc from 'fast-check'
 import t, { type Test } from 'tap'
+import { ANY_UNIT } from '../../test/support/any-text.ts'
 import { ECHO, isolateWith, RAN, SAID, type Rig } from './support/isolate.ts'
 
 const MIB = 1024 * 1024
@@ -140,7 +141,7 @@ t.test('any text goes in and comes out as it is: empty, of one byte, of two, wit
   const texts = fc.sample(
     fc.array(
       fc.tuple(
-        fc.string({ unit: 'binary' }),
+        fc.string({ unit: ANY_UNIT }),
         fc.string({ unit: fc.integer({ min: 0, max: 0xffff }).map((unit) => String.fromCharCode(unit)) }),
       ),
       {

@@ -2,6 +2,7 @@ import { decode, encode, type SourceMapSegment } from '@jridgewell/sourcemap-cod
 import type { Pattern, VariableDeclaration } from 'acorn'
 import type { ModuleGraph } from './build-graph.ts'
 import { labelPath, labelSource } from './label-path.ts'
+import { lineIndex, type Place } from './line-index.ts'
 import { FORCED_COMMONJS_SUFFIX } from './module-files.ts'
 import { moduleProperty, type ParsedScript, type TopLevel } from './parse-script.ts'
 import { MODULES } from './web-assembly-files.ts'
@@ -12,6 +13,8 @@ interface RawSourceMap {
   readonly mappings: string
   readonly names: readonly string[]
 }
+
+type PlaceAt = (offset: number) => Place
 
 /** The parameter of the function, as `builtins/support.ts` names it: what modules of Node.js need of the runtime. */
 const SUPPORT = 'carpoolSupport_'
@@ -30,14 +33,15 @@ function compiling({ webAssembly }: ModuleGraph): MappedLine[] {
 export function assembleScript(graph: ModuleGraph, script: ParsedScript): { readonly code: string; readonly sourceMap: string } {
   const map = JSON.parse(graph.sourceMap) as RawSourceMap
   const lines = toMappedLines(graph.code, map.mappings)
+  const placeAt = lineIndex(graph.code)
   const { helpers, commonJs, rest, lifted, liftedNames } = splitByMode(script)
   const strict = [...graph.modules.values()].includes('esm')
   const mixed = strict && commonJs.length > 0
-  if (mixed) for (const statement of lifted) reassign(lines, statement)
-  dropDirectives(lines, graph, script)
-  relabel(lines, graph, script)
+  if (mixed) for (const statement of lifted) reassign(lines, statement, placeAt)
+  dropDirectives(lines, graph, script, placeAt)
+  relabel(lines, graph, script, placeAt)
 
-  const linesOf = linesByStatement(lines, script.statements)
+  const linesOf = linesByStatement(lines, script.statements, placeAt)
   const take = (statements: readonly TopLevel[]): MappedLine[] => statements.flatMap((statement) => linesOf.get(statement) ?? [])
   const opening = (parameter: string): string => `(${graph.format === 'esm' ? 'async ' : ''}function (${parameter}) {`
   const directive = strict ? [plainLine('"use strict";')] : []
@@ -60,25 +64,29 @@ export function assembleScript(graph: ModuleGraph, script: ParsedScript): { read
 }
 
 /** Every statement with its lines and those of comments before it; exports as a return. */
-function linesByStatement(lines: readonly MappedLine[], statements: readonly TopLevel[]): Map<TopLevel, MappedLine[]> {
+function linesByStatement(
+  lines: readonly MappedLine[],
+  statements: readonly TopLevel[],
+  placeAt: PlaceAt,
+): Map<TopLevel, MappedLine[]> {
   const result = new Map<TopLevel, MappedLine[]>()
-  let last = (statements[0]?.loc?.start.line ?? 1) - 2
+  let last = placeAt(statements[0]?.start ?? 0).line - 1
   // Comments before the first statement, up to the wrapper's opening line.
   while (last >= 0 && /^\s*(\/\/.*)?$/.test(lines[last]!.text)) last -= 1
   for (const statement of statements) {
-    const end = statement.loc!.end.line - 1
-    result.set(statement, returnExports(statement, lines) ?? lines.slice(last + 1, end + 1))
+    const end = placeAt(statement.end).line
+    result.set(statement, returnExports(statement, lines, placeAt) ?? lines.slice(last + 1, end + 1))
     last = end
   }
   return result
 }
 
 /** `export { a as b }` as `return { "b": a }`. */
-function returnExports(statement: TopLevel, lines: readonly MappedLine[]): MappedLine[] | undefined {
+function returnExports(statement: TopLevel, lines: readonly MappedLine[], placeAt: PlaceAt): MappedLine[] | undefined {
   // Of a CommonJS entry: `export default require_index();`
   if (statement.type === 'ExportDefaultDeclaration') {
-    const { line, column } = statement.loc!.start
-    return [spliceLine(lines[line - 1]!, column, column + 'export default'.length, 'return')]
+    const { line, column } = placeAt(statement.start)
+    return [spliceLine(lines[line]!, column, column + 'export default'.length, 'return')]
   }
   if (statement.type === 'ExportNamedDeclaration') {
     const entries = statement.specifiers.map(({ local, exported }) => {
@@ -94,32 +102,37 @@ function returnExports(statement: TopLevel, lines: readonly MappedLine[]): Mappe
  * Takes out each 'use strict' that the bundler puts into CommonJS because tsconfig.json says `strict`, which Node does not
  * read.
  */
-function dropDirectives(lines: MappedLine[], { sloppy }: ModuleGraph, { statements }: ParsedScript): void {
+function dropDirectives(lines: MappedLine[], { sloppy }: ModuleGraph, { statements }: ParsedScript, placeAt: PlaceAt): void {
   for (const statement of statements) {
     const { key, value } = moduleProperty(statement) ?? {}
     if (key?.type !== 'Literal' || !sloppy.has(String(key.value)) || value?.type !== 'FunctionExpression') continue
     const [first] = value.body.body
     if (first !== undefined && 'directive' in first && first.directive === 'use strict')
-      lines[first.loc!.start.line - 1] = plainLine('')
+      lines[placeAt(first.start).line] = plainLine('')
   }
 }
 
 /** Replaces the paths that the bundler writes into comments and keys. */
-function relabel(lines: MappedLine[], { modules, folder }: ModuleGraph, { comments, statements }: ParsedScript): void {
-  for (const { type, value, loc } of comments) {
+function relabel(
+  lines: MappedLine[],
+  { modules, folder }: ModuleGraph,
+  { comments, statements }: ParsedScript,
+  placeAt: PlaceAt,
+): void {
+  for (const { type, value, start } of comments) {
     const path = value.trim()
     if (type !== 'Line' || !modules.has(path)) continue
-    const { line, column } = loc!.start
-    const { text } = lines[line - 1]!
-    lines[line - 1] = spliceLine(lines[line - 1]!, column, text.length, `// ${labelPath(path, folder)}`)
+    const { line, column } = placeAt(start)
+    const { text } = lines[line]!
+    lines[line] = spliceLine(lines[line]!, column, text.length, `// ${labelPath(path, folder)}`)
   }
   for (const statement of statements) {
     const key = moduleProperty(statement)?.key
     if (key?.type !== 'Literal') continue
-    const { value, loc } = key
+    const { value, start, end } = key
     if (typeof value !== 'string' || !modules.has(value)) continue
-    const { line, column } = loc!.start
-    lines[line - 1] = spliceLine(lines[line - 1]!, column, loc!.end.column, JSON.stringify(labelPath(value, folder)))
+    const { line, column } = placeAt(start)
+    lines[line] = spliceLine(lines[line]!, column, placeAt(end).column, JSON.stringify(labelPath(value, folder)))
   }
 }
 
@@ -167,10 +180,10 @@ export function splitByMode({ statements, comments, names }: ParsedScript): Mode
 }
 
 /** Makes `var a = 1;` an assignment, `(a = 1);`, at the same column: its variable is declared further out. */
-export function reassign(lines: MappedLine[], { loc }: VariableDeclaration): void {
-  const { start, end } = loc!
-  lines[end.line - 1] = spliceLine(lines[end.line - 1]!, end.column - 1, end.column - 1, ')')
-  lines[start.line - 1] = spliceLine(lines[start.line - 1]!, start.column, start.column + 'var '.length, ';  (')
+function reassign(lines: MappedLine[], declaration: VariableDeclaration, placeAt: PlaceAt): void {
+  const [start, end] = [placeAt(declaration.start), placeAt(declaration.end)]
+  lines[end.line] = spliceLine(lines[end.line]!, end.column - 1, end.column - 1, ')')
+  lines[start.line] = spliceLine(lines[start.line]!, start.column, start.column + 'var '.length, ';  (')
 }
 
 function isCommonJsModule(statement: TopLevel, helpers: readonly TopLevel[]): boolean {

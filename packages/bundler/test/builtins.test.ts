@@ -68,21 +68,29 @@ const USES: Record<string, string> = {
 
 const require = createRequire(import.meta.url)
 
-const FILES = ['imported.mjs', 'required.cjs'] as const
+/** In the short form all are in one bundle; in the whole one each is alone too, with nothing that another one brings along. */
+const BUNDLES = [Object.keys(USES), ...(IS_WHOLE ? Object.keys(USES).map((name) => [name]) : [])]
 
-for (const [index, [name, use]] of Object.entries(USES).entries()) {
-  // In the short form each in one of the two ways.
-  const files = IS_WHOLE ? FILES : [FILES[index % 2]!]
-  t.test(`node:${name} gives in an isolate what it gives in Node, by ${files.join(' and ')}`, async (t) => {
-    const inNode = vm.runInThisContext(`(m) => ${use}`) as (m: unknown) => unknown
-    const expected: unknown = JSON.parse(JSON.stringify(await inNode(require(`node:${name}`))))
+for (const names of BUNDLES) {
+  t.test(`what modules of Node.js give in an isolate and in Node, imported and required: ${names.join(', ')}`, async (t) => {
+    const uses = names.map((name) => `(m) => ${USES[name]}`)
+    const expected = await Promise.all(
+      uses.map(async (use, index): Promise<unknown> => {
+        const inNode = vm.runInThisContext(use) as (m: unknown) => unknown
+        return JSON.parse(JSON.stringify(await inNode(require(`node:${names[index]}`))))
+      }),
+    )
+    const list = `[${uses.map((use, index) => `(${use})(m${index})`).join(',\n')}]`
     const folder = t.testdir({
-      'imported.mjs': `import m from 'node:${name}'; export const handler = () => ${use}`,
-      'required.cjs': `const m = require('${name}'); exports.handler = () => ${use}`,
+      'imported.mjs': `${names.map((name, index) => `import m${index} from 'node:${name}'`).join('\n')}
+        export const handler = () => Promise.all(${list})`,
+      'required.cjs': `${names.map((name, index) => `const m${index} = require('${name}')`).join('\n')}
+        exports.handler = () => Promise.all(${list})`,
     })
-    for (const file of files) {
+    for (const file of ['imported.mjs', 'required.cjs']) {
       const { code } = await bundleFunction(join(folder, file))
-      t.same(await runInIsolate(code, 'exports.handler()'), expected, file)
+      const given = (await runInIsolate(code, 'exports.handler()')) as unknown[]
+      for (const [index, name] of names.entries()) t.same(given[index], expected[index], `${name}, ${file}`)
     }
   })
 }

@@ -1,6 +1,7 @@
 import { CarpoolError, type CallChain } from '@carpool/core'
 import fc from 'fast-check'
 import t from 'tap'
+import { ANY_UNIT } from '../../../test/support/any-text.ts'
 import { routedCall } from '../../../test/support/call.ts'
 import { Hops } from '../src/hops.ts'
 
@@ -58,7 +59,7 @@ t.test('only what this process has written counts', async (t) => {
   const text = fc.stringMatching(/^[\w-]{16,22}$/)
   const any = fc.oneof(
     fc.string(),
-    fc.string({ unit: 'binary' }),
+    fc.string({ unit: ANY_UNIT }),
     fc.tuple(fc.nat(20), fc.string()).map(([n, code]) => `${n}.${code}`),
     fc.tuple(fc.nat(20), fc.oneof(text, fc.constant(tree)), text).map((parts) => parts.join('.')),
   )

@@ -1,11 +1,12 @@
 import fc from 'fast-check'
 import t from 'tap'
+import { ANY_UNIT } from '../../../test/support/any-text.ts'
 import { FrameReader, FrameWriter, type Message } from '../src/index.ts'
 
 const frames = fc.array(
   fc.record({
     message: fc.record({ type: fc.constantFrom('invoke', 'answer'), invocation: fc.nat() }),
-    text: fc.string({ unit: 'binary', maxLength: 300 }).map((text) => text.toWellFormed()),
+    text: fc.string({ unit: ANY_UNIT, maxLength: 300 }).map((text) => text.toWellFormed()),
     body: fc.uint8Array({ maxLength: 2000 }),
   }),
   { maxLength: 20 },
