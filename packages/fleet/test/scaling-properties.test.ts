@@ -90,6 +90,7 @@ t.test('without a spare core it does not grow', async () => {
       )
       return steps.every(({ decision }) => decision.action !== 'grow' || decision.reason === 'below-minimum')
     }),
+    { numRuns: runs(100) },
   )
 })
 
@@ -112,5 +113,6 @@ t.test('a square wave of up to a minute, of up to two cores, changes the hosts a
       const periods = changes.map(({ atMs }) => Math.floor(atMs / TICK_MS / periodTicks))
       return new Set(periods).size === periods.length
     }),
+    { numRuns: runs(100) },
   )
 })

@@ -30,10 +30,17 @@ export class FakeClock {
   }
 
   runUntil(untilMs: number): void {
-    while (this.#heap.length > 0 && this.#heap[0]!.atMs <= untilMs) {
-      const event = this.#takeFirst()
-      this.nowMs = event.atMs
-      event.happen()
+    const { stackTraceLimit } = Error
+    // Each call that is refused makes an error, and how it came about takes longer to note down than all the rest.
+    Error.stackTraceLimit = 1
+    try {
+      while (this.#heap.length > 0 && this.#heap[0]!.atMs <= untilMs) {
+        const event = this.#takeFirst()
+        this.nowMs = event.atMs
+        event.happen()
+      }
+    } finally {
+      Error.stackTraceLimit = stackTraceLimit
     }
     this.nowMs = untilMs
   }

@@ -144,13 +144,19 @@ export class SimulatedServer {
     const ofFunction = runningOf.get(functionName) ?? 0
     if (ofFunction >= flowLimit(this.#costOf.get(functionName), this.#settings.runDelayTargetMs)) return false
     if (running < limit) return true
-    const ownerOf = (name: string): string => this.#revisions.get(name)!.owner
-    const names = [...new Set([...runningOf.keys(), functionName])]
-    const owners = new Set(names.map(ownerOf)).size
-    const functions = names.filter((name) => ownerOf(name) === ownerOf(functionName)).length
+    const { owner } = this.#revisions.get(functionName)!
+    const owners = new Set([owner])
+    let functions = 1
     let workMs = this.#costOf.get(functionName) ?? Infinity
-    for (const [name, count] of runningOf) workMs += count * (this.#costOf.get(name) ?? Infinity)
-    return hasRoom({ running, limit, ofFunction, owners, functions, workMs, targetMs: this.#settings.runDelayTargetMs })
+    for (const [name, count] of runningOf) {
+      workMs += count * (this.#costOf.get(name) ?? Infinity)
+      if (name === functionName) continue
+      const other = this.#revisions.get(name)!.owner
+      owners.add(other)
+      if (other === owner) functions++
+    }
+    const targetMs = this.#settings.runDelayTargetMs
+    return hasRoom({ running, limit, ofFunction, owners: owners.size, functions, workMs, targetMs })
   }
 
   #send(host: SimulatedHost, call: Arrived): void {

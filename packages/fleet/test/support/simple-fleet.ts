@@ -26,7 +26,9 @@ export interface Step {
 interface SimpleHost {
   readonly id: number
   readonly startedMs: number
-  readonly cpuCores: number[]
+  /** Of its CPU time, and of its full ticks, the sums up to each tick. */
+  readonly cores: number[]
+  readonly full: number[]
 }
 
 const START_MS = 500
@@ -43,10 +45,13 @@ export function follow(policy: ScalingPolicy, demands: readonly Demand[]): Step[
     const isReady = ({ startedMs }: SimpleHost): boolean => atMs - startedMs >= START_MS
     const serving = hosts.filter(isReady)
     const each = Math.min(1, Math.min(cores, machineCores) / Math.max(1, serving.length))
-    for (const { cpuCores } of serving) cpuCores.push(each)
+    for (const { cores, full } of serving) {
+      cores.push(cores.at(-1)! + each)
+      full.push(full.at(-1)! + (each >= 0.95 ? 1 : 0))
+    }
     const before = hosts.map((host): HostView => {
       const state = isReady(host) ? 'ready' : 'starting'
-      const load = (windowMs: number): Load => loadOf(host.cpuCores, windowMs)
+      const load = (windowMs: number): Load => loadOf(host, windowMs)
       return {
         id: host.id,
         state,
@@ -63,20 +68,22 @@ export function follow(policy: ScalingPolicy, demands: readonly Demand[]): Step[
     memory = decided.memory
     steps.push({ atMs, decision, before })
     if (decision.action === 'grow') {
-      for (let n = 0; n < decision.hosts; n++) hosts.push({ id: ++lastId, startedMs: atMs, cpuCores: [] })
+      for (let n = 0; n < decision.hosts; n++) hosts.push({ id: ++lastId, startedMs: atMs, cores: [0], full: [0] })
     }
     if (decision.action === 'shrink') hosts = hosts.filter(({ id }) => id !== decision.host)
   }
   return steps
 }
 
-function loadOf(cpuCores: readonly number[], windowMs: number): Load {
-  const known = cpuCores.slice(-windowMs / TICK_MS)
-  const count = Math.max(1, known.length)
+function loadOf({ cores, full }: SimpleHost, windowMs: number): Load {
+  const last = cores.length - 1
+  const first = Math.max(0, last - Math.floor(windowMs / TICK_MS))
+  const count = Math.max(1, last - first)
   return {
-    cpuCores: known.reduce((sum, cores) => sum + cores, 0) / count,
+    // Not less than nothing, by what sums are rounded.
+    cpuCores: Math.max(0, cores[last]! - cores[first]!) / count,
     loopUtilization: 0,
-    delayedShare: known.filter((cores) => cores >= 0.95).length / count,
-    spanMs: known.length * TICK_MS,
+    delayedShare: (full[last]! - full[first]!) / count,
+    spanMs: (last - first) * TICK_MS,
   }
 }
