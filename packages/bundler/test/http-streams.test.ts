@@ -1,7 +1,7 @@
 /** Servers and clients of `node:http` pass bodies on bit by bit, no faster than they are taken. */
 import { STREAM_WINDOW_BYTES } from '@carpool/core'
 import { OF_CALL, OF_FETCH, STREAM_FLAGS } from '../../runtime/src/bridge.ts'
-import t from 'tap'
+import t, { type Test } from 'tap'
 import { bundleFunction } from '../src/index.ts'
 import { Guest } from '../../runtime/test/support/guest.ts'
 
@@ -11,9 +11,11 @@ const SOURCE = `
   import { Transform, pipeline } from 'node:stream'
   export default http.createServer((req, res) => handle(req, res, http, Transform, pipeline))`
 
-const { code } = await bundleFunction(t.testdir({ 'index.mjs': SOURCE }))
+let bundled: ReturnType<typeof bundleFunction> | undefined
 
-function guestOf(handler: string): Guest {
+async function guestOf(t: Pick<Test, 'testdir'>, handler: string): Promise<Guest> {
+  bundled ??= bundleFunction(t.testdir({ 'index.mjs': SOURCE }))
+  const { code } = await bundled
   const handle = `globalThis.handle = (req, res, http, Transform, pipeline) => { ${handler} }`
   const guest = new Guest().load(`(${handle}, (${code.trim().replace(/;$/, '')})(carpoolSupport_))`)
   if (guest.loaded?.['ok'] !== true) throw new Error(JSON.stringify(guest.loaded))
@@ -28,7 +30,8 @@ function settle(guest: Guest): void {
 const PART = 'x'.repeat(64 * 1024)
 
 t.test('a server passes a body on as it comes', async (t) => {
-  const guest = guestOf(
+  const guest = await guestOf(
+    t,
     `pipeline(req, new Transform({ transform: (chunk, _, done) => done(null, chunk.toString().toUpperCase()) }), res, () => {})`,
   )
   const call = guest.start({ method: 'POST', bodyKind: 'stream' })
@@ -43,7 +46,7 @@ t.test('a server passes a body on as it comes', async (t) => {
 })
 
 t.test('what the client does not take, a server does not read', async (t) => {
-  const guest = guestOf(`req.pipe(res)`)
+  const guest = await guestOf(t, `req.pipe(res)`)
   const call = guest.start({ method: 'POST', bodyKind: 'stream' })
   let sent = 0
   for (; sent - guest.streamOf(OF_CALL, call).credited < STREAM_WINDOW_BYTES && sent < 4 * 2 ** 20; sent += PART.length) {
@@ -60,7 +63,8 @@ t.test('what the client does not take, a server does not read', async (t) => {
 })
 
 t.test('a request that breaks off is aborted, and one that nobody reads ends with its answer', async (t) => {
-  const guest = guestOf(
+  const guest = await guestOf(
+    t,
     `req.on('error', (error) => console.log(error.code, req.complete)); req.on('aborted', () => console.log('aborted'))
      if (req.url === '/read') req.resume()
      else res.end('done')`,
@@ -77,7 +81,8 @@ t.test('a request that breaks off is aborted, and one that nobody reads ends wit
 })
 
 t.test('a client sends and receives bit by bit', async (t) => {
-  const guest = guestOf(
+  const guest = await guestOf(
+    t,
     `const out = http.request('http://up/', { method: 'POST' }, (response) => response.pipe(res))
      req.pipe(out)`,
   )
@@ -102,7 +107,8 @@ t.test('a client sends and receives bit by bit', async (t) => {
 })
 
 t.test('who writes a request hears of an end though the server takes no more of it', async (t) => {
-  const guest = guestOf(
+  const guest = await guestOf(
+    t,
     `const out = http.request('http://up/', { method: 'POST' }, (response) => response.resume())
      pipeline(req, out, (error) => res.end(String(error)))`,
   )

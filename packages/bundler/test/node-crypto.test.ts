@@ -2,6 +2,7 @@
 import { generateKeyPairSync } from 'node:crypto'
 import fc from 'fast-check'
 import t from 'tap'
+import { runs } from '../../../test/support/form.ts'
 import { exchanged, hexBytes, inGuest, inNode, same } from './support/beside-node.ts'
 
 const { evaluate, guest } = inGuest()
@@ -135,7 +136,7 @@ t.test('text of ciphers is that of Node, however it is cut', () =>
       step: fc.integer({ min: 1, max: 7 }),
       encodings: fc.constantFrom(['utf8', 'utf-8'], ['UTF8', 'utf8'], ['ucs2', 'utf16le'], ['utf16le', 'UCS-2'], ['base64', 'BASE64'], ['base64url', 'base64url'], ['latin1', 'binary'], ['hex', 'HEX'], ['ascii', 'ascii']), // biome-ignore format: pairs
     }),
-    100,
+    runs(100),
   ),
 )
 
@@ -222,7 +223,7 @@ t.test('what is broken of a key is refused by an error with a code', async (t) =
         t.same(codes.filter((one) => one !== 'object' && !/^ERR_\w+$/.test(String(one))), []) // biome-ignore format: one line
       },
     ),
-    { numRuns: 400, endOnFailure: true },
+    { numRuns: runs(400), endOnFailure: true },
   )
 })
 

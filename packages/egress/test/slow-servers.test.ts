@@ -58,7 +58,7 @@ const cases: ReadonlyArray<readonly [name: string, answer: (socket: Socket) => v
     ],
     [
       'interim responses without end',
-      (socket) => pour(socket, 'HTTP/1.1 103 Early Hints\r\n\r\n'),
+      (socket) => pour(socket, 'HTTP/1.1 103 Early Hints\r\n\r\n'.repeat(10)),
       /too many interim responses; the limit is 16\.$/,
     ],
     [
@@ -122,7 +122,7 @@ const cases: ReadonlyArray<readonly [name: string, answer: (socket: Socket) => v
       'trailers without end',
       (socket) => {
         socket.write(`${CHUNKED}1\r\nx\r\n0\r\n`)
-        pour(socket, 'x: y\r\n')
+        pour(socket, 'x: y\r\n'.repeat(100))
       },
       /larger than the limit of 32768 bytes\.$/,
     ],

@@ -5,6 +5,7 @@ import { DatabaseSync } from 'node:sqlite'
 import fc from 'fast-check'
 import t from 'tap'
 import type { BackgroundUsage } from '@carpool/core'
+import { runs } from '../../../test/support/form.ts'
 import { openForWriting } from '../src/database.ts'
 import { Importer } from '../src/importer.ts'
 import { JournalBlock, type Entry } from '../src/journal-block.ts'
@@ -269,10 +270,10 @@ t.test('what a killed process left damaged is told when the ledger is opened, an
 
 t.test('whatever is written is in the totals as it is in the records', async (t) => {
   const turn = fc.array(fc.oneof(written, background), { minLength: 1, maxLength: 40 })
-  let runs = 0
+  let folders = 0
   fc.assert(
     fc.property(fc.array(turn, { maxLength: 8 }), (turns) => {
-      const folder = t.testdir({ [`run-${(runs += 1)}`]: {} }) + `/run-${runs}`
+      const folder = t.testdir({ [`run-${(folders += 1)}`]: {} }) + `/run-${folders}`
       const entries = turns.map((each) => each.map((one) => ('record' in one ? one.record : one)))
       importOf(folder, { 'ledger-journal-1': journalOf(entries).content })
       const database = new DatabaseSync(fileOf(folder), { readOnly: true })
@@ -292,7 +293,7 @@ t.test('whatever is written is in the totals as it is in the records', async (t)
         records.map(({ record }) => record.id),
       )
     }),
-    { numRuns: 60 },
+    { numRuns: runs(60) },
   )
 })
 

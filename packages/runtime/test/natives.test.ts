@@ -7,6 +7,7 @@ import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 import ivm from 'isolated-vm'
 import t from 'tap'
+import { runs } from '../../../test/support/form.ts'
 
 const require = createRequire(import.meta.url)
 const addon = join(
@@ -63,6 +64,8 @@ const FUZZ = `(seed, times) => {
   return answered
 }`
 
+const SEEDS = runs(12)
+
 t.test('no call ends the process', async (t) => {
   // In a process of its own: what is looked for would end it.
   const script = `
@@ -72,7 +75,7 @@ t.test('no call ends the process', async (t) => {
     const [core] = ${JSON.stringify(SCRIPTS)}.map((source) => addScript('probe', source))
     const module_ = new ivm.NativeModule(file)
     let answered = 0
-    for (let seed = 1; seed <= 12; seed++) {
+    for (let seed = 1; seed <= ${SEEDS}; seed++) {
       const isolate = new ivm.Isolate({ memoryLimit: 48 })
       const context = isolate.createContextSync()
       const native = module_.createSync(context)
@@ -84,7 +87,7 @@ t.test('no call ends the process', async (t) => {
       if (!isolate.isDisposed) isolate.dispose()
     }
     console.log(answered)
-    process.exit(answered > 10000 ? 0 : 3)`
+    process.exit(answered > ${SEEDS * 800} ? 0 : 3)`
   const { status, signal, stderr, stdout } = spawnSync(process.execPath, ['--no-node-snapshot', '-e', script], {
     encoding: 'utf8',
     cwd: import.meta.dirname,

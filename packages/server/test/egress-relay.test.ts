@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Holder } from '@carpool/core'
-import { Egress, type EgressOptions } from '@carpool/egress'
+import { Egress } from '@carpool/egress'
 import type { StreamToHost } from '@carpool/fleet'
 import fc from 'fast-check'
 import t, { type Test } from 'tap'
@@ -64,9 +64,11 @@ class Settled implements FetchingHost {
   }
 }
 
-function relayOf(t: Test, options: EgressOptions = {}, parts: Partial<EgressRelayParts> = {}): EgressRelay {
-  const egress = new Egress({ allow: ['127.0.0.0/8'], ...options })
-  t.teardown(() => egress.close())
+/** Each has a thread, whose start takes longer than all that is tried with it. */
+const [open, shut] = [new Egress({ allow: ['127.0.0.0/8'] }), new Egress()]
+t.teardown(() => Promise.all([open.close(), shut.close()]))
+
+function relayOf(parts: Partial<EgressRelayParts> = {}, egress = open): EgressRelay {
   return new EgressRelay({ egress, revisionOf: (id) => REVISIONS[id], ...parts })
 }
 
@@ -87,7 +89,7 @@ t.test('a fetch is carried out, and its result given to the host that asked', as
   const url = await upstream(t, (request, response) => request.pipe(response.writeHead(201)))
   const host = new Settled()
   const chunk = Buffer.from('before ping after')
-  relayOf(t).start(host, of(7), head({ method: 'POST', url }), chunk.subarray(7, 11))
+  relayOf().start(host, of(7), head({ method: 'POST', url }), chunk.subarray(7, 11))
   chunk.fill('x')
   t.match(await host.until(7), { ok: true, status: 201, body: 'ping', bytes: { bytesOut: 4, bytesIn: 4 } })
 })
@@ -95,7 +97,7 @@ t.test('a fetch is carried out, and its result given to the host that asked', as
 t.test('whose fetch it is decides how long it may take and where to', async (t) => {
   const url = await upstream(t, (request, response) => void (request.url === '/' && response.end('here')))
   const host = new Settled()
-  const relay = relayOf(t)
+  const relay = relayOf()
   relay.start(host, of(1, 'listed'), head({ url }), NO_BODY)
   t.match(await host.until(1), {
     ok: false,
@@ -114,15 +116,15 @@ t.test('whose fetch it is decides how long it may take and where to', async (t) 
 t.test('what Carpool adds to a fetch depends on who fetches', async (t) => {
   const url = await upstream(t, (request, response) => response.end(String(request.headers['x-carpool-hops'])))
   const host = new Settled()
-  const relay = relayOf(t, {}, { headersFor: ({ revision, id }) => [['x-carpool-hops', `${revision} ${String(id)}`]] })
+  const relay = relayOf({ headersFor: ({ revision, id }) => [['x-carpool-hops', `${revision} ${String(id)}`]] })
   relay.start(host, of(1), head({ url, headers: [['x-carpool-hops', 'forged']] }), NO_BODY)
   relay.start(host, { fetch: 2, revision: 'r1' }, head({ url }), NO_BODY)
   t.equal((await host.until(1)).body, 'r1 invocation')
   t.equal((await host.until(2)).body, 'r1 undefined')
 })
 
-t.test('nothing that a host can send does harm', async (t) => {
-  const relay = relayOf(t, { allow: [] })
+t.test('nothing that a host can send does harm', async () => {
+  const relay = relayOf({}, shut)
   const host = new Settled()
   let fetch = 0
   const parts = { method: fc.jsonValue(), url: fc.jsonValue(), headers: fc.jsonValue(), redirect: fc.jsonValue() }
@@ -139,7 +141,7 @@ t.test('a fetch that is stopped ends at the upstream, and is not settled', async
   const left: Promise<unknown>[] = []
   const arrivals = [Promise.withResolvers<void>(), Promise.withResolvers<void>(), Promise.withResolvers<void>()]
   const url = await upstream(t, ({ socket }) => arrivals[left.push(once(socket, 'close')) - 1]?.resolve())
-  const relay = relayOf(t)
+  const relay = relayOf()
   const host = new Settled()
   const neighbour = new Settled()
   for (const fetch of [1, 2]) relay.start(host, of(fetch), head({ url }), NO_BODY)
@@ -164,7 +166,7 @@ t.test('what went over for a fetch that was stopped is told', async (t) => {
     request.on('data', () => {}).on('end', arrived.resolve)
   })
   const told = Promise.withResolvers<unknown[]>()
-  const relay = relayOf(t, {}, { onUnclaimed: (...args) => told.resolve(args) })
+  const relay = relayOf({ onUnclaimed: (...args) => told.resolve(args) })
   const host = new Settled()
   relay.start(host, of(1), head({ method: 'POST', url }), Buffer.from('12345'))
   await arrived.promise
@@ -176,7 +178,7 @@ t.test('what went over for a fetch that was stopped is told', async (t) => {
 t.test('a number that is used twice is settled once, for the later fetch', async (t) => {
   const arrived = Promise.withResolvers<void>()
   const url = await upstream(t, (request, response) => (request.url === '/held' ? arrived.resolve() : response.end('later')))
-  const relay = relayOf(t)
+  const relay = relayOf()
   const host = new Settled()
   relay.start(host, of(1), head({ url: `${url}held` }), NO_BODY)
   await arrived.promise

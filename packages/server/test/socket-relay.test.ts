@@ -43,9 +43,10 @@ class Host implements FetchingHost {
   }
 }
 
-function relayOf(t: Test, parts: Partial<EgressRelayParts> = {}): EgressRelay {
-  const egress = new Egress({ allow: ['127.0.0.0/8'] })
-  t.teardown(() => egress.close())
+const egress = new Egress({ allow: ['127.0.0.0/8'] })
+t.teardown(() => egress.close())
+
+function relayOf(parts: Partial<EgressRelayParts> = {}): EgressRelay {
   return new EgressRelay({ egress, revisionOf: (id) => REVISIONS[Number(id)], ...parts })
 }
 
@@ -60,7 +61,7 @@ const target = (port: number): string => JSON.stringify({ kind: 'tcp', host: '12
 const open = (socket: number, revision = '0'): StreamFromHost => ({ type: 'socket-open', socket, revision, id: 'call' })
 
 t.test('a socket is opened, sent to and ended, and its bytes are told', async (t) => {
-  const relay = relayOf(t)
+  const relay = relayOf()
   const host = new Host()
   relay.said(host, open(7), target(await portOf(t, echo())), NO_BODY)
   const chunk = Buffer.from('before ping after')
@@ -78,7 +79,7 @@ t.test('a socket is opened, sent to and ended, and its bytes are told', async (t
 })
 
 t.test('whose socket it is decides where to, and what is not deployed opens none', async (t) => {
-  const relay = relayOf(t)
+  const relay = relayOf()
   const port = await portOf(t, echo())
   for (const [revision, code] of Object.entries({ '1': 'EACCES', 'deleted': 'EACCES' })) {
     const host = new Host()
@@ -91,7 +92,7 @@ t.test('a host that is gone leaves no connection, and what went over is told', a
   const accepted = Promise.withResolvers<Socket>()
   const port = await portOf(t, createServer(accepted.resolve))
   const unclaimed = Promise.withResolvers<unknown>()
-  const relay = relayOf(t, { onUnclaimed: (_host, revision, bytes) => unclaimed.resolve([revision, bytes]) })
+  const relay = relayOf({ onUnclaimed: (_host, revision, bytes) => unclaimed.resolve([revision, bytes]) })
   const host = new Host()
   relay.said(host, open(1), target(port), NO_BODY)
   relay.said(host, { type: 'stream-data', of: 'socket', number: 1 }, '', Buffer.from('four'))
@@ -109,7 +110,7 @@ t.test('a host that is gone leaves no connection, and what went over is told', a
 })
 
 t.test('what a host says of sockets that there are not does nothing', async (t) => {
-  const relay = relayOf(t)
+  const relay = relayOf()
   const host = new Host()
   const messages: StreamFromHost[] = [
     { type: 'start-tls', socket: 9 },
@@ -130,7 +131,7 @@ t.test('the body of a fetch streams to its upstream', async (t) => {
   const server = createHttpServer((request, response) => request.pipe(response))
   t.teardown(() => server.closeAllConnections())
   const port = await portOf(t, server)
-  const relay = relayOf(t)
+  const relay = relayOf()
   const host = new Host()
   const head = JSON.stringify({ method: 'POST', url: `http://127.0.0.1:${port}/`, headers: [], redirect: 'follow' })
   relay.start(host, { fetch: 3, revision: '0', streams: true }, head, NO_BODY)
@@ -144,7 +145,7 @@ t.test('the body of a fetch streams to its upstream', async (t) => {
 t.test('sockets are counted for their function until they are closed, also those of a host that is gone', async (t) => {
   const changes: string[] = []
   let wake = (): void => {}
-  const relay = relayOf(t, {
+  const relay = relayOf({
     socketsChanged: (functionName, change) => {
       changes.push(`${functionName} ${change}`)
       wake()
