@@ -39,8 +39,8 @@ const { next } = Parser.prototype as unknown as { readonly next: (this: Parser, 
 class NamingParser extends Parser {
   readonly names: { start: number; name: string }[] = []
 
-  constructor(options: Options, input: string) {
-    super(options, input)
+  static of(options: Options, input: string): NamingParser {
+    return new NamingParser(options, input)
   }
 
   next(ignoreEscapes?: boolean): void {
@@ -55,7 +55,7 @@ export function parseScript(graph: ModuleGraph): ParsedScript {
   const { code, format } = graph
   const comments: Comment[] = []
   const sourceType = format === 'esm' ? 'module' : 'script'
-  const parser = new NamingParser({ ecmaVersion: 'latest', sourceType, allowHashBang: true, onComment: comments }, code)
+  const parser = NamingParser.of({ ecmaVersion: 'latest', sourceType, allowHashBang: true, onComment: comments }, code)
   const program = parser.parse()
   const { names } = parser
   const statements = (format === 'esm' ? program.body : bodyOfWrapper(program)).filter((statement) => !('directive' in statement))
