@@ -24,9 +24,10 @@ const startEcho = (t: Test): Promise<number> =>
     }),
   )
 
+const server = await startServer(t, ['--allow-egress', '127.0.0.1'])
+
 t.test('node:net does in a function what it does in Node.js', async (t) => {
   const port = await startEcho(t)
-  const server = await startServer(t, ['--allow-egress', '127.0.0.1'])
   const folder = t.testdir()
   for (const [from, to] of [
     ['functions/net.mjs', 'net.mjs'],
@@ -54,7 +55,6 @@ t.test('node:net does in a function what it does in Node.js', async (t) => {
 
 t.test('connect() of cloudflare:sockets', async (t) => {
   const port = await startEcho(t)
-  const server = await startServer(t, ['--allow-egress', '127.0.0.1'])
   await server.deploy('web', {
     'index.mjs': `import { connect } from 'cloudflare:sockets'
       const text = (bytes) => new TextDecoder().decode(bytes)
@@ -114,7 +114,6 @@ t.test('connect() starts TLS on a socket that began without', { skip: !hasOpenss
       })
     }),
   )
-  const server = await startServer(t, ['--allow-egress', '127.0.0.1'])
   await server.deploy('start-tls', {
     'index.mjs': `import { connect } from 'cloudflare:sockets'
       export default async (request) => {
@@ -135,7 +134,6 @@ t.test('connect() starts TLS on a socket that began without', { skip: !hasOpenss
 
 t.test("what a call does after it has heard by a shared socket is that call's, whoever opened it or wrote last", async (t) => {
   const port = await startEcho(t)
-  const server = await startServer(t, ['--allow-egress', '127.0.0.1'])
   await server.deploy('shared', {
     'index.mjs': `import net from 'node:net'
       let socket

@@ -14,8 +14,11 @@ const WAITING = `
     }
   }`
 
-/** Shared; the last test that it is in kills it. */
-const shared = await startServer(t)
+/** Hosts that are killed as fast as they come. */
+const KILLS = IS_WHOLE ? 5 : 3
+
+/** Shared; the last test that it is in kills it. Whoever takes the place of its host is the next one. */
+const shared = await startServer(t, ['--max-hosts', '1'])
 
 t.test('the calls of a killed host are answered host-lost, and the next call is served by a new host', async (t) => {
   const server = shared
@@ -78,10 +81,10 @@ t.test('hosts that are killed as fast as they come never become more than there 
   await server.deploy('waiting', WAITING)
   const killed = new Set<number>()
   let most = 0
-  while (killed.size < 5) {
+  while (killed.size < KILLS) {
     const { hosts } = await server.info()
     most = Math.max(most, hosts.length)
-    for (const { pid } of hosts) if (killed.size < 5 && !killed.has(pid) && isKilled(pid)) killed.add(pid)
+    for (const { pid } of hosts) if (killed.size < KILLS && !killed.has(pid) && isKilled(pid)) killed.add(pid)
   }
   await until(async () => (await server.status()).state === 'ready')
   await until(async () => {
@@ -93,6 +96,38 @@ t.test('hosts that are killed as fast as they come never become more than there 
   t.ok(most <= 2, `${most} hosts at the same time`)
   t.equal((await server.get('/waiting/calls')).status, 200)
   t.ok((await server.status()).decisions.every(({ action }) => action === 'none'))
+})
+
+t.test('a host that stops answering is ended, and its calls are answered', async (t) => {
+  const server = shared
+  await server.deploy('brief', { 'index.js': WAITING, 'carpool.config.json': '{"timeoutMs": 500}' })
+  const [host] = (await server.info()).hosts
+  process.kill(host?.pid ?? 0, 'SIGSTOP')
+  const response = await server.get('/brief/')
+  t.equal(response.status, 502)
+  t.match(await response.json(), { code: 'host-lost' })
+  t.equal((await server.get('/brief/calls')).status, 200)
+})
+
+t.test('a host that is stuck with a call that may take long is replaced at once, and ended with it', async (t) => {
+  const server = shared
+  await server.deploy('long', { 'index.js': WAITING, 'carpool.config.json': '{"timeoutMs": 600000}' })
+  const [host] = await until(async () => {
+    const { hosts } = await server.status()
+    return hosts.length === 1 && hosts
+  })
+  const call = server.get('/long/', { method: 'POST' })
+  // One that has not begun would begin elsewhere.
+  await until(async () => (await (await server.get('/long/calls')).text()) === '1')
+  process.kill(host?.pid ?? 0, 'SIGSTOP')
+  const states = await until(async () => {
+    const { hosts } = await server.status()
+    return hosts.length === 2 && hosts.map(({ state }) => state)
+  })
+  t.equal(states[0], 'poisoned')
+  t.equal((await server.get('/long/calls')).status, 200)
+  t.match(await (await call).json(), { code: 'host-lost' })
+  await until(async () => !isAlive(host?.pid ?? 0))
 })
 
 t.test('host processes end with a server that is killed', async (t) => {
@@ -120,38 +155,3 @@ function isAlive(pid: number): boolean {
     return false
   }
 }
-
-// Most of the time of these two is waited.
-t.jobs = 2
-t.test('a host that stops answering is ended, and its calls are answered', { buffered: true }, async (t) => {
-  const server = await startServer(t)
-  await server.deploy('waiting', { 'index.js': WAITING, 'carpool.config.json': '{"timeoutMs": 500}' })
-  const [host] = (await server.info()).hosts
-  process.kill(host?.pid ?? 0, 'SIGSTOP')
-  const response = await server.get('/waiting/')
-  t.equal(response.status, 502)
-  t.match(await response.json(), { code: 'host-lost' })
-  t.equal((await server.get('/waiting/calls')).status, 200)
-})
-
-t.test(
-  'a host that is stuck with a call that may take long is replaced at once, and ended with it',
-  { buffered: true },
-  async (t) => {
-    const server = await startServer(t, ['--max-hosts', '1'])
-    await server.deploy('waiting', { 'index.js': WAITING, 'carpool.config.json': '{"timeoutMs": 600000}' })
-    const [host] = (await server.info()).hosts
-    const call = server.get('/waiting/', { method: 'POST' })
-    // One that has not begun would begin elsewhere.
-    await until(async () => (await (await server.get('/waiting/calls')).text()) === '1')
-    process.kill(host?.pid ?? 0, 'SIGSTOP')
-    const states = await until(async () => {
-      const { hosts } = await server.status()
-      return hosts.length === 2 && hosts.map(({ state }) => state)
-    })
-    t.equal(states[0], 'poisoned')
-    t.equal((await server.get('/waiting/calls')).status, 200)
-    t.match(await (await call).json(), { code: 'host-lost' })
-    await until(async () => !isAlive(host?.pid ?? 0))
-  },
-)

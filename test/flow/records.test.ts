@@ -1,11 +1,12 @@
 /** Whatever becomes of a call, there is exactly one record of it, and it says so. */
 import { Agent, request } from 'node:http'
 import t from 'tap'
+import { IS_WHOLE } from '../support/form.ts'
 import { readLedger } from '../support/ledger.ts'
 import { startServer, until, type TestServer } from '../support/server.ts'
 
 /** `npm run test:records` makes 10,000. */
-const CALLS = Number(process.env['CARPOOL_TEST_CALLS'] ?? 1_500)
+const CALLS = Number(process.env['CARPOOL_TEST_CALLS'] ?? (IS_WHOLE ? 1_500 : 500))
 const AT_ONCE = 48
 
 interface Kind {

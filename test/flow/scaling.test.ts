@@ -48,8 +48,11 @@ t.test('where no host may be added, what does not fit is told to come again, and
   t.ok(refused.every(({ status, retryAfter, body }) => status === 503 && Number(retryAfter) >= 1 && /"saturated"/.test(body)))
 })
 
+/** Shared by the two below. */
+const alone = await startServer(t, ['--max-hosts', '1'])
+
 t.test('what nobody waits for any more is not begun', async (t) => {
-  const server = await startServer(t, ['--max-hosts', '1'])
+  const server = alone
   await server.deploy(
     'counted',
     `let begun = 0
@@ -76,7 +79,7 @@ t.test('what nobody waits for any more is not begun', async (t) => {
 })
 
 t.test('a flood of one function leaves room for another', async (t) => {
-  const server = await startServer(t, ['--max-hosts', '1'])
+  const server = alone
   await server.deploy('work', WORK)
   await server.deploy('quiet', `export default { fetch: () => new Response('quiet') }`)
   const flood = startLoad(t, `${server.url}/work/`, 200)

@@ -1,9 +1,13 @@
 /**
  * CPU: whoever burns more than its limit is ended, also in built-ins and in code that the runtime would call, and nobody else
- * is held up.
+ * is held up. Then depth, many at once, and code that is hostile before it is called.
  */
 import t from 'tap'
+import { CPU_DEPLOY_CASES } from './cases/cpu-deploy.ts'
 import { CPU_BUILTIN_CASES, CPU_CASES } from './cases/cpu.ts'
-import { runCases } from './harness/run-cases.ts'
+import { runLists } from './harness/run-cases.ts'
 
-t.test('CPU', (t) => runCases(t, [...CPU_CASES, ...CPU_BUILTIN_CASES]))
+// Many cases, on a machine that may have much else to do.
+t.setTimeout(300_000)
+
+t.test('CPU', (t) => runLists(t, { limits: [...CPU_CASES, ...CPU_BUILTIN_CASES], 'depth and deploys': CPU_DEPLOY_CASES }))

@@ -40,7 +40,7 @@ const CHURNS = `(function () { return { default: { async fetch(request) {
   return new Response('heard ' + text)
 } } } })`
 
-for (const piece of FILLS) {
+for (const piece of FORM.hasVariants ? FILLS : FILLS.slice(0, 1)) {
   t.test(`if the system ends a host for want of memory, it was who had just taken much: ${piece}`, async (t) => {
     const flags = ['--min-hosts', '1', '--max-hosts', '1', '--standby-hosts', '1', '--host-memory-mb', '192']
     const server = await startServer(t, flags)

@@ -1,11 +1,19 @@
 /**
  * What V8 never gets out of, and memory that it can neither give nor refuse: the host is given up, and nobody else loses a
- * call.
+ * call. And memory that one step takes: no more beyond a limit than SECURITY.md says.
  */
 import t from 'tap'
+import { AT_ONCE_CASES } from './cases/memory-at-once.ts'
 import { CPU_POISON_CASES, MEMORY_POISON_CASES } from './cases/poison.ts'
-import { runCases } from './harness/run-cases.ts'
+import { runLists } from './harness/run-cases.ts'
 
-t.test('what gives the host up', (t) =>
-  runCases(t, [...CPU_POISON_CASES, ...MEMORY_POISON_CASES], { flags: ['--standby-hosts', '1'] }),
+// Many cases, on a machine that may have much else to do.
+t.setTimeout(300_000)
+
+t.test('what the host may not outlive', (t) =>
+  runLists(
+    t,
+    { 'much memory at once': AT_ONCE_CASES, 'what gives the host up': [...CPU_POISON_CASES, ...MEMORY_POISON_CASES] },
+    { flags: ['--standby-hosts', '1'] },
+  ),
 )

@@ -37,8 +37,19 @@ export async function runCases(t: Test, cases: readonly IsolationCase[], options
   await checkRig(t, rig)
 }
 
-/** The same on a server that is there; {@link checkRig} is left to the caller. */
-export async function runCasesOn(t: Test, rig: Rig, cases: readonly IsolationCase[]): Promise<void> {
+/** The same of several lists, each a test with its title. Of each of them the short form leaves out variants. */
+export async function runLists(
+  t: Test,
+  lists: Readonly<Record<string, readonly IsolationCase[]>>,
+  options: RigOptions = {},
+): Promise<void> {
+  const rig = await startRig(t, options)
+  for (const [title, cases] of Object.entries(lists)) await t.test(title, (t) => runCasesOn(t, rig, cases))
+  await checkRig(t, rig)
+}
+
+/** Runs cases on a server that is there; {@link checkRig} is left to the caller. */
+async function runCasesOn(t: Test, rig: Rig, cases: readonly IsolationCase[]): Promise<void> {
   const leftOut = FORM.hasVariants ? new Set<string>() : variantsOf(cases)
   for (const one of cases) {
     if (WANTED ? !WANTED.has(one.id) : leftOut.has(one.id)) continue

@@ -4,7 +4,7 @@ import type { IsolationCase } from './isolation-case.ts'
 const LONG: ReadonlySet<string> = new Set(['C25a', 'M14', 'M17a', 'M17c', 'M17d'])
 
 /** Those of the cases that the short form leaves out: of each row of the list of attacks it takes one. */
-export function variantsOf(cases: readonly IsolationCase[]): ReadonlySet<string> {
+export function variantsOf(cases: readonly Pick<IsolationCase, 'id'>[]): ReadonlySet<string> {
   const taken = new Set<string>()
   const variants = cases.filter(({ id }) => {
     const row = id.replace(/[a-z]$/, '')

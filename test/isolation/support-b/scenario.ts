@@ -1,6 +1,8 @@
 import type { Test } from 'tap'
+import { FORM } from '../harness/form.ts'
 import type { Billed, Group, Verdict } from '../harness/isolation-case.ts'
 import { keepRow } from '../harness/table.ts'
+import { variantsOf } from '../harness/variants.ts'
 
 /** A case that is about a server rather than about a function of it, so that it has a server, or several, of its own. */
 export interface Scenario {
@@ -16,9 +18,11 @@ export interface Scenario {
   readonly run: (t: Test) => Promise<string>
 }
 
-/** Runs scenarios one after the other, and keeps their rows of the table. */
+/** Runs scenarios one after the other, without variants in the short form, and keeps their rows of the table. */
 export async function runScenarios(t: Test, scenarios: readonly Scenario[]): Promise<void> {
+  const leftOut = FORM.hasVariants ? new Set<string>() : variantsOf(scenarios)
   for (const { run, skip, ...about } of scenarios) {
+    if (leftOut.has(about.id)) continue
     const title = `${about.id} ${about.title}: ${about.verdict}`
     if (skip === undefined) {
       await t.test(title, async (t) => {

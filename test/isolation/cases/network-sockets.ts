@@ -4,12 +4,10 @@
  */
 import { createServer } from 'node:net'
 import { hostname } from 'node:os'
-import t from 'tap'
-import type { IsolationCase } from './harness/isolation-case.ts'
-import { runCases } from './harness/run-cases.ts'
-import { outcomesIn } from './support-b/fetch-attempts.ts'
-import { comes } from './support-b/patience.ts'
-import { startRawUpstream, UPSTREAM_ADDRESS, writeForever } from './support-b/raw-upstream.ts'
+import type { IsolationCase } from '../harness/isolation-case.ts'
+import { outcomesIn } from '../support-b/fetch-attempts.ts'
+import { comes } from '../support-b/patience.ts'
+import { startRawUpstream, UPSTREAM_ADDRESS, writeForever } from '../support-b/raw-upstream.ts'
 
 /** Sockets as the runtime gives them to the modules of a bundle, without what those make of them. */
 const SCOPE = `
@@ -295,4 +293,4 @@ const FLOODS = [
   }),
 ]
 
-t.test('network: sockets', (t) => runCases(t, [...ADDRESSES, ...SERVERS, ...FLOODS]))
+export const NETWORK_SOCKET_CASES: readonly IsolationCase[] = [...ADDRESSES, ...SERVERS, ...FLOODS]

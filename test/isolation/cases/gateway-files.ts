@@ -1,15 +1,13 @@
 /** Group C6 of the list of attacks, third part: files, secrets and code caches, and functions that ask the control plane. */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import t from 'tap'
-import { deployScript, NO_MAP, readLog } from './harness/control.ts'
-import type { IsolationCase } from './harness/isolation-case.ts'
-import { NEIGHBOUR } from './harness/neighbour.ts'
-import { runCases } from './harness/run-cases.ts'
-import { askAsOperator } from './support-b/control-answer.ts'
-import { outcomesIn, pathTo, tryAll, TRY_ALL, TRY_ONE } from './support-b/fetch-attempts.ts'
-import { filesIn, filesWith } from './support-b/folder.ts'
-import { startRawUpstream } from './support-b/raw-upstream.ts'
+import { deployScript, NO_MAP, readLog } from '../harness/control.ts'
+import type { IsolationCase } from '../harness/isolation-case.ts'
+import { NEIGHBOUR } from '../harness/neighbour.ts'
+import { askAsOperator } from '../support-b/control-answer.ts'
+import { outcomesIn, pathTo, tryAll, TRY_ALL, TRY_ONE } from '../support-b/fetch-attempts.ts'
+import { filesIn, filesWith } from '../support-b/folder.ts'
+import { startRawUpstream } from '../support-b/raw-upstream.ts'
 
 const FINE = `(function () { return { default: { fetch: () => new Response('fine') } } })`
 
@@ -162,5 +160,6 @@ const OPENED: IsolationCase[] = [
   },
 ]
 
-t.test('gateway: files and secrets', (t) => runCases(t, [...FILES, ...SELF_CALLS]))
-t.test('gateway: loopback is open', (t) => runCases(t, OPENED, { flags: ['--allow-egress', '127.0.0.1/32'] }))
+export const GATEWAY_FILE_CASES: readonly IsolationCase[] = [...FILES, ...SELF_CALLS]
+/** Where functions may fetch from 127.0.0.1. */
+export const GATEWAY_OPENED_CASES: readonly IsolationCase[] = OPENED

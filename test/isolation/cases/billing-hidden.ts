@@ -1,14 +1,12 @@
 /** Group C8 of the list of attacks, second part: work that hides from the bill, and calls that lie about it. */
-import t from 'tap'
-import { call as callUrl, type Answer } from './harness/call.ts'
-import { deployScript, readLog } from './harness/control.ts'
-import type { CaseContext, IsolationCase } from './harness/isolation-case.ts'
-import { runCases } from './harness/run-cases.ts'
-import { BURN, cpuUs, TURNS, usageOf } from './support-b/burn.ts'
-import { casesOf } from './support-b/cases-of.ts'
-import { askAsOperator } from './support-b/control-answer.ts'
-import { hostCpuSeconds } from './support-b/host-cpu.ts'
-import { eventually } from './support-b/patience.ts'
+import { call as callUrl, type Answer } from '../harness/call.ts'
+import { deployScript, readLog } from '../harness/control.ts'
+import type { CaseContext, IsolationCase } from '../harness/isolation-case.ts'
+import { BURN, cpuUs, TURNS, usageOf } from '../support-b/burn.ts'
+import { casesOf } from '../support-b/cases-of.ts'
+import { askAsOperator } from '../support-b/control-answer.ts'
+import { hostCpuSeconds } from '../support-b/host-cpu.ts'
+import { eventually } from '../support-b/patience.ts'
 
 const billing = casesOf('billing', { verdict: 'OK', scope: BURN, limits: { cpuMs: 10_000 }, isRepeatable: false })
 
@@ -192,4 +190,4 @@ const FORGED = [
   }),
 ]
 
-t.test('billing: hidden and forged', (t) => runCases(t, [...HIDDEN, ...FORGED]))
+export const BILLING_HIDDEN_CASES: readonly IsolationCase[] = [...HIDDEN, ...FORGED]

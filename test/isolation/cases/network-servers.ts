@@ -1,13 +1,11 @@
 /** Group C5 of the list of attacks, second part: servers that are slow, that lie, and that send too much. */
 import type { Socket } from 'node:net'
 import { brotliCompressSync, constants, gzipSync } from 'node:zlib'
-import t from 'tap'
-import type { CaseContext, IsolationCase } from './harness/isolation-case.ts'
-import { runCases } from './harness/run-cases.ts'
-import { openBlackHole } from './support-b/black-hole.ts'
-import { pathTo, TRY_ONE } from './support-b/fetch-attempts.ts'
-import { comes } from './support-b/patience.ts'
-import { drip, startRawUpstream, writeForever } from './support-b/raw-upstream.ts'
+import type { CaseContext, IsolationCase } from '../harness/isolation-case.ts'
+import { openBlackHole } from '../support-b/black-hole.ts'
+import { pathTo, TRY_ONE } from '../support-b/fetch-attempts.ts'
+import { comes } from '../support-b/patience.ts'
+import { drip, startRawUpstream, writeForever } from '../support-b/raw-upstream.ts'
 
 type Serve = (socket: Socket, head: string) => void
 
@@ -171,4 +169,4 @@ const DESYNC: IsolationCase = {
   check: ({ t }, { answers }) => t.equal(answers.at(-1)?.text, '200 5 bytes'),
 }
 
-t.test('network: servers', (t) => runCases(t, [...SLOW, ...LYING, DESYNC]))
+export const NETWORK_SERVER_CASES: readonly IsolationCase[] = [...SLOW, ...LYING, DESYNC]

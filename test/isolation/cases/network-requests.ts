@@ -1,13 +1,11 @@
 /** Group C5 of the list of attacks, third part: redirects, what a request may carry, and fetches that nobody waits for. */
-import t from 'tap'
-import type { IsolationCase } from './harness/isolation-case.ts'
-import { runCases } from './harness/run-cases.ts'
-import { untilRecorded } from './harness/records.ts'
-import { casesOf } from './support-b/cases-of.ts'
-import { outcomesIn, pathTo, TRY_ALL, TRY_ONE } from './support-b/fetch-attempts.ts'
-import { leftAnswer } from './support-b/left-answer.ts'
-import { comes } from './support-b/patience.ts'
-import { startRawUpstream, type RawUpstream } from './support-b/raw-upstream.ts'
+import type { IsolationCase } from '../harness/isolation-case.ts'
+import { untilRecorded } from '../harness/records.ts'
+import { casesOf } from '../support-b/cases-of.ts'
+import { outcomesIn, pathTo, TRY_ALL, TRY_ONE } from '../support-b/fetch-attempts.ts'
+import { leftAnswer } from '../support-b/left-answer.ts'
+import { comes } from '../support-b/patience.ts'
+import { startRawUpstream, type RawUpstream } from '../support-b/raw-upstream.ts'
 
 const EMPTY = 'HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 0\r\n\r\n'
 
@@ -265,4 +263,4 @@ const LEFT = [
   }),
 ]
 
-t.test('network: requests', (t) => runCases(t, [...REDIRECTS, ...CONTENTS, ...LEFT]))
+export const NETWORK_REQUEST_CASES: readonly IsolationCase[] = [...REDIRECTS, ...CONTENTS, ...LEFT]

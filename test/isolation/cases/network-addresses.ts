@@ -4,11 +4,9 @@
  */
 import { createServer, type AddressInfo } from 'node:net'
 import { hostname, networkInterfaces } from 'node:os'
-import t from 'tap'
-import type { IsolationCase } from './harness/isolation-case.ts'
-import type { Rig } from './harness/rig.ts'
-import { runCases } from './harness/run-cases.ts'
-import { outcomesIn, tryAll, TRY_ALL, type Attempt } from './support-b/fetch-attempts.ts'
+import type { IsolationCase } from '../harness/isolation-case.ts'
+import type { Rig } from '../harness/rig.ts'
+import { outcomesIn, tryAll, TRY_ALL, type Attempt } from '../support-b/fetch-attempts.ts'
 
 type Check = NonNullable<IsolationCase['check']>
 
@@ -206,4 +204,4 @@ const OTHERS: IsolationCase[] = [
   },
 ]
 
-t.test('network: addresses', (t) => runCases(t, [...LOOPBACK, ...RANGES, ...OTHERS]))
+export const NETWORK_ADDRESS_CASES: readonly IsolationCase[] = [...LOOPBACK, ...RANGES, ...OTHERS]
