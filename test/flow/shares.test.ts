@@ -76,7 +76,10 @@ t.test('of a full CPU the owner of one function gets its share beside the owner 
       answered++
     }
   }
-  const callers = [...MANY.flatMap((name) => Array<string>((5 * CALLERS) / FUNCTIONS).fill(name)), ...Array<string>(CALLERS).fill('one')]
+  const callers = [
+    ...MANY.flatMap((name) => Array<string>((5 * CALLERS) / FUNCTIONS).fill(name)),
+    ...Array<string>(CALLERS).fill('one'),
+  ]
   await Promise.all(callers.map(keepCalling))
   // What is under way at the end was let in by what waits, not by shares.
   const counted = (await recordsOf(server)).slice(before + SETTLING, before + SETTLING + COUNTED)

@@ -5,8 +5,10 @@ import { measureAlone, type Alone } from './alone.ts'
 import { setCanary, type Canary } from './canary.ts'
 import { askControl } from './control.ts'
 import { FORM } from './form.ts'
+import type { IsolationCase } from './isolation-case.ts'
 import { NEIGHBOUR, settleNeighbour, type Neighbour } from './neighbour.ts'
 import { recordsOf } from './records.ts'
+import { putThere } from './there.ts'
 import { startUpstream, UPSTREAM_HOST, type Upstream } from './upstream.ts'
 
 /** A server with a neighbour whom nothing may harm, and canaries that nobody may touch. */
@@ -15,6 +17,10 @@ export interface Rig {
   readonly neighbour: Neighbour
   readonly canary: Canary
   readonly upstream: Upstream
+  /** What functions are told: `UPSTREAM` and `CANARY`, URLs with a slash at the end. */
+  readonly env: Readonly<Record<string, string>>
+  /** The functions that the server found when it started. */
+  readonly there: ReadonlySet<string>
   /** The neighbour while nothing else happens; undefined in the short form. */
   readonly alone: Alone | undefined
   /** The host that takes the invocations of all functions but those in quarantine. There is one, so that everybody shares it. */
@@ -22,6 +28,8 @@ export interface Rig {
 }
 
 export interface RigOptions {
+  /** Cases whose functions the server may find when it starts: see {@link putThere}. */
+  readonly cases?: readonly IsolationCase[]
   /** Flags of the server besides those of the rig, which they win over. */
   readonly flags?: readonly string[]
   /** Answers of the upstream: see {@link startUpstream}. */
@@ -36,13 +44,15 @@ const FLAGS = FORM.isFull ? [...HOST_FLAGS, '--standby-hosts', '1'] : HOST_FLAGS
  * Starts it all. At the end of the test it is checked that no canary was touched and that the neighbour was billed for each of
  * its calls, once.
  */
-export async function startRig(t: Test, { flags = [], upstream: also }: RigOptions = {}): Promise<Rig> {
+export async function startRig(t: Test, { cases = [], flags = [], upstream: also }: RigOptions = {}): Promise<Rig> {
   const canary = await setCanary(t)
   const upstream = await startUpstream(t, withTurns(also))
+  const env = { UPSTREAM: upstream.url, CANARY: `http://127.0.0.1:${canary.port}/` }
+  const there = await putThere(canary.dataDir, cases, env)
   const server = await startServer(t, [...FLAGS, ...flags], canary.dataDir)
   const neighbour = await settleNeighbour(t, server, canary.secret)
-  const rig: Rig = { server, neighbour, canary, upstream, alone: await measureAlone(neighbour), host: () => untilReady(server) }
-  return rig
+  const alone = await measureAlone(neighbour)
+  return { server, neighbour, canary, upstream, env, there, alone, host: () => untilReady(server) }
 }
 
 /** The end of a rig: what must be right of all of it. Ends the server. */

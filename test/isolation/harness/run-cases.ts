@@ -14,6 +14,7 @@ import { recordsOf, untilRecorded } from './records.ts'
 import { checkRig, startRig, type Rig, type RigOptions } from './rig.ts'
 import { execMs, rowOf } from './row.ts'
 import { keepRow } from './table.ts'
+import { nameOf } from './there.ts'
 
 /** The least that a busy machine may add to the neighbour's p99, in ms, and how many times what it is alone. */
 const P99_SLACK_MS = 25
@@ -32,8 +33,9 @@ const WANTED = process.env['CARPOOL_ISOLATION_CASES'] && new Set(process.env['CA
 
 /** Runs cases one after the other on a server of their own, and checks it all at the end. */
 export async function runCases(t: Test, cases: readonly IsolationCase[], options: RigOptions = {}): Promise<void> {
-  const rig = await startRig(t, options)
-  await runCasesOn(t, rig, cases)
+  const wanted = wantedOf(cases)
+  const rig = await startRig(t, { ...options, cases: wanted })
+  await runCasesOn(t, rig, wanted)
   await checkRig(t, rig)
 }
 
@@ -43,16 +45,19 @@ export async function runLists(
   lists: Readonly<Record<string, readonly IsolationCase[]>>,
   options: RigOptions = {},
 ): Promise<void> {
-  const rig = await startRig(t, options)
-  for (const [title, cases] of Object.entries(lists)) await t.test(title, (t) => runCasesOn(t, rig, cases))
+  const wanted = Object.entries(lists).map(([title, cases]) => [title, wantedOf(cases)] as const)
+  const rig = await startRig(t, { ...options, cases: wanted.flatMap(([, cases]) => cases) })
+  for (const [title, cases] of wanted) await t.test(title, (t) => runCasesOn(t, rig, cases))
   await checkRig(t, rig)
 }
 
-/** Runs cases on a server that is there; {@link checkRig} is left to the caller. */
-async function runCasesOn(t: Test, rig: Rig, cases: readonly IsolationCase[]): Promise<void> {
+function wantedOf(cases: readonly IsolationCase[]): readonly IsolationCase[] {
   const leftOut = FORM.hasVariants ? new Set<string>() : variantsOf(cases)
+  return cases.filter(({ id }) => (WANTED ? WANTED.has(id) : !leftOut.has(id)))
+}
+
+async function runCasesOn(t: Test, rig: Rig, cases: readonly IsolationCase[]): Promise<void> {
   for (const one of cases) {
-    if (WANTED ? !WANTED.has(one.id) : leftOut.has(one.id)) continue
     const title = `${one.id} ${one.title}: ${one.verdict}`
     if (one.skip === undefined) await t.test(title, (t) => runCase(t, rig, one))
     else {
@@ -63,10 +68,11 @@ async function runCasesOn(t: Test, rig: Rig, cases: readonly IsolationCase[]): P
 }
 
 async function runCase(t: Test, rig: Rig, one: IsolationCase): Promise<void> {
-  const name = `case-${one.id.toLowerCase()}`
+  const name = nameOf(one)
   if (one.refused !== undefined) return runRefusal(t, rig, one, name)
-  const deployed = await deploy(rig, name, one)
-  if (deployed.status !== 201) throw new Error(`${one.id} was refused at the deploy: ${JSON.stringify(deployed)}`)
+  const deployed = rig.there.has(name) ? undefined : await deploy(rig, name, one)
+  if (deployed !== undefined && deployed.status !== 201)
+    throw new Error(`${one.id} was refused at the deploy: ${JSON.stringify(deployed)}`)
   const context: CaseContext = {
     t,
     rig,
@@ -93,9 +99,9 @@ async function runCase(t: Test, rig: Rig, one: IsolationCase): Promise<void> {
   if (FORM.isFull) await checkTimes(t, one, rig, records)
 }
 
-async function deploy({ server, upstream, canary }: Rig, name: string, one: IsolationCase): Promise<Deployed> {
+async function deploy({ server, env: ofRig }: Rig, name: string, one: IsolationCase): Promise<Deployed> {
   const { files, limits } = one
-  const env = { UPSTREAM: upstream.url, CANARY: `http://127.0.0.1:${canary.port}/`, SELF: `${server.url}/${name}/`, ...one.env }
+  const env = { ...ofRig, SELF: `${server.url}/${name}/`, ...one.env }
   if (files !== undefined) {
     const flags = Object.entries({ 'memory-mb': limits?.memoryMb, 'cpu-ms': limits?.cpuMs, 'timeout-ms': limits?.wallMs })
     const given = flags.flatMap(([flag, value]) => (value === undefined ? [] : [`--${flag}`, String(value)]))
