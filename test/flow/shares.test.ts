@@ -13,9 +13,9 @@ t.setTimeout(300_000)
 /** Calls that end before any counts: isolates are made, code is compiled, and the first that came were let in by what waited. */
 const SETTLING = IS_WHOLE ? 200 : 100
 /** Calls whose CPU time is compared. */
-const COUNTED = IS_WHOLE ? 300 : 120
+const COUNTED = IS_WHOLE ? 300 : 150
 /** That one owner has. */
-const FUNCTIONS = IS_WHOLE ? 20 : 8
+const FUNCTIONS = IS_WHOLE ? 20 : 10
 /** Of the one function; the others have five times as many, all together. What they have sent at the end is computed as well. */
 const CALLERS = IS_WHOLE ? 24 : 16
 
