@@ -5,6 +5,6 @@ import { BILLING_CASES } from './cases/billing.ts'
 import { runLists } from './harness/run-cases.ts'
 
 // Many cases, on a machine that may have much else to do.
-t.setTimeout(300_000)
+t.setTimeout(600_000)
 
 t.test('billing', (t) => runLists(t, { measured: BILLING_CASES, 'hidden and forged': BILLING_HIDDEN_CASES }))

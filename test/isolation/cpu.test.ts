@@ -8,6 +8,6 @@ import { CPU_BUILTIN_CASES, CPU_CASES } from './cases/cpu.ts'
 import { runLists } from './harness/run-cases.ts'
 
 // Many cases, on a machine that may have much else to do.
-t.setTimeout(300_000)
+t.setTimeout(600_000)
 
 t.test('CPU', (t) => runLists(t, { limits: [...CPU_CASES, ...CPU_BUILTIN_CASES], 'depth and deploys': CPU_DEPLOY_CASES }))

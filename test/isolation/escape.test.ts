@@ -11,7 +11,7 @@ import { ESCAPE_VALUE_CASES } from './cases/escape-values.ts'
 import { runLists } from './harness/run-cases.ts'
 
 // Many cases, on a machine that may have much else to do.
-t.setTimeout(300_000)
+t.setTimeout(600_000)
 
 t.test('escapes', (t) =>
   runLists(t, {

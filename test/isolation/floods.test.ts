@@ -5,6 +5,6 @@ import { WEB_SOCKET_CASES } from './cases/web-sockets.ts'
 import { runLists } from './harness/run-cases.ts'
 
 // Many cases, on a machine that may have much else to do.
-t.setTimeout(300_000)
+t.setTimeout(600_000)
 
 t.test('floods', (t) => runLists(t, { 'calls of the host': FLOOD_CASES, 'WebSockets': WEB_SOCKET_CASES }))

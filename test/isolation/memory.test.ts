@@ -4,6 +4,6 @@ import { MEMORY_CASES, MEMORY_LIMIT_CASES } from './cases/memory.ts'
 import { runLists } from './harness/run-cases.ts'
 
 // Many cases, on a machine that may have much else to do.
-t.setTimeout(300_000)
+t.setTimeout(600_000)
 
 t.test('memory', (t) => runLists(t, { 'its own': MEMORY_CASES, 'from outside and of many': MEMORY_LIMIT_CASES }))

@@ -7,7 +7,7 @@ import { NETWORK_SOCKET_CASES } from './cases/network-sockets.ts'
 import { runLists } from './harness/run-cases.ts'
 
 // Many cases, on a machine that may have much else to do.
-t.setTimeout(300_000)
+t.setTimeout(600_000)
 
 t.test('network', (t) =>
   runLists(t, {

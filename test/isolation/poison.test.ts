@@ -8,7 +8,7 @@ import { CPU_POISON_CASES, MEMORY_POISON_CASES } from './cases/poison.ts'
 import { runLists } from './harness/run-cases.ts'
 
 // Many cases, on a machine that may have much else to do.
-t.setTimeout(300_000)
+t.setTimeout(600_000)
 
 t.test('what the host may not outlive', (t) =>
   runLists(
