@@ -91,6 +91,7 @@ const KILLER = `(function () { return { default: { fetch(request) {
 const REPEATED: IsolationCase[] = [
   lifecycle('L14', 'a function that takes down its host with each call, called again and again', {
     script: KILLER,
+    isDeployed: true,
     limits: { cpuMs: 50, wallMs: 500, memoryMb: 64 },
     // A call that comes while the thread of the one before is stuck does not begin there.
     expect: { code: /^(?:cpu-exceeded|timeout|host-lost|isolate-lost)$/ },

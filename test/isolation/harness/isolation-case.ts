@@ -96,6 +96,8 @@ export interface IsolationCase {
   readonly mayShow?: RegExp
   /** The attack can be repeated within a form that measures. Default: unless it is a `P`. */
   readonly isRepeatable?: boolean
+  /** It is deployed also in the short form, so that its first call comes to an isolate that is up. */
+  readonly isDeployed?: boolean
   /** Why the case does not run here, as a sentence. */
   readonly skip?: string
 }

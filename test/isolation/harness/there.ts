@@ -28,7 +28,7 @@ export async function putThere(
   if (FORM.hasVariants) return names
   const registry = openRegistry(dataDir, { codeCacheKey: 'none', maxBundleBytes: MAX_BUNDLE_BYTES })
   for (const one of cases) {
-    if (one.refused !== undefined || one.files !== undefined || one.skip !== undefined) continue
+    if (one.isDeployed === true || one.refused !== undefined || one.files !== undefined || one.skip !== undefined) continue
     const code = scriptOf(one)
     // Its address is known when the server has started.
     if (code.includes('env.SELF')) continue
