@@ -13,9 +13,9 @@ export function nameOf({ id }: Pick<IsolationCase, 'id'>): string {
 }
 
 /**
- * Puts the functions of cases into the data folder of a server that is yet to start, which finds them as after a restart. For each
- * deploy a server starts a process that tries the code, at half a second of a core: the short form leaves that to the cases that
- * are refused, to those that are bundled, and to those that deploy by themselves.
+ * Puts the functions of cases into the data folder of a server that is yet to start, which finds them as after a restart. For
+ * each deploy a server starts a process that tries the code, at half a second of a core: the short form leaves that to the cases
+ * that are refused, to those that are bundled, and to those that deploy by themselves.
  * @param env of all of them
  * @returns the names of those that are there
  */
