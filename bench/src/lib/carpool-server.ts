@@ -39,8 +39,8 @@ export interface CarpoolServer extends AsyncDisposable {
   readonly stderr: string
   /** Runs a command of `carpool` against it, as users do, and gives its output. */
   command(...args: readonly string[]): Promise<string>
-  /** `carpool deploy`, with further flags of it. */
-  deploy(path: string, name: string, ...flags: readonly string[]): Promise<FunctionInfo>
+  /** `carpool deploy`. */
+  deploy(path: string, name: string): Promise<FunctionInfo>
   /** What `carpool deploy` sends, without bundling: for a deploy at any moment and often. */
   deployCode(code: string, name: string): Promise<FunctionInfo>
   hosts(): Promise<readonly HostInfo[]>
@@ -97,8 +97,7 @@ export async function startCarpool({
       return child.stderr
     },
     command,
-    deploy: async (path, name, ...flags) =>
-      JSON.parse(await command('deploy', path, '--name', name, '--json', ...flags)) as FunctionInfo,
+    deploy: async (path, name) => JSON.parse(await command('deploy', path, '--name', name, '--json')) as FunctionInfo,
     deployCode: async (code, name) => {
       const sourceMap = JSON.stringify({ version: 3, sources: [], names: [], mappings: '' })
       const body: DeployRequest = { code, sourceMap }

@@ -37,8 +37,7 @@ async function startCarpoolWay(file: string): Promise<RunningWay> {
   await using stack = new AsyncDisposableStack()
   const folder = stack.use(await temporaryFolder())
   const server = stack.use(await startCarpool({ dataDir: join(folder.path, 'data'), flags: ['--max-hosts', '1'] }))
-  // A call takes 0.4 s of CPU on a slow machine, and twice that while a neighbour of the machine has the other half of the core.
-  const { url } = await server.deploy(dirname(file), FUNCTION_NAME, '--cpu-ms', '5000')
+  const { url } = await server.deploy(dirname(file), FUNCTION_NAME)
   // What it takes is to be in the figures.
   await untilStandby(server)
   const kept = stack.move()
