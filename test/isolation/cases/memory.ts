@@ -123,6 +123,9 @@ const BUFFERS: readonly IsolationCase[] = [
 /** Fills most of the heap, and then gets more from outside. */
 const FILL = 'const kept = []; for (let i = 0; i < 22; i++) kept.push(new Array(131072).fill(i + 0.5)); globalThis.kept = kept;'
 
+/** Leaves memory for buffers of three megabytes: for the parts of a body of two and a half, but not for all of it in one piece. */
+const LEAVE_3_MB = `globalThis.kept = []; try { for (;;) kept.push(new Uint8Array(2 ** 20)) } catch {} kept.length -= 3;`
+
 /** Where there is no room for the whole of a body that streams, that is an error, which the function may catch. */
 const REFUSED_OR_ENDED = { expect: { code: /^(?:memory-exceeded|exception)$/ }, again: 'any' } as const
 
@@ -157,6 +160,17 @@ const FROM_OUTSIDE: readonly IsolationCase[] = [
       },
     },
   ),
+  denied(
+    'M06e',
+    'a response that has come and does not fit in one piece',
+    `const response = await fetch(env.UPSTREAM + 'bytes/2500000'); ${LEAVE_3_MB} await response.text()`,
+    { check: checkPetty, again: 'any' },
+  ),
+  denied('M06f', 'a request that has come and does not fit in one piece', `${LEAVE_3_MB} await request.text()`, {
+    request: { method: 'POST', body: 'x'.repeat(2_500_000) },
+    check: checkPetty,
+    again: 'any',
+  }),
   hoards('M06d', 'an environment of thirty kilobytes, copied', 'const all = []; for (;;) all.push(env.BIG.split(""))', {
     env: { BIG: 'x'.repeat(30_000) },
   }),
