@@ -123,7 +123,7 @@ const BUFFERS: readonly IsolationCase[] = [
 /** Fills most of the heap, and then gets more from outside. */
 const FILL = 'const kept = []; for (let i = 0; i < 22; i++) kept.push(new Array(131072).fill(i + 0.5)); globalThis.kept = kept;'
 
-/** Leaves memory for buffers of three megabytes: for the parts of a body of two and a half, but not for all of it in one piece. */
+/** Leaves buffers of three megabytes: for the parts of a body of two and a half, but not for all of it in one piece. */
 const LEAVE_3_MB = `globalThis.kept = []; try { for (;;) kept.push(new Uint8Array(2 ** 20)) } catch {} kept.length -= 3;`
 
 /** Where there is no room for the whole of a body that streams, that is an error, which the function may catch. */
