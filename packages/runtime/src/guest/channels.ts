@@ -208,6 +208,15 @@ export class Channel {
     this.#receiver?.failed(error)
   }
 
+  /** Taking what came threw, mostly for want of memory. Without this, its reader would wait for ever. */
+  #breakOff(error: unknown): void {
+    const receiver = this.#receiver
+    this.stopReceiving('It could not be taken.', error)
+    this.#inState = 'failed'
+    this.#inError = error
+    receiver?.failed(error)
+  }
+
   // What goes.
 
   /** Whether whoever sends has to wait for {@link onRoom}. What is sent all the same waits here. */
@@ -324,28 +333,15 @@ export class Channel {
   came(flags: number, closing: string, bytes: string | Uint8Array<ArrayBuffer>): void {
     if (this.#inState !== 'open') return
     try {
-      this.#take(flags, closing, bytes)
+      if (typeof bytes !== 'string') this.#bytesCame(bytes)
+      else if ((flags & (STREAM_FLAGS.text | STREAM_FLAGS.bytes)) !== 0) {
+        const kind = (flags & STREAM_FLAGS.text) === 0 ? 'bytes' : 'text'
+        this.#messageCame({ kind, text: bytes, more: (flags & STREAM_FLAGS.more) !== 0 })
+      } else if (bytes.length > 0) this.#bytesCame(bytesFromLatin1(bytes))
     } catch (error) {
-      this.#breakOff(error)
+      return this.#breakOff(error)
     }
-  }
-
-  #take(flags: number, closing: string, bytes: string | Uint8Array<ArrayBuffer>): void {
-    if (typeof bytes !== 'string') this.#bytesCame(bytes)
-    else if ((flags & (STREAM_FLAGS.text | STREAM_FLAGS.bytes)) !== 0) {
-      const kind = (flags & STREAM_FLAGS.text) === 0 ? 'bytes' : 'text'
-      this.#messageCame({ kind, text: bytes, more: (flags & STREAM_FLAGS.more) !== 0 })
-    } else if (bytes.length > 0) this.#bytesCame(bytesFromLatin1(bytes))
     if ((flags & STREAM_FLAGS.end) !== 0) this.endIncoming(closing)
-  }
-
-  /** What came could not be taken, mostly for want of memory: without this, who reads would wait for ever. */
-  #breakOff(error: unknown): void {
-    const receiver = this.#receiver
-    this.stopReceiving('It could not be taken.', error)
-    this.#inState = 'failed'
-    this.#inError = error
-    receiver?.failed(error)
   }
 
   credited(bytes: number): void {
