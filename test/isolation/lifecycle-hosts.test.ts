@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 import t from 'tap'
 import { ROOT } from '../support/command.ts'
-import { call } from './harness/call.ts'
+import { call, type Answer } from './harness/call.ts'
 import { deployScript } from './harness/control.ts'
 import { FORM } from './harness/form.ts'
 import type { CaseContext, IsolationCase } from './harness/isolation-case.ts'
@@ -97,15 +97,15 @@ const REPEATED: IsolationCase[] = [
     expect: { code: /^(?:cpu-exceeded|timeout|host-lost|isolate-lost)$/ },
     again: 'skipped',
     attack: async ({ t, rig, name, call }) => {
-      const answers = []
+      const answers: Answer[] = []
       const hosts = new Set<number>()
-      for (let count = 0; count < 12; count++) {
+      let last: Answer | undefined
+      while (answers.length < 12 && last?.code !== 'function-disabled') {
         for (const { pid } of (await rig.server.info()).hosts) hosts.add(pid)
-        const answer = await call()
-        answers.push(answer)
-        if (answer.code === 'function-disabled') break
+        last = await call()
+        // On a busy machine a call may wait too long for the host that takes the place of the one before.
+        if (last.code !== 'saturated') answers.push(last)
       }
-      const last = answers.at(-1)
       t.match(last, { status: 503, code: 'function-disabled' }, `${answers.length} calls`)
       t.match(last?.text, new RegExp(`carpool enable ${name}`), 'it says how it can be enabled')
       t.ok(hosts.size <= 10, `${hosts.size} hosts were started`)
@@ -113,7 +113,8 @@ const REPEATED: IsolationCase[] = [
       t.match(JSON.parse((await askAsOperator(rig.server, `/v1/functions/${name}`)).text), { state: 'disabled' })
       const enabled = await askAsOperator(rig.server, `/v1/functions/${name}/enable`, { method: 'POST' })
       t.ok(enabled.status < 300, enabled.text)
-      t.equal((await call('/again')).status, 200, 'an operator enables it')
+      // Its first call also starts its isolate, within half a second.
+      await eventually(t, 'an operator enables it', async () => (await call('/again')).status === 200)
       // Those that are refused because it is disabled never came to it.
       return { answers: answers.filter(({ code }) => code !== 'function-disabled') }
     },

@@ -366,8 +366,9 @@ export class Fleet {
   }
 
   #refuseDisabled(functionName: string): void {
-    const error = new CarpoolError('function-disabled', `${functionName} was disabled while the call waited.`)
-    this.#placement.refuse(functionName, error)
+    const reason = `${functionName} was disabled while the call waited.`
+    const help = `An operator can enable it with "carpool enable ${functionName}".`
+    this.#placement.refuse(functionName, new CarpoolError('function-disabled', `${reason} ${help}`))
   }
 
   /** A host takes calls from now on. */
