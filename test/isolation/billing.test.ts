@@ -2,9 +2,9 @@
 import t from 'tap'
 import { BILLING_HIDDEN_CASES } from './cases/billing-hidden.ts'
 import { BILLING_CASES } from './cases/billing.ts'
+import { FORM } from './harness/form.ts'
 import { runLists } from './harness/run-cases.ts'
 
-// Many cases, on a machine that may have much else to do.
-t.setTimeout(600_000)
+t.setTimeout(FORM.fileMs)
 
 t.test('billing', (t) => runLists(t, { measured: BILLING_CASES, 'hidden and forged': BILLING_HIDDEN_CASES }))

@@ -5,9 +5,9 @@
 import t from 'tap'
 import { CPU_DEPLOY_CASES } from './cases/cpu-deploy.ts'
 import { CPU_BUILTIN_CASES, CPU_CASES } from './cases/cpu.ts'
+import { FORM } from './harness/form.ts'
 import { runLists } from './harness/run-cases.ts'
 
-// Many cases, on a machine that may have much else to do.
-t.setTimeout(600_000)
+t.setTimeout(FORM.fileMs)
 
 t.test('CPU', (t) => runLists(t, { limits: [...CPU_CASES, ...CPU_BUILTIN_CASES], 'depth and deploys': CPU_DEPLOY_CASES }))

@@ -8,10 +8,10 @@ import { ESCAPE_REACH_CASES } from './cases/escape-reach.ts'
 import { ESCAPE_STATE_CASES } from './cases/escape-state.ts'
 import { ESCAPE_TAMPERING_CASES } from './cases/escape-tampering.ts'
 import { ESCAPE_VALUE_CASES } from './cases/escape-values.ts'
+import { FORM } from './harness/form.ts'
 import { runLists } from './harness/run-cases.ts'
 
-// Many cases, on a machine that may have much else to do.
-t.setTimeout(600_000)
+t.setTimeout(FORM.fileMs)
 
 t.test('escapes', (t) =>
   runLists(t, {

@@ -2,9 +2,9 @@
 import t from 'tap'
 import { FLOOD_CASES } from './cases/flood.ts'
 import { WEB_SOCKET_CASES } from './cases/web-sockets.ts'
+import { FORM } from './harness/form.ts'
 import { runLists } from './harness/run-cases.ts'
 
-// Many cases, on a machine that may have much else to do.
-t.setTimeout(600_000)
+t.setTimeout(FORM.fileMs)
 
 t.test('floods', (t) => runLists(t, { 'calls of the host': FLOOD_CASES, 'WebSockets': WEB_SOCKET_CASES }))

@@ -4,10 +4,10 @@ import { NETWORK_ADDRESS_CASES } from './cases/network-addresses.ts'
 import { NETWORK_REQUEST_CASES } from './cases/network-requests.ts'
 import { NETWORK_SERVER_CASES } from './cases/network-servers.ts'
 import { NETWORK_SOCKET_CASES } from './cases/network-sockets.ts'
+import { FORM } from './harness/form.ts'
 import { runLists } from './harness/run-cases.ts'
 
-// Many cases, on a machine that may have much else to do.
-t.setTimeout(600_000)
+t.setTimeout(FORM.fileMs)
 
 t.test('network', (t) =>
   runLists(t, {

@@ -5,10 +5,10 @@
 import t from 'tap'
 import { AT_ONCE_CASES } from './cases/memory-at-once.ts'
 import { CPU_POISON_CASES, MEMORY_POISON_CASES } from './cases/poison.ts'
+import { FORM } from './harness/form.ts'
 import { runLists } from './harness/run-cases.ts'
 
-// Many cases, on a machine that may have much else to do.
-t.setTimeout(600_000)
+t.setTimeout(FORM.fileMs)
 
 t.test('what the host may not outlive', (t) =>
   runLists(

@@ -7,8 +7,8 @@ import { bursts, checkGrowth, ENDED, floods } from './flood-kit.ts'
 
 /** Lines of one function that are kept in ten seconds, */
 const MAX_LINES = 1_010
-/** and of each call one that tells what was dropped, and one that tells how it ended. */
-const LINES_PER_CALL = 2
+/** and of each call one that tells what was dropped, one that tells how it ended, and its report. */
+const LINES_PER_CALL = 3
 
 const checkLog: NonNullable<IsolationCase['check']> = async (context, outcome) => {
   const { t, rig, name } = context
