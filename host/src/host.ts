@@ -116,11 +116,16 @@ export class Host {
       onGrown: (revision: string, heldBytes: number) => send({ type: 'grown', revision, heldBytes }),
       onCatastrophe,
     }
-    this.#prewarmer = new Prewarmer(async (memoryLimitMb, isForLater) => {
+    const makeBlank = async (memoryLimitMb: number, isForLater: boolean): Promise<Guest> => {
       const guest = await Guest.blank({ bootstrap, memoryLimitMb, isTrimmed: isForLater }, parts)
       this.#usage.add(guest)
       return guest
-    }, setup.prewarm)
+    }
+    this.#prewarmer = new Prewarmer(
+      makeBlank,
+      setup.prewarm,
+      () => this.#scheduler.enteredCount > 0 || this.#scheduler.waiting > 0,
+    )
     const loadReporter = new LoadReporter({
       send,
       scheduler: this.#scheduler,

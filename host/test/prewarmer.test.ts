@@ -21,7 +21,7 @@ function counting(): {
 
 t.test('shelves are filled for every heap limit in use', async (t) => {
   const { made, make } = counting()
-  const prewarmer = new Prewarmer(make, 2)
+  const prewarmer = new Prewarmer(make, 2, () => false)
   prewarmer.open(64)
   await prewarmer.fill()
   t.strictSame(made, [64, 64])
@@ -30,40 +30,58 @@ t.test('shelves are filled for every heap limit in use', async (t) => {
   t.strictSame(made, [64, 64, 128, 128, 128])
 })
 
-/** With two blanks; resolves when the third is made. */
-async function filled(t: Test): Promise<{ prewarmer: Prewarmer<{ dispose(): void }>; third: Promise<number> }> {
-  const keepsAlive = setInterval(() => {}, 1_000)
-  t.teardown(() => clearInterval(keepsAlive))
-  const third = Promise.withResolvers<number>()
-  let count = 0
-  const prewarmer = new Prewarmer(async () => {
-    if (++count === 3) third.resolve(performance.now())
-    return { dispose() {} }
-  }, 2)
-  prewarmer.open(64)
-  await prewarmer.fill()
-  return { prewarmer, third: third.promise }
+interface Filled {
+  readonly prewarmer: Prewarmer<{ dispose(): void }>
+  /** Resolves when the third blank is made. */
+  readonly third: Promise<void>
+  /** How many are made. */
+  readonly count: () => number
 }
 
-t.test('the next blank is made when what was loaded into the one before has had time for a call', async (t) => {
-  const { prewarmer, third } = await filled(t)
-  const loadedMs = await prewarmer.use(64, async () => {
-    await new Promise((resolve) => setTimeout(resolve, 25))
-    return performance.now()
+/** With two blanks, in a host that is busy as often as it is asked first. */
+async function filled(t: Test, { busyTimes }: { busyTimes: number }): Promise<Filled> {
+  const keepsAlive = setInterval(() => {}, 1_000)
+  t.teardown(() => clearInterval(keepsAlive))
+  const third = Promise.withResolvers<void>()
+  let count = 0
+  const make = async () => {
+    if (++count === 3) third.resolve()
+    return { dispose() {} }
+  }
+  let asked = 0
+  const prewarmer = new Prewarmer(make, 2, () => {
+    t.equal(count, 2, 'the next blank waits')
+    return ++asked <= busyTimes
   })
-  const afterMs = (await third) - loadedMs
-  t.ok(afterMs >= 9, `after ${afterMs} ms`)
+  prewarmer.open(64)
+  await prewarmer.fill()
+  return { prewarmer, third: third.promise, count: () => count }
+}
+
+t.test('the next blank is made once nothing is loaded and nothing runs', async (t) => {
+  const { prewarmer, third, count } = await filled(t, { busyTimes: 3 })
+  await prewarmer.use(64, async () => {
+    await new Promise((resolve) => setTimeout(resolve, 25))
+    t.equal(count(), 2, 'not while something is loaded')
+  })
+  await third
 })
 
 t.test('the next blank is made although what was loaded into the one before goes on for ever', async (t) => {
-  const { prewarmer, third } = await filled(t)
+  const { prewarmer, third } = await filled(t, { busyTimes: 0 })
   void prewarmer.use(64, () => new Promise(() => {}))
+  await third
+})
+
+t.test('the next blank is made although something always runs', async (t) => {
+  const { prewarmer, third } = await filled(t, { busyTimes: Number.POSITIVE_INFINITY })
+  await prewarmer.use(64, async () => {})
   await third
 })
 
 t.test('with no shelves every blank is made on demand', async (t) => {
   const { made, make } = counting()
-  const prewarmer = new Prewarmer(make, 0)
+  const prewarmer = new Prewarmer(make, 0, () => false)
   await prewarmer.use(64, async () => {})
   await prewarmer.fill()
   t.strictSame(made, [64])
@@ -72,11 +90,12 @@ t.test('with no shelves every blank is made on demand', async (t) => {
 t.test('the heap limit that was not asked for longest loses its shelf', async (t) => {
   const { make } = counting()
   const blanks: Array<{ memoryLimitMb: number; disposed: boolean }> = []
-  const prewarmer = new Prewarmer(async (memoryLimitMb) => {
+  const makeKept = async (memoryLimitMb: number) => {
     const blank = await make(memoryLimitMb)
     blanks.push(blank)
     return blank
-  }, 1)
+  }
+  const prewarmer = new Prewarmer(makeKept, 1, () => false)
   for (const memoryLimitMb of [1, 2, 3, 4, 5]) {
     prewarmer.open(memoryLimitMb)
     await prewarmer.fill()

@@ -5,12 +5,12 @@ export type MakeBlank<Blank> = (memoryLimitMb: number, isForLater: boolean) => P
 const MAX_SHELVES = 4
 
 /**
- * So long after a function was loaded into a blank the next one is made, in ms. To make one holds up the event loop and takes a
- * core: made at once, it more than doubled the time of the load, and of the call that waits for it.
+ * How often it is looked, after a blank was taken, whether the next one can be made, in ms. To make one holds up the event loop
+ * and takes a core: made at once, it more than doubled the time of the load, and of the call that waits for it.
  */
-const REFILL_DELAY_MS = 10
+const LOOK_MS = 2
 
-/** Functions that load one after the other, or for long, put it off for so long at most, in ms. */
+/** Functions that load one after the other, or run for long, put it off for so long at most, in ms. */
 const MOST_DELAY_MS = 100
 
 /**
@@ -20,17 +20,21 @@ const MOST_DELAY_MS = 100
 export class Prewarmer<Blank extends { dispose(): void }> {
   readonly #make: MakeBlank<Blank>
   readonly #shelfSize: number
+  readonly #isBusy: () => boolean
   readonly #shelves = new Map<number, Blank[]>()
   #filling: Promise<void> | undefined
   /** Since when it is put off to fill the shelves, on the monotonic clock, in ms. */
   #dueSinceMs: number | undefined
   #inUse = 0
-  #usedAtMs = 0
 
-  /** @param shelfSize blanks to keep for each heap limit; 0 makes every isolate on demand */
-  constructor(make: MakeBlank<Blank>, shelfSize: number) {
+  /**
+   * @param shelfSize blanks to keep for each heap limit; 0 makes every isolate on demand
+   * @param isBusy whether functions run, or are about to
+   */
+  constructor(make: MakeBlank<Blank>, shelfSize: number, isBusy: () => boolean) {
     this.#make = make
     this.#shelfSize = shelfSize
+    this.#isBusy = isBusy
   }
 
   /** Loads something into a blank, ready made if there is one, and has the shelf filled up again a little later. */
@@ -42,7 +46,6 @@ export class Prewarmer<Blank extends { dispose(): void }> {
       return await load(blank ?? (await this.#make(memoryLimitMb, false)))
     } finally {
       this.#inUse--
-      this.#usedAtMs = performance.now()
     }
   }
 
@@ -67,12 +70,11 @@ export class Prewarmer<Blank extends { dispose(): void }> {
 
   #fillLater(): void {
     setTimeout(() => {
-      const nowMs = performance.now()
-      const isBusy = this.#inUse > 0 || nowMs - this.#usedAtMs < REFILL_DELAY_MS
-      if (isBusy && nowMs - (this.#dueSinceMs ?? nowMs) < MOST_DELAY_MS) return this.#fillLater()
+      const waitedMs = performance.now() - (this.#dueSinceMs ?? 0)
+      if (waitedMs < MOST_DELAY_MS && (this.#inUse > 0 || this.#isBusy())) return this.#fillLater()
       this.#dueSinceMs = undefined
       void this.fill().catch(() => {})
-    }, REFILL_DELAY_MS).unref()
+    }, LOOK_MS).unref()
   }
 
   async #fillAll(): Promise<void> {
