@@ -133,25 +133,34 @@ t.test('connect() starts TLS on a socket that began without', { skip: !hasOpenss
 })
 
 t.test("what a call does after it has heard by a shared socket is that call's, whoever opened it or wrote last", async (t) => {
-  const port = await startEcho(t)
+  const words = ['a', 'b', 'c', 'd', 'e']
+  let heard = ''
+  let onHeard = (): void => {}
+  // It answers when it has heard all words, so that all calls go on in an entry of the one that wrote last.
+  const port = await listen(
+    t,
+    createServer((socket) => {
+      socket.on('error', () => {})
+      socket.on('data', (data) => {
+        heard += data.toString()
+        onHeard()
+        if (heard === words.join('')) socket.write(heard)
+      })
+    }),
+  )
   await server.deploy('shared', {
     'index.mjs': `import net from 'node:net'
       let socket
-      const waiting = new Map()
+      const waiting = []
       const ask = (port, word) => new Promise((resolve) => {
-        waiting.set(word, resolve)
+        waiting.push(resolve)
         if (socket === undefined) {
           socket = net.connect(port, '127.0.0.1')
-          let heard = ''
-          socket.on('data', (data) => {
-            heard += data
-            const words = heard.split(' ')
-            heard = words.pop()
-            // All of them in one entry.
-            if (waiting.size === 5) for (const [one, tell] of waiting) tell(one)
+          socket.on('data', () => {
+            for (const tell of waiting) tell()
           })
         }
-        socket.write(word + ' ')
+        socket.write(word)
       })
       export default async (request) => {
         const word = new URL(request.url).searchParams.get('word')
@@ -163,9 +172,18 @@ t.test("what a call does after it has heard by a shared socket is that call's, w
         return new Response(word)
       }`,
   })
-  const words = ['a', 'b', 'c', 'd', 'e']
-  const answers = await Promise.all(words.map((word) => server.get(`/shared/?port=${port}&word=${word}`)))
-  const ids = answers.map((answer) => answer.headers.get('x-carpool-invocation') ?? answer.headers.get('x-carpool-invocation-id'))
+  const calls: Array<Promise<Response>> = []
+  for (const [index, word] of words.entries()) {
+    const hasHeard = new Promise<void>((resolve) => {
+      onHeard = () => {
+        if (heard.length > index) resolve()
+      }
+    })
+    calls.push(server.get(`/shared/?port=${port}&word=${word}`))
+    await hasHeard
+  }
+  const answers = await Promise.all(calls)
+  const ids = answers.map((answer) => answer.headers.get('x-carpool-invocation'))
   t.same(await Promise.all(answers.map((answer) => answer.text())), words)
   for (const [index, word] of words.entries()) {
     for (const message of ['heard', 'later']) {

@@ -52,6 +52,11 @@ export interface NodeSupport {
    * @throws WebAssembly.CompileError, or RangeError if one does not fit into the memory limit
    */
   webAssembly(files: Readonly<Record<string, string>>): Readonly<Record<string, object>>
+  /**
+   * From now on continuations are counted to the call that made them, and not to the one whose entry lets them go on. For modules
+   * that open sockets to call when they are loaded: calls may wait for a socket before it is opened.
+   */
+  tellCallsApart(): void
   /** Opens a socket, as the host's address policy lets it. @throws Error if too many are open */
   openSocket(target: SocketTarget, events: SocketEvents): OpenSocket
   /** Whether the body of a request of the web comes bit by bit. */

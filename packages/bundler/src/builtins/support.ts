@@ -21,6 +21,7 @@ const alone: NodeSupport = {
   webAssembly() {
     throw new Error('WebAssembly is compiled by the runtime, without which this bundle runs.')
   },
+  tellCallsApart() {},
   openSocket() {
     throw new Error("Sockets are the runtime's, without which this bundle runs.")
   },

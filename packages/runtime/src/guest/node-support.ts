@@ -1,7 +1,7 @@
 import type { NodeSupport, ServerAdapter } from '@carpool/core'
 import { SafeError } from './language/primordials.ts'
 import { library, loadedLibrary } from './libraries.ts'
-import { carried, carry, innerState } from './port.ts'
+import { carried, carry, innerState, tellCallsApart } from './port.ts'
 import { openSocket } from './sockets.ts'
 import { comesByChannel } from './web-api/fetch/body.ts'
 import { bodyOfRequest, isRequest } from './web-api/fetch/request.ts'
@@ -38,6 +38,7 @@ export const nodeSupport: NodeSupport = {
     compile = undefined
     return given(files)
   },
+  tellCallsApart,
   openSocket: (target, events) => openSocket(target, events),
   streams: (request) => isRequest(request) && comesByChannel(bodyOfRequest(request)),
   adaptServers(adapt) {

@@ -2,6 +2,8 @@
 import type { ConnectedSocket, OpenSocket, SocketEnd, TlsOptions } from '@carpool/core'
 import { support } from '../support.ts'
 
+support.tellCallsApart()
+
 type Bytes = Uint8Array<ArrayBuffer>
 
 interface SocketAddress {

@@ -8,6 +8,8 @@ import { asyncHooks } from '../internal/small-parts.ts'
 import { Buffer } from '../buffer-global.ts'
 import { support } from '../support.ts'
 
+support.tellCallsApart()
+
 type Bytes = Uint8Array<ArrayBuffer>
 const codes = uv as unknown as Readonly<Record<string, number>>
 const { UV_EOF, UV_EPIPE, UV_ECANCELED, UV_EACCES, UV_EINVAL } = codes as Record<string, number>
