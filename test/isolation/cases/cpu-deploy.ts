@@ -160,6 +160,7 @@ const REST: readonly IsolationCase[] = [
       if (turn > 1) for (;;);
       return { default: { fetch: () => new Response('fine') } };
     })`,
+    isDeployed: true,
     again: 'skipped',
     isRepeatable: false,
     // Who waits for the start of others may have to leave the queue.
