@@ -161,6 +161,8 @@ void AddClock(v8::Isolate* isolate, v8::Local<v8::Context> context, v8::Local<v8
 void ReadCores();
 // A thread is born with the cores of the one that started it, which may be limited to few.
 void UseAllCores();
+// On the isolate's thread.
+void SleepWhileSuspended(IsolateState* state);
 // Lets the isolate be interrupted from now on, and tells of its end.
 void TrackIsolate(IsolateState* state, v8::Isolate* isolate, v8::Local<v8::Context> context);
 void AddSuspend(v8::Isolate* isolate, v8::Local<v8::Context> context, v8::Local<v8::Object> host);

@@ -30,12 +30,7 @@ bool has_few = false;
 bool SetCores(pid_t thread, const cpu_set_t& cores) { return syscall(SYS_sched_setaffinity, thread, sizeof(cores), &cores) == 0; }
 
 // On the isolate's thread, at an interrupt.
-void SleepWhileSuspended(v8::Isolate*, void* data) {
-	std::atomic<uint32_t>& suspended = static_cast<IsolateState*>(data)->suspended;
-	while (suspended.load(std::memory_order_acquire) == 1) {
-		syscall(SYS_futex, &suspended, FUTEX_WAIT_PRIVATE, 1, nullptr, nullptr, 0);
-	}
-}
+void SleepAtInterrupt(v8::Isolate*, void* data) { SleepWhileSuspended(static_cast<IsolateState*>(data)); }
 
 // suspend(index): what runs in the isolate stops at its next step. Returns whether it can.
 void Suspend(const v8::FunctionCallbackInfo<v8::Value>& info) {
@@ -44,7 +39,7 @@ void Suspend(const v8::FunctionCallbackInfo<v8::Value>& info) {
 	if (state != nullptr) {
 		Locked locked(state->isolate_lock);
 		can_suspend = state->isolate != nullptr;
-		if (can_suspend && state->suspended.exchange(1) == 0) state->isolate->RequestInterrupt(SleepWhileSuspended, state);
+		if (can_suspend && state->suspended.exchange(1) == 0) state->isolate->RequestInterrupt(SleepAtInterrupt, state);
 	}
 	info.GetReturnValue().Set(can_suspend);
 }
@@ -104,6 +99,13 @@ void ReadCores() {
 		few--;
 	}
 	has_few = count > 1;
+}
+
+void SleepWhileSuspended(IsolateState* state) {
+	std::atomic<uint32_t>& suspended = state->suspended;
+	while (suspended.load(std::memory_order_acquire) == 1) {
+		syscall(SYS_futex, &suspended, FUTEX_WAIT_PRIVATE, 1, nullptr, nullptr, 0);
+	}
 }
 
 void UseAllCores() {

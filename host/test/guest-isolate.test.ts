@@ -91,6 +91,19 @@ t.test('a batch that waits when the isolate is disposed is reported as done', as
   }
 })
 
+t.test('the event loop does not take down isolates that are idle when they are disposed', async (t) => {
+  const rigs = await Promise.all(Array.from({ length: 8 }, () => isolateWith(t, 128)))
+  // Threads have left all but the last by then.
+  for (const { run } of rigs) t.equal(await run('globalThis.kept = new Array(8e6).fill(0); kept.length'), '8000000')
+  const [thread, program] = [process.threadCpuUsage(), process.cpuUsage()]
+  for (const { isolate } of rigs) isolate.dispose()
+  const own = process.threadCpuUsage(thread)
+  for (const { isolate } of rigs) while (isolate.heldBytes > 0) await new Promise((resolve) => setImmediate(resolve))
+  const all = process.cpuUsage(program)
+  const [ownUs, allUs] = [own.user + own.system, all.user + all.system]
+  t.ok(ownUs * 4 < allUs, `${ownUs} us of ${allUs} us of CPU`)
+})
+
 t.test('an isolate that passes its memory limit is disposed, and what it said before is there', async (t) => {
   const { isolate, batch, messages } = await isolateWith(t, 16)
   await batch('1', 'say("before"); const kept = []; for (;;) kept.push({ a: 1 })', '3')

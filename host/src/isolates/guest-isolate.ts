@@ -358,7 +358,12 @@ export class GuestIsolate {
   /** Ends the isolate now, also in the middle of an entry. Harmless if it is gone. */
   dispose(): void {
     if (!this.#isReleased) addon.close(this.#index)
-    if (!this.#isolate.isDisposed) this.#isolate.dispose()
+    if (!this.#isolate.isDisposed) {
+      // Who lets go of an isolate last takes it down, for milliseconds if its heap is large. That is a thread that is in it, and
+      // else would be the event loop.
+      if (!this.#isEntered && this.#visits === 0 && this.suspend()) this.#booted.run.applyIgnored(undefined, NO_ARGUMENTS)
+      this.#isolate.dispose()
+    }
     this.#isGone = true
     // Only now: what sleeps in it wakes up to its end.
     this.resume()
