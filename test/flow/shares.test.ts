@@ -91,8 +91,7 @@ t.test('of a full CPU the owner of one function gets its share beside the owner 
   const usedBy = (isMine: (name: unknown) => boolean): number =>
     counted.filter((record) => isMine(record['function'])).reduce((sum, record) => sum + Number(record['cpu_us']), 0)
   const [one, many] = [usedBy((name) => name === 'one'), usedBy((name) => name !== 'one')]
-  // By what waits it would be a fifth. Of two cores, the one function can use only one: on a busy machine, where entries last for
-  // more than a slice, it has one of three that are entered.
+  // By what waits it would be a fifth.
   t.ok(one >= 0.5 * many && many >= 0.5 * one, `${one} us of the one, ${many} us of the many`)
 })
 

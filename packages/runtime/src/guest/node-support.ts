@@ -38,7 +38,7 @@ export const nodeSupport: NodeSupport = {
     compile = undefined
     return given(files)
   },
-  tellCallsApart,
+  tellCallsApart: () => tellCallsApart(),
   openSocket: (target, events) => openSocket(target, events),
   streams: (request) => isRequest(request) && comesByChannel(bodyOfRequest(request)),
   adaptServers(adapt) {

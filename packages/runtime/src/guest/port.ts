@@ -75,7 +75,8 @@ export function invocationNow(): number {
 
 /**
  * From now on continuations are counted to the invocation that made them. Where calls share a socket the entry that brings what
- * one of them waits for is mostly another one's: its fetches would end with that one.
+ * one of them waits for is mostly another one's: its fetches would end with that one. What was made before is not told apart, as
+ * by calls that wait for the first WebSocket of a function before that is made.
  */
 export function tellCallsApart(): void {
   if (tellsApart) return
