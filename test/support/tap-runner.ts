@@ -22,8 +22,8 @@ export function longestFirst(files: readonly string[]): string[] {
 const WITH_ISOLATES = ['host/', 'packages/runtime/', 'packages/bundler/', 'test/wpt/']
 
 /**
- * As host processes have them (packages/server/src/hosts/host-program.ts). isolated-vm asks for a process without Node's snapshot
- * and its code cache, whose start takes 0.14 s more of CPU time.
+ * Of the flags of host processes (packages/server/src/hosts/host-program.ts) those without which isolates may fail. isolated-vm
+ * asks for a process without Node's snapshot and its code cache, whose start takes 0.14 s more of CPU time.
  */
 export function flagsOf(file: string): string[] {
   return WITH_ISOLATES.some((start) => file.startsWith(start)) ? ['--no-node-snapshot', '--no-wasm-code-gc'] : []

@@ -29,6 +29,10 @@ const HOST_FLAGS: readonly string[] = [
   // V8 asks all isolates which code of WebAssembly they run, under a lock of the process. isolated-vm holds on to each while it
   // is asked, and takes it down there if all others let go meanwhile, which waits for that lock for ever.
   '--no-wasm-code-gc',
+  // Else V8 would drop code of all modules whenever memory is short, and keep what it drops.
+  '--no-flush-liftoff-code',
+  // Code of asm.js would be WebAssembly as well, whatever a setting says of that; it runs as any other.
+  '--no-validate-asm',
   ...PERMISSION_FLAGS,
 ]
 
