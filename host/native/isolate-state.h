@@ -45,7 +45,8 @@ struct IsolateState {
 	// Batches so far.
 	std::atomic<uint32_t> batches{0};
 
-	// Suspension. 1: its thread sleeps at the next interrupt, until it is 0 again.
+	// Suspension. 1: its thread sleeps at the next interrupt, or when it begins to run a batch although the host ends the isolate,
+	// until it is 0 again.
 	std::atomic<uint32_t> suspended{0};
 	// The thread that is limited to few cores for it; 0 if none is.
 	pid_t affinity_thread = 0;

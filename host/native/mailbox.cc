@@ -371,7 +371,7 @@ void Run(const v8::FunctionCallbackInfo<v8::Value>& info) {
 	v8::Local<v8::Object> data = info.Data().As<v8::Object>();
 	IsolateState* state = StateOf(data->GetInternalField(0).As<v8::Value>());
 	v8::Local<v8::Function> dispatch = data->GetInternalField(1).As<v8::Value>().As<v8::Function>();
-	// Its thread stays in an isolate that is being ended until the host has let go of it: see `dispose` of the host.
+	// The host ends it, and has sent a thread in so that it stays there until the host has let go.
 	if (state->is_closed.load(std::memory_order_relaxed)) SleepWhileSuspended(state);
 	// Else isolated-vm would look at what user code has rejected a promise with when the task is over, when nobody's time is
 	// measured.

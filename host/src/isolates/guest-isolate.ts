@@ -358,11 +358,15 @@ export class GuestIsolate {
   /** Ends the isolate now, also in the middle of an entry. Harmless if it is gone. */
   dispose(): void {
     if (!this.#isReleased) addon.close(this.#index)
-    if (!this.#isolate.isDisposed) {
-      // Who lets go of an isolate last takes it down, for milliseconds if its heap is large. That is a thread that is in it, and
-      // else would be the event loop.
-      if (!this.#isEntered && this.#visits === 0 && this.suspend()) this.#booted.run.applyIgnored(undefined, NO_ARGUMENTS)
-      this.#isolate.dispose()
+    try {
+      if (!this.#isolate.isDisposed) {
+        // Who lets go of an isolate last takes it down, which may take milliseconds. So that this is not the event loop, a thread
+        // is sent in, and sleeps there until it is let go of.
+        if (this.suspend()) this.#booted.run.applyIgnored(undefined, NO_ARGUMENTS)
+        this.#isolate.dispose()
+      }
+    } catch {
+      // V8 has ended it meanwhile.
     }
     this.#isGone = true
     // Only now: what sleeps in it wakes up to its end.
