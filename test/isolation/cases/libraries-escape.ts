@@ -368,7 +368,7 @@ const SERVERS: readonly IsolationCase[] = [
     title: 'headers and answers that a server of node:http writes past its own checks',
     verdict: 'OK',
     billed: 'full',
-    limits: { ...LIMITS, cpuMs: 5_000, wallMs: 1_000 },
+    limits: { ...LIMITS, cpuMs: 5_000, wallMs: 5_000 },
     mayShow: FRAMES,
     files: `import { createServer } from 'node:http'
 let callsSeen = 0
