@@ -53,8 +53,8 @@ export interface NodeSupport {
    */
   webAssembly(files: Readonly<Record<string, string>>): Readonly<Record<string, object>>
   /**
-   * From now on continuations are counted to the call that made them, and not to the one whose entry lets them go on. Modules that
-   * open sockets call it when they are loaded: calls may wait for a socket before it is opened.
+   * From now on continuations are counted to the call that made them, and not to the one whose entry lets them go on. Modules
+   * that open sockets call it when they are loaded: calls may wait for a socket before it is opened.
    */
   tellCallsApart(): void
   /** Opens a socket, as the host's address policy lets it. @throws Error if too many are open */
