@@ -138,6 +138,8 @@ t.test('CPU and memory are those of the host, not of what stands in front of it'
   const host = await until(async () => (await server.status()).hosts.find(({ cpuCores }) => cpuCores > 0.1))
   t.ok(host.memoryBytes > 40 * 1024 * 1024, `${host.memoryBytes} bytes`)
   t.match(fileOf(host.pid, 'cmdline'), /^[^\0]*node\0--no-node-snapshot\0/)
+  for (const flag of ['--no-wasm-code-gc', '--no-flush-liftoff-code', '--no-validate-asm'])
+    t.match(fileOf(host.pid, 'cmdline'), `\0${flag}\0`)
   t.equal((await call).status, 200)
 })
 
