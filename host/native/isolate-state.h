@@ -45,8 +45,8 @@ struct IsolateState {
 	// Batches so far.
 	std::atomic<uint32_t> batches{0};
 
-	// Suspension. 1: its thread sleeps at the next interrupt, or when it begins to run a batch although the host ends the isolate,
-	// until it is 0 again.
+	// Suspension. 1: its thread sleeps at the next interrupt, until it is 0 again; and at the begin of a batch, if the host ends
+	// the isolate.
 	std::atomic<uint32_t> suspended{0};
 	// The thread that is limited to few cores for it; 0 if none is.
 	pid_t affinity_thread = 0;
@@ -66,7 +66,7 @@ struct IsolateState {
 	Buffer outbox;
 	size_t read_to;
 	bool is_writing;
-	// The host ends the isolate: no further entry begins.
+	// The host ends the isolate: no further entry begins, and a thread that comes stays until the host has let go.
 	std::atomic<bool> is_closed{false};
 	// The isolate's thread's alone: it runs a batch, at whose end the host reads the outbox.
 	bool is_running;

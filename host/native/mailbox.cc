@@ -371,7 +371,7 @@ void Run(const v8::FunctionCallbackInfo<v8::Value>& info) {
 	v8::Local<v8::Object> data = info.Data().As<v8::Object>();
 	IsolateState* state = StateOf(data->GetInternalField(0).As<v8::Value>());
 	v8::Local<v8::Function> dispatch = data->GetInternalField(1).As<v8::Value>().As<v8::Function>();
-	// The host ends it, and has sent a thread in so that it stays there until the host has let go.
+	// Whoever lets go of the isolate last takes it down: that is to be this thread, and not the host.
 	if (state->is_closed.load(std::memory_order_relaxed)) SleepWhileSuspended(state);
 	// Else isolated-vm would look at what user code has rejected a promise with when the task is over, when nobody's time is
 	// measured.
