@@ -102,6 +102,8 @@ export const ENTRIES = {
   socketConnected: 11,
   /** The number of the socket, and a SocketEnd. */
   socketClosed: 12,
+  /** An {@link InvokeHead}: the handler is called with that request, and nothing that the guest does from then on leaves it. */
+  rehearse: 13,
 } as const
 
 /**

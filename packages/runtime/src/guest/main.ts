@@ -5,7 +5,6 @@ import {
   ENTRIES,
   type GuestEntries,
   type GuestOptions,
-  type InvokeHead,
   type LoadReport,
   NO_INVOCATION,
 } from '../bridge.ts'
@@ -14,18 +13,18 @@ import { endEntry, expectEntries, streamAbort, streamCredit, streamData } from '
 import { letClockRun, markClock, startClock } from './clock.ts'
 import { addWebAssembly, fillProcess, installGlobals } from './globals.ts'
 import { findHandler, type Handler } from './handlers/find-handler.ts'
-import { cancelInvocation, Invocation } from './invocation.ts'
+import { cancelInvocation, Invocation, isThenable, whenSettled } from './invocation.ts'
 import { apply, isInstance, jsonParse, jsonStringify, SafePromise } from './language/primordials.ts'
 import { beginTurn, endTurn, nodeSupport, offerModules } from './node-support.ts'
-import { bridge, connectBridge, enter } from './port.ts'
+import { bridge, connectBridge, enter, mute } from './port.ts'
 import { rejected, settleRejections } from './rejections.ts'
 import { fireTimer } from './timers.ts'
 import { socketClosed, socketConnected } from './sockets.ts'
 import { startEntropy } from './web-api/crypto.ts'
 import { describeError } from './web-api/errors.ts'
 import { valueOfHeader } from './web-api/fetch/headers.ts'
-import { requestFromHost } from './web-api/fetch/request.ts'
-import { headersProblemOf, headJsonOf, Response } from './web-api/fetch/response.ts'
+import type { Request } from './web-api/fetch/request.ts'
+import { headJsonOf, Response } from './web-api/fetch/response.ts'
 import { library } from './libraries.ts'
 import { fetchHead, settleFetch } from './fetches.ts'
 
@@ -40,23 +39,32 @@ export function boot(names: string, ...functions: unknown[]): GuestEntries {
   return { load, dispatch, rejected, warmUp }
 }
 
+const NO_HANDLER: Handler = () => {}
+let handler: Handler = NO_HANDLER
+
 /**
- * Runs what most functions need, with nothing that is seen of it: V8 keeps the code of it for the isolates after this one, the
- * process's first.
+ * Loads a function and invokes it, with nothing that is seen of it, and runs what else most functions need: V8 keeps the code of
+ * it for the isolates after this one, the process's first.
  */
 function warmUp(): void {
+  const fetch = (request: Request): Response => {
+    valueOfHeader(request.headers, request.method + request.url)
+    headJsonOf(Response.json({}))
+    return new Response('', { status: 200, headers: { a: 'b' } })
+  }
   const head = '{"invocationId":"","method":"GET","url":"http://localhost/","headers":[["a","b"]],"clientIp":""}'
-  const source = { bodyKind: 'none', body: '', channel: undefined, cancelReason: undefined } as const
-  const request = requestFromHost({ head: jsonParse(head) as InvokeHead, ...source })
-  valueOfHeader(request.headers, request.method + request.url)
-  const response = new Response('', { status: 200, headers: { a: 'b' } })
-  headJsonOf(response)
-  headJsonOf(Response.json({}))
-  headersProblemOf(response)
+  const unmute = mute()
+  load('{"env":{},"limits":{}}', () => ({ default: { fetch } }))
+  limitBodies(Infinity)
+  dispatch(ENTRIES.invoke, NO_INVOCATION, head)
+  // For a handler that awaits.
+  const unseen = new Invocation(NO_INVOCATION, head, 'none', '')
+  if (!isThenable(unseen)) void whenSettled(unseen, unseen, () => {})
+  cancelInvocation(NO_INVOCATION)
+  unmute()
+  handler = NO_HANDLER
   library('url')
 }
-
-let handler: Handler = () => {}
 
 /** Runs the module scope, which may await, and finds the handler in what it exports. */
 function load(optionsText: string, factory: (support: NodeSupport) => unknown): void {
@@ -176,6 +184,10 @@ function dispatch(op: number, number = 0, text = '', kind = 0, given: string | U
       break
     case ENTRIES.socketClosed:
       socketClosed(number, text)
+      break
+    case ENTRIES.rehearse:
+      mute()
+      invoke(NO_INVOCATION, text, 'none', '')
   }
   endTurn()
 }

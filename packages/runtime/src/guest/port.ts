@@ -4,6 +4,15 @@ import { dateNow, stringSplit, typedArrayLength } from './language/primordials.t
 
 let host: GuestBridge
 
+/** From now on the host hears nothing. @returns what ends that */
+export function mute(): () => void {
+  const heard = host
+  host = { ...heard, say: () => {} }
+  return () => {
+    host = heard
+  }
+}
+
 /** What the addon puts beside `say`; a test may have no addon. */
 interface InnerState {
   readonly carried?: (...value: unknown[]) => unknown
