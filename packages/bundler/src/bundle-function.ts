@@ -1,6 +1,7 @@
 import { CarpoolError } from '@carpool/core'
 import { assembleScript } from './assemble-script.ts'
 import { buildGraph, type ModuleGraph } from './build-graph.ts'
+import { compactScript } from './compact-script.ts'
 import { type Entry, findEntry, locate, suggestName } from './entry.ts'
 import { type FunctionConfig, loadConfig } from './config.ts'
 import { parseScript, refuseAsyncRequire } from './parse-script.ts'
@@ -50,7 +51,7 @@ export async function bundleFunction(path: string, options: BundleOptions = {}):
   const script = parseScript(graph)
   refuseAsyncRequire(graph, script)
   checkHandler(entry, graph, script.entryExports)
-  const { code, sourceMap } = assembleScript(graph, script)
+  const { code, sourceMap } = await compactScript(assembleScript(graph, script))
   checkSize(entry, code, limitBytes)
   return {
     code,
