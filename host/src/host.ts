@@ -160,7 +160,7 @@ export class Host {
         if (message.keepWarm) this.#pool.pin(message.revision)
         return
       case 'make-code-cache':
-        return void this.#makeCodeCache(message.revision)
+        return void this.#makeCodeCache(message.revision, message.rehearsed)
       case 'use-code-cache':
         return this.#codes.setCodeCache(message.revision, body)
       case 'start':
@@ -259,9 +259,10 @@ export class Host {
     }
   }
 
-  async #makeCodeCache(revision: string): Promise<void> {
+  async #makeCodeCache(revision: string, rehearsed: boolean): Promise<void> {
     const lease = this.#pool.acquireWarm(revision)
     const code = this.#codes.find(revision)?.code
+    if (rehearsed) lease?.isolate.rehearse()
     const cache = code && (await lease?.isolate.makeCodeCache(code).catch(() => undefined))
     lease?.release()
     this.#send({ type: 'code-cache-made', revision }, '', cache ?? NO_BODY)

@@ -80,7 +80,7 @@ t.test('a host says which revision it loads without a code cache, and takes a be
   host.host.receive({ type: 'start', revision: 'rev' }, '', new Uint8Array())
   await host.sentOf('started')
   t.equal(uncached(host), 1)
-  host.host.receive({ type: 'make-code-cache', revision: 'rev' }, '', new Uint8Array())
+  host.host.receive({ type: 'make-code-cache', revision: 'rev', rehearsed: false }, '', new Uint8Array())
   const { bytes } = await host.sentOf('code-cache-made')
   t.ok(bytes.length > 0)
 
@@ -98,7 +98,7 @@ t.test('there is no code cache of what has not started, or is gone before it is 
   const host = await inProcessHost()
   const ask = async (): Promise<number> => {
     const asked = host.sentOf('code-cache-made')
-    host.host.receive({ type: 'make-code-cache', revision: 'rev' }, '', new Uint8Array())
+    host.host.receive({ type: 'make-code-cache', revision: 'rev', rehearsed: false }, '', new Uint8Array())
     return (await asked).bytes.length
   }
   t.equal(await ask(), 0)
@@ -109,4 +109,53 @@ t.test('there is no code cache of what has not started, or is gone before it is 
   // Behind the endless call.
   await new Promise((resolve) => setImmediate(resolve))
   t.equal(await ask(), 0, 'the isolate was ended first')
+})
+
+/** What of its handler only the first call compiles. */
+const LONG_HANDLER = `
+  const compiledWhenCalled = () => {
+    ${Array.from({ length: 50 }, (_, index) => `const a${index} = { name: 'a${index}', of: [calls, ${index}] }`).join('\n    ')}
+    return a0
+  }
+  console.log('called', request.url, request.headers.get('host'))
+  setTimeout(() => console.log('later'), 0)
+  fetch('http://localhost/from-handler')
+  Promise.reject(new Error('nobody hears of it'))
+  compiledWhenCalled()
+  calls++
+  await null
+  compiledWhenCalled()
+  return new Response('fine')
+`
+
+/** The code cache of a handler as it was loaded, and after it was called, with what the host sent from then on. */
+async function cachesOf(handler: string): Promise<{ loaded: number; rehearsed: number; sent: string[] }> {
+  const host = await inProcessHost()
+  host.load('rev', handler, { cpuMs: 50, memoryMb: 32 })
+  host.host.receive({ type: 'start', revision: 'rev' }, '', new Uint8Array())
+  await host.sentOf('started')
+  const make = async (rehearsed: boolean): Promise<number> => {
+    host.host.receive({ type: 'make-code-cache', revision: 'rev', rehearsed }, '', new Uint8Array())
+    return (await host.sentOf('code-cache-made')).bytes.length
+  }
+  const loaded = await make(false)
+  const before = host.sent.length
+  const rehearsed = await make(true)
+  return { loaded, rehearsed, sent: host.sent.slice(before).map(({ message }) => message.type) }
+}
+
+t.test('a rehearsed code cache has what the handler runs, and nothing of the call leaves the isolate', async (t) => {
+  const { loaded, rehearsed, sent } = await cachesOf(LONG_HANDLER)
+  t.ok(rehearsed > loaded + 1_000, `${rehearsed} bytes after ${loaded}`)
+  t.strictSame(
+    sent.filter((type) => type !== 'load-report'),
+    ['code-cache-made'],
+  )
+})
+
+t.test('there is no rehearsed code cache of a handler that passes its limits, and one of a handler that throws', async (t) => {
+  const endless = await cachesOf('for (;;);')
+  t.ok(endless.loaded > 0)
+  t.equal(endless.rehearsed, 0)
+  t.ok((await cachesOf('throw new Error(request.url)')).rehearsed > 0)
 })

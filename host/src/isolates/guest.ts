@@ -1,5 +1,14 @@
+import { randomUUIDv7 } from 'node:crypto'
 import { NOBODY, resolveLimits, type FunctionLimits, type HandlerForm, type Holder } from '@carpool/core'
-import { BODY_KINDS, ENTRIES, type BodyKind, type GuestOptions, type LoadReport } from '@carpool/runtime/bridge'
+import {
+  BODY_KINDS,
+  ENTRIES,
+  NO_INVOCATION,
+  type BodyKind,
+  type GuestOptions,
+  type InvokeHead,
+  type LoadReport,
+} from '@carpool/runtime/bridge'
 import { Account, BackgroundBudget } from '../accounting/account.ts'
 import type { Stream } from '../calls/streams.ts'
 import type { LogThrottle, LogThrottles } from '../limits/log-throttle.ts'
@@ -342,6 +351,22 @@ export class Guest implements Poolable, BatchListener, BridgedGuest, Runnable {
   /** What the work of an invocation, or of the module scope, is charged to. */
   accountOf(invocation: number): Account {
     return this.#host.calls.accountOf(this, invocation) ?? (this.#isLoaded ? this.background : this.start)
+  }
+
+  /** Calls the handler, of which nobody hears: V8 compiles what it runs. Nothing that the guest does has an effect from then on. */
+  rehearse(): void {
+    const head: InvokeHead = {
+      invocationId: randomUUIDv7(),
+      method: 'GET',
+      url: 'http://localhost/',
+      headers: [
+        ['host', 'localhost'],
+        ['accept', '*/*'],
+        ['x-forwarded-prefix', `/${this.#holder.functionName}`],
+      ],
+      clientIp: '127.0.0.1',
+    }
+    this.queue.push(new Entry(new Account(), ENTRIES.rehearse, NO_INVOCATION, JSON.stringify(head)))
   }
 
   /**

@@ -44,6 +44,8 @@ export interface Load {
 export interface MakeCodeCache {
   readonly type: 'make-code-cache'
   readonly revision: string
+  /** The handler is called before, without any effect outside of its isolate, which must be used for nothing else then. */
+  readonly rehearsed: boolean
 }
 
 /** A better code cache of a revision that was given. body: the code cache. */

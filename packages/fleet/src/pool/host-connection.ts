@@ -228,9 +228,12 @@ export class HostConnection implements CallHolder {
     this.#wire.send(load, source, codeCache)
   }
 
-  /** V8's code cache of a revision that was started, in a host that runs nothing else. Undefined if there is none. */
-  makeCodeCache(revision: string): Promise<Uint8Array | undefined> {
-    this.#wire.send({ type: 'make-code-cache', revision })
+  /**
+   * V8's code cache of a revision that was started, in a host that runs nothing else. Undefined if there is none.
+   * @param rehearsed after its handler was called, without effect; the revision is of no further use in that host
+   */
+  makeCodeCache(revision: string, rehearsed: boolean): Promise<Uint8Array | undefined> {
+    this.#wire.send({ type: 'make-code-cache', revision, rehearsed })
     return this.#pending.expectCodeCache(revision, performance.now() + PREPARE_MS)
   }
 
