@@ -353,7 +353,7 @@ export class Guest implements Poolable, BatchListener, BridgedGuest, Runnable {
     return this.#host.calls.accountOf(this, invocation) ?? (this.#isLoaded ? this.background : this.start)
   }
 
-  /** Calls the handler, of which nobody hears: V8 compiles what it runs. Nothing that the guest does has an effect from then on. */
+  /** Calls the handler, so that V8 compiles what it runs. Nobody hears of that, nor of what the guest does from then on. */
   rehearse(): void {
     const head: InvokeHead = {
       invocationId: randomUUIDv7(),

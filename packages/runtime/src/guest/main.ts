@@ -56,7 +56,9 @@ function warmUp(): void {
   const unmute = mute()
   load('{"env":{},"limits":{}}', () => ({ default: { fetch } }))
   limitBodies(Infinity)
-  dispatch(ENTRIES.invoke, NO_INVOCATION, head)
+  // No entry has begun that the host knows of.
+  dispatch(0)
+  invoke(NO_INVOCATION, head, 'none', '')
   // For a handler that awaits.
   const unseen = new Invocation(NO_INVOCATION, head, 'none', '')
   if (!isThenable(unseen)) void whenSettled(unseen, unseen, () => {})
