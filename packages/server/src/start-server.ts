@@ -2,8 +2,8 @@ import type { AddressInfo } from 'node:net'
 import { CarpoolError, type SandboxInfo } from '@carpool/core'
 import { createGateway, drain } from '@carpool/gateway'
 import type { FastifyInstance } from 'fastify'
-import { collectGarbage } from './collect-garbage.ts'
 import { announceServer } from './discovery/announcements.ts'
+import { collectGarbage, countBuffersWithHeap } from './garbage.ts'
 import { openServer, type OpenServer } from './open-server.ts'
 import type { ServerSettings } from './settings/table.ts'
 
@@ -38,6 +38,7 @@ export interface RunningServer {
  * @throws CarpoolError of a platform that Carpool does not run on, a setting that cannot be met, or data that cannot be used
  */
 export async function startServer(settings: ServerSettings): Promise<RunningServer> {
+  countBuffersWithHeap()
   const server = await openServer(settings)
   const { log, dataDir, token, sandbox, ready } = server
   const gateway = createGateway(server.gateway)
