@@ -140,7 +140,10 @@ export class Stream {
     this.#listener.moved?.()
     // With views of what the socket gave in its place, the host's loop took a tenth more CPU.
     const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('latin1')
-    let flags = end === true ? STREAM_FLAGS.end : 0
+    const isEnd = end === true
+    // Who waits for the last bytes of a socket goes on before its end is heard of, as in Node.js.
+    const isEndApart = isEnd && this.of === 'socket'
+    let flags = isEnd && !isEndApart ? STREAM_FLAGS.end : 0
     if (message !== undefined) flags |= STREAM_FLAGS[message] | (more === true ? STREAM_FLAGS.more : 0)
     const last = this.#data
     // Messages stay what they are, and nothing comes behind an end.
@@ -148,10 +151,11 @@ export class Stream {
       last.body += text
       last.kind |= flags
       last.text = closing
-    } else {
+    } else if (!isEndApart || text !== '') {
       this.#data = this.#push(ENTRIES.streamData, this.#owner | flags, closing, text)
     }
-    if (end === true) this.#isReceiving = false
+    if (isEndApart) this.#push(ENTRIES.streamData, this.#owner | STREAM_FLAGS.end, closing)
+    if (isEnd) this.#isReceiving = false
   }
 
   /** The guest may send so many more bytes. */

@@ -57,6 +57,21 @@ export const casesOf = ({ port }) => ({
     }
     return Buffer.concat(parts).equals(bytes)
   },
+  'who awaits the last bytes goes on before the end': async () => {
+    const orderOf = async () => {
+      const order = []
+      const socket = net.connect(port, '127.0.0.1')
+      socket.once('end', () => order.push('end'))
+      socket.once('data', async () => {
+        for (let turn = 0; turn < 10; turn++) await undefined
+        order.push('goes on')
+      })
+      socket.end('x')
+      await once(socket, 'close')
+      return order.join()
+    }
+    return [...new Set(await Promise.all(Array.from({ length: 50 }, orderOf)))]
+  },
   'a timeout that is taken back': async () => {
     const [socket, witness] = [net.connect(port, '127.0.0.1').setTimeout(20), net.connect(port, '127.0.0.1')]
     let timeouts = 0

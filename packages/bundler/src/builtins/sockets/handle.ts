@@ -105,8 +105,11 @@ export class Handle {
 
   readStart(): number {
     this.reading = true
+    const hadArrived = this.#arrived.length > 0
     while (this.reading && this.#arrived.length > 0) this.#give(this.#arrived.shift()!)
-    if (this.reading && this.#arrived.length === 0 && this.#end !== undefined) this.#tellEnd()
+    if (!hadArrived) this.#tellEnd()
+    // In an entry of its own, as in Node.js: whoever awaits the last data has gone on by then.
+    else if (this.#end !== undefined) globalThis.setImmediate(() => this.#tellEnd())
     return 0
   }
   readStop(): number {
@@ -152,7 +155,7 @@ export class Handle {
 
   close(done?: () => void): void {
     this.#finish()
-    // In an entry of its own, as Node.js does it in a turn of its own: whoever awaits the last data has gone on by then.
+    // In an entry of its own, for the same reason.
     if (done !== undefined) globalThis.setImmediate(done)
   }
   reset(done?: () => void): number {
@@ -246,12 +249,13 @@ export class Handle {
     // The reason of an end comes behind the end of what is read.
     if (this.#end !== undefined) return
     this.#end = code
-    if (this.reading && this.#arrived.length === 0) this.#tellEnd()
+    this.#tellEnd()
   }
 
+  /** Once what came before it was read. */
   #tellEnd(): void {
-    const code = this.#end!
-    if (code === 0) return
+    const code = this.#end
+    if (code === undefined || code === 0 || !this.reading || this.#arrived.length > 0) return
     this.#end = 0
     streamBaseState[kReadBytesOrError] = code
     this.onread?.()
