@@ -69,6 +69,26 @@ t.test('The causes of an error are part of its stack', (t) => {
   t.end()
 })
 
+t.test('What modules leave for the end of an entry runs behind its microtasks, and what it throws is logged', (t) => {
+  const guest = new Guest().load(
+    `{ default: { fetch: async () => {
+      const order = []
+      carpoolSupport_.afterEntry(() => { throw new Error('first') })
+      carpoolSupport_.afterEntry(() => order.push('end'))
+      for (let turn = 0; turn < 10; turn++) await null
+      order.push('goes on')
+      await new Promise((resolve) => setTimeout(resolve))
+      return new Response(order.join())
+    } } }`,
+  )
+  const call = guest.start()
+  guest.fireTimer([...guest.timers.keys()][0]!)
+  t.equal(guest.answers.get(call)?.body, 'goes on,end')
+  t.match(guest.lines, [/^error: Uncaught error at the end of an entry: Error: first/])
+  guest.isolate.dispose()
+  t.end()
+})
+
 t.test('What modules throw at the end of an entry is logged, and never reaches the host as it is', (t) => {
   const guest = new Guest().load(
     `(carpoolSupport_.afterTurn(() => { throw new Error('b'.repeat(2 ** 24)) }), { default: { fetch: () => new Response('answer') } })`,

@@ -63,7 +63,7 @@ export const casesOf = ({ port }) => ({
       const socket = net.connect(port, '127.0.0.1')
       socket.once('end', () => order.push('end'))
       socket.once('data', async () => {
-        for (let turn = 0; turn < 10; turn++) await undefined
+        for (let turn = 0; turn < 10; turn++) await Promise.resolve()
         order.push('goes on')
       })
       socket.end('x')
@@ -71,6 +71,20 @@ export const casesOf = ({ port }) => ({
       return order.join()
     }
     return [...new Set(await Promise.all(Array.from({ length: 50 }, orderOf)))]
+  },
+  'no timer runs between the end of a socket and its close': async () => {
+    const timersBetween = async () => {
+      const socket = net.connect(port, '127.0.0.1')
+      let [hasEnded, count] = [false, 0]
+      const timer = setInterval(() => (count += hasEnded ? 1 : 0), 1)
+      socket.once('end', () => (hasEnded = true))
+      socket.resume().end('x')
+      await once(socket, 'close')
+      clearInterval(timer)
+      return count
+    }
+    const counts = await Promise.all(Array.from({ length: 50 }, timersBetween))
+    return counts.reduce((sum, count) => sum + count)
   },
   'a timeout that is taken back': async () => {
     const [socket, witness] = [net.connect(port, '127.0.0.1').setTimeout(20), net.connect(port, '127.0.0.1')]

@@ -8,6 +8,7 @@ let carried: unknown
 /** For a bundle that runs without the runtime: what it needs most, within one entry. */
 const alone: NodeSupport = {
   afterTurn() {},
+  afterEntry() {},
   carried: () => carried,
   carry(value) {
     carried = value

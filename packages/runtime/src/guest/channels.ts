@@ -422,13 +422,18 @@ export class Channel {
   }
 }
 
-/** Those that send at the end of the entry. */
-let dirty: List<Channel> = new SafeList()
+/** Something that is done at the end of an entry, once it has run with all its microtasks, and before the next one begins. */
+interface AtEnd {
+  flush(): void
+}
+
+let atEnd: List<AtEnd> = new SafeList()
 let hasEntries = false
 
-function flushAtEnd(channel: Channel): void {
-  const index = dirty.length
-  dirty[index] = channel
+/** Has it flushed at the end of this entry. */
+export function flushAtEnd(what: AtEnd): void {
+  const index = atEnd.length
+  atEnd[index] = what
   if (index > 0) return
   if (hasEntries) bridge.awaitEnd()
   // The module scope is no entry of a batch.
@@ -447,8 +452,8 @@ export function expectEntries(): void {
 
 /** Part of an entry: it has run, with all its microtasks. */
 export function endEntry(): void {
-  const leaving = dirty
-  dirty = new SafeList()
+  const leaving = atEnd
+  atEnd = new SafeList()
   for (let index = 0; index < leaving.length; index++) leaving[index]!.flush()
 }
 

@@ -1,11 +1,12 @@
 import type { NodeSupport, ServerAdapter } from '@carpool/core'
+import { flushAtEnd } from './channels.ts'
 import { SafeError } from './language/primordials.ts'
 import { library, loadedLibrary } from './libraries.ts'
-import { carried, carry, innerState, tellCallsApart } from './port.ts'
+import { carried, carry, enter, innerState, invocationNow, tellCallsApart } from './port.ts'
 import { openSocket } from './sockets.ts'
 import { comesByChannel } from './web-api/fetch/body.ts'
 import { bodyOfRequest, isRequest } from './web-api/fetch/request.ts'
-import { logUncaught } from './web-api/errors.ts'
+import { logUncaught, reportUncaught } from './web-api/errors.ts'
 
 let afterTurn: (() => void) | undefined
 let carriesOver = false
@@ -16,6 +17,20 @@ let compile: NodeSupport['webAssembly'] | undefined
 export const nodeSupport: NodeSupport = {
   afterTurn(run) {
     afterTurn = run
+  },
+  afterEntry(run) {
+    const invocation = invocationNow()
+    const carried = carriedByTimer()
+    const flush = (): void => {
+      enter(invocation)
+      carryForTimer(carried)
+      try {
+        run()
+      } catch (error) {
+        reportUncaught(error, 'error at the end of an entry')
+      }
+    }
+    flushAtEnd({ flush })
   },
   carried,
   carry,

@@ -108,8 +108,8 @@ export class Handle {
     const hadArrived = this.#arrived.length > 0
     while (this.reading && this.#arrived.length > 0) this.#give(this.#arrived.shift()!)
     if (!hadArrived) this.#tellEnd()
-    // In an entry of its own, as in Node.js: whoever awaits the last data has gone on by then.
-    else if (this.#end !== undefined) globalThis.setImmediate(() => this.#tellEnd())
+    // As in Node.js, whoever awaits the last data has gone on by then.
+    else if (this.#end !== undefined) support.afterEntry(() => this.#tellEnd())
     return 0
   }
   readStop(): number {
@@ -155,8 +155,8 @@ export class Handle {
 
   close(done?: () => void): void {
     this.#finish()
-    // In an entry of its own, for the same reason.
-    if (done !== undefined) globalThis.setImmediate(done)
+    // Before anything else of the function runs, as in Node.js no timer does: it may take a socket that has ended for a good one.
+    if (done !== undefined) support.afterEntry(done)
   }
   reset(done?: () => void): number {
     this.close(done)
