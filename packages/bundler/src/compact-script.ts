@@ -6,13 +6,20 @@ interface MappedScript {
   readonly sourceMap: string
 }
 
+interface SourceMap {
+  readonly sources: readonly string[]
+}
+
 /**
  * Leaves white space and comments out of a script, and writes what is not ASCII as escapes, but for regular expressions and
  * tagged templates. Every isolate of the function holds the script and copies it when it starts: a quarter of it is white space,
  * and one character beyond Latin-1 makes V8 store two bytes for each.
  */
 export async function compactScript({ code, sourceMap }: MappedScript): Promise<MappedScript> {
-  const inlined = `//# sourceMappingURL=data:application/json;base64,${Buffer.from(sourceMap).toString('base64')}`
+  const given = JSON.parse(sourceMap) as SourceMap
+  // By number: esbuild takes names for URLs, and would write `ü b.mjs` as `%C3%BC%20b.mjs`.
+  const numbered = JSON.stringify({ ...given, sources: given.sources.map((_, index) => String(index)) })
+  const inlined = `//# sourceMappingURL=data:application/json;base64,${Buffer.from(numbered).toString('base64')}`
   const { code: compact, map } = await transform(`${code}\n${inlined}`, {
     minifyWhitespace: true,
     charset: 'ascii',
@@ -23,5 +30,7 @@ export async function compactScript({ code, sourceMap }: MappedScript): Promise<
     logLevel: 'silent',
     tsconfigRaw: {},
   })
-  return { code: compact, sourceMap: map }
+  const made = JSON.parse(map) as SourceMap
+  const sources = made.sources.map((source) => given.sources[Number(source)] ?? source)
+  return { code: compact, sourceMap: JSON.stringify({ ...made, sources }) }
 }

@@ -65,10 +65,14 @@ t.test('a source that was made CommonJS has its own text in the map', async (t) 
 
 t.test('files have their own names in the map, whatever characters are in them', async (t) => {
   const folder = t.testdir({
-    'Zähl werk': { 'index.mjs': "export * from './a%20b#c.mjs'", 'a%20b#c.mjs': 'export const handler = 1' },
+    'Zähl werk': {
+      'index.mjs': "export * from './a%20b#c.mjs'; export * from './ü b.mjs'",
+      'a%20b#c.mjs': 'export const handler = 1',
+      'ü b.mjs': 'export const other = 2',
+    },
   })
   const { sources } = JSON.parse((await bundleFunction(join(folder, 'Zähl werk'))).sourceMap) as SourceMap
-  t.same(sources.toSorted(), ['a%20b#c.mjs', 'index.mjs'])
+  t.same(sources.toSorted(), ['a%20b#c.mjs', 'index.mjs', 'ü b.mjs'])
 })
 
 t.test('a bundle is the same wherever the function and its packages are, and names no folder of the machine', async (t) => {
