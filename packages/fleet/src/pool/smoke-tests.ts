@@ -18,8 +18,8 @@ const REHEARSAL_MS = 1_000
 
 /**
  * Compiles and loads new code in host processes of their own, which end afterwards: whatever the code does, no running
- * function feels it. The code cache is made there too, after the module scope has run, so that it holds what that needs: a
- * function that has taken such a process over has its own code cache in its hands, and nobody else's.
+ * function feels it. The code cache is made there too, after the module scope has run and the handler was called, so that it
+ * holds what those need: a function that has taken such a process over has its own code cache in its hands, and nobody else's.
  */
 export class SmokeTests {
   readonly #start: () => HostProcess
@@ -66,7 +66,7 @@ export class SmokeTests {
 }
 
 /**
- * What the handler runs is in it as well, if the call of it comes to an end: nothing of that call leaves its isolate, and it may
+ * What the handler runs is in it as well, unless the call of it takes too long or ends the isolate: nothing of that call leaves its isolate, and it may
  * do what it likes in a process that ends with it.
  */
 async function makeCodeCache({ connection }: HostProcess, revision: string, source: string): Promise<Uint8Array | undefined> {

@@ -56,7 +56,7 @@ function warmUp(): void {
   const unmute = mute()
   load('{"env":{},"limits":{}}', () => ({ default: { fetch } }))
   limitBodies(Infinity)
-  // No entry has begun that the host knows of.
+  // Not an entry: from the first one on, ends of entries are awaited (expectEntries).
   dispatch(0)
   invoke(NO_INVOCATION, head, 'none', '')
   // For a handler that awaits.

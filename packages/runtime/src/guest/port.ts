@@ -4,7 +4,7 @@ import { dateNow, stringSplit, typedArrayLength } from './language/primordials.t
 
 let host: GuestBridge
 
-/** From now on the host hears nothing. @returns what ends that */
+/** From now on nothing is said to the host. @returns what ends that */
 export function mute(): () => void {
   const heard = host
   host = { ...heard, say: () => {} }
