@@ -66,8 +66,8 @@ export class SmokeTests {
 }
 
 /**
- * What the handler runs is in it as well, unless the call of it takes too long or ends the isolate: nothing of that call leaves its isolate, and it may
- * do what it likes in a process that ends with it.
+ * What the handler runs is in it as well, unless the call of it takes too long or ends the isolate: nothing of that call leaves
+ * its isolate, and it may do what it likes in a process that ends with it.
  */
 async function makeCodeCache({ connection }: HostProcess, revision: string, source: string): Promise<Uint8Array | undefined> {
   const loaded = await connection.makeCodeCache(revision, false)
