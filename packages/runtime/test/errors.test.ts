@@ -89,6 +89,35 @@ t.test('What modules leave for the end of an entry runs behind its microtasks, a
   t.end()
 })
 
+t.test('Each end runs with its microtasks, and what it leaves for an end waits for the next entry', (t) => {
+  const guest = new Guest().load(
+    `{ default: { fetch: async () => {
+      const order = []
+      const again = () => {
+        order.push('again')
+        carpoolSupport_.afterEntry(again)
+      }
+      carpoolSupport_.afterEntry(() => {
+        order.push('first')
+        Promise.resolve().then(() => order.push('of first'))
+        again()
+      })
+      carpoolSupport_.afterEntry(() => order.push('second'))
+      await new Promise((resolve) => setTimeout(resolve))
+      return new Response(order.join())
+    } } }`,
+  )
+  const call = guest.start()
+  const [timer, next] = [...guest.timers.keys()]
+  guest.fireTimer(timer!)
+  t.equal(guest.answers.get(call)?.body, 'first,again,of first,second')
+  guest.fireTimer(next!)
+  t.equal(guest.timers.has(next!), false, 'it has gone in')
+  t.equal(guest.timers.size, 1, 'and waits for an entry again')
+  guest.isolate.dispose()
+  t.end()
+})
+
 t.test('What modules throw at the end of an entry is logged, and never reaches the host as it is', (t) => {
   const guest = new Guest().load(
     `(carpoolSupport_.afterTurn(() => { throw new Error('b'.repeat(2 ** 24)) }), { default: { fetch: () => new Response('answer') } })`,

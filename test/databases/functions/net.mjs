@@ -87,6 +87,19 @@ export const casesOf = ({ port }) => ({
     const counts = await Promise.all(Array.from({ length: 50 }, timersBetween))
     return counts.reduce((sum, count) => sum + count)
   },
+  'what connects anew whenever that fails lets timers run': async () => {
+    let [attempts, isOver] = [0, false]
+    const again = () => {
+      if (isOver) return
+      attempts++
+      const socket = net.connect({ path: '/no-such-folder/socket' })
+      socket.on('error', () => {}).on('close', again)
+    }
+    again()
+    await new Promise((resolve) => setTimeout(resolve, 20))
+    isOver = true
+    return attempts > 1
+  },
   'a timeout that is taken back': async () => {
     const [socket, witness] = [net.connect(port, '127.0.0.1').setTimeout(20), net.connect(port, '127.0.0.1')]
     let timeouts = 0

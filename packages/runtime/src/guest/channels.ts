@@ -454,7 +454,13 @@ export function expectEntries(): void {
 export function endEntry(): void {
   const leaving = atEnd
   atEnd = new SafeList()
-  for (let index = 0; index < leaving.length; index++) leaving[index]!.flush()
+  for (let index = 0; index < leaving.length; index++) {
+    try {
+      leaving[index]!.flush()
+    } catch {
+      // Mostly for want of memory. What is behind it leaves all the same.
+    }
+  }
 }
 
 function entered(owner: number, number: number): Channel | undefined {

@@ -1,17 +1,51 @@
 import type { NodeSupport, ServerAdapter } from '@carpool/core'
 import { flushAtEnd } from './channels.ts'
-import { SafeError } from './language/primordials.ts'
+import { type List, SafeError, SafeList } from './language/primordials.ts'
 import { library, loadedLibrary } from './libraries.ts'
-import { carried, carry, enter, innerState, invocationNow, tellCallsApart } from './port.ts'
+import {
+  carried,
+  carriedByTimer,
+  carry,
+  carryForTimer,
+  carryOverTimers,
+  enter,
+  innerState,
+  invocationNow,
+  tellCallsApart,
+} from './port.ts'
 import { openSocket } from './sockets.ts'
+import { setImmediate } from './timers.ts'
 import { comesByChannel } from './web-api/fetch/body.ts'
 import { bodyOfRequest, isRequest } from './web-api/fetch/request.ts'
 import { logUncaught, reportUncaught } from './web-api/errors.ts'
 
 let afterTurn: (() => void) | undefined
-let carriesOver = false
 let adapter: ServerAdapter | undefined
 let compile: NodeSupport['webAssembly'] | undefined
+
+/** What is to run at the end of the entry, in order, and how much of it has. */
+let leftForEnd: List<() => void> = new SafeList()
+let hasRunAtEnd = 0
+/** Some of it has run in this entry. */
+let isEnding = false
+
+/** Runs the next of it. Each is followed by its own microtasks and ticks, as in Node.js. */
+const nextAtEnd = {
+  flush() {
+    isEnding = true
+    const run = leftForEnd[hasRunAtEnd++]!
+    if (hasRunAtEnd < leftForEnd.length) flushAtEnd(nextAtEnd)
+    else {
+      leftForEnd = new SafeList()
+      hasRunAtEnd = 0
+    }
+    try {
+      run()
+    } catch (error) {
+      reportUncaught(error, 'error at the end of an entry')
+    }
+  },
+}
 
 /** For the bundle's factory. Whoever reaches it can change how their own function works, as with any of its globals. */
 export const nodeSupport: NodeSupport = {
@@ -19,24 +53,21 @@ export const nodeSupport: NodeSupport = {
     afterTurn = run
   },
   afterEntry(run) {
+    // As in Node.js, where a socket that another one's end has closed closes in the next turn of the event loop: code that
+    // connects anew whenever that fails would else never leave the entry.
+    if (isEnding) return void setImmediate(run)
     const invocation = invocationNow()
-    const carried = carriedByTimer()
-    const flush = (): void => {
+    const carriedAlong = carriedByTimer()
+    leftForEnd[leftForEnd.length] = () => {
       enter(invocation)
-      carryForTimer(carried)
-      try {
-        run()
-      } catch (error) {
-        reportUncaught(error, 'error at the end of an entry')
-      }
+      carryForTimer(carriedAlong)
+      run()
     }
-    flushAtEnd({ flush })
+    if (leftForEnd.length === 1) flushAtEnd(nextAtEnd)
   },
   carried,
   carry,
-  carryOverTimers() {
-    carriesOver = true
-  },
+  carryOverTimers: () => carryOverTimers(),
   inside(value) {
     const { inside } = innerState
     return inside === undefined ? undefined : inside(value)
@@ -68,7 +99,8 @@ export function offerModules(given: NodeSupport['webAssembly'] | undefined): voi
 
 /** An entry begins: what the last one left is none of its business. */
 export function beginTurn(): void {
-  if (carriesOver) carry(undefined)
+  isEnding = false
+  carryForTimer(undefined)
 }
 
 /** The synchronous part of an entry is over. */
@@ -80,16 +112,6 @@ export function endTurn(): void {
   } catch (error) {
     logUncaught(error, 'error at the end of an entry', false)
   }
-}
-
-/** What a timer that starts now carries along. */
-export function carriedByTimer(): unknown {
-  return carriesOver ? carried() : undefined
-}
-
-/** A timer fires. */
-export function carryForTimer(value: unknown): void {
-  if (carriesOver) carry(value)
 }
 
 /** See {@link ServerAdapter}. */

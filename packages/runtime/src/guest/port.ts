@@ -103,6 +103,23 @@ export function carry(value: unknown): void {
   carryOn(tellsApart ? new Frame(invocationNow(), value) : value)
 }
 
+let carriesOver = false
+
+/** From now on timers carry along what was carried when they were started, and every entry begins with nothing. */
+export function carryOverTimers(): void {
+  carriesOver = true
+}
+
+/** What a timer that starts now carries along. */
+export function carriedByTimer(): unknown {
+  return carriesOver ? carried() : undefined
+}
+
+/** A timer fires, or another entry begins, with nothing. */
+export function carryForTimer(value: unknown): void {
+  if (carriesOver) carry(value)
+}
+
 /** Calls, and UTF-16 units of text in them, that may be on their way to the host: it keeps them outside every memory limit. */
 const CREDIT_CALLS = 256
 const CREDIT_UNITS = 512 * 1024

@@ -10,8 +10,7 @@ import {
 import { OF_SOCKET } from '../bridge.ts'
 import { Channel } from './channels.ts'
 import { jsonParse, jsonStringify, SafeError, SafeMap } from './language/primordials.ts'
-import { carriedByTimer, carryForTimer } from './node-support.ts'
-import { bridge, enter, invocationNow, tellCallsApart } from './port.ts'
+import { bridge, carriedByTimer, carryForTimer, enter, invocationNow, tellCallsApart } from './port.ts'
 import { reportUncaught } from './web-api/errors.ts'
 
 /** What hears of a socket that it is connected, and how it ended. */

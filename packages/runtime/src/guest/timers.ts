@@ -1,7 +1,6 @@
 import { apply, SafeMap, SafePromise, SafeRangeError, SafeTypeError } from './language/primordials.ts'
 import { toNumber } from './language/values.ts'
-import { carriedByTimer, carryForTimer } from './node-support.ts'
-import { bridge, enter, invocationNow } from './port.ts'
+import { bridge, carriedByTimer, carryForTimer, enter, invocationNow } from './port.ts'
 import { reportUncaught } from './web-api/errors.ts'
 
 /** The longest delay that a timer can have; one that is longer fires at once, as in Node.js. */
