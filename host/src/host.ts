@@ -262,8 +262,8 @@ export class Host {
   async #makeCodeCache(revision: string, rehearsed: boolean): Promise<void> {
     const lease = this.#pool.acquireWarm(revision)
     const code = this.#codes.find(revision)?.code
-    if (rehearsed) lease?.isolate.rehearse()
-    const cache = code && (await lease?.isolate.makeCodeCache(code).catch(() => undefined))
+    const rehearsal = rehearsed ? lease?.isolate.rehearse() : undefined
+    const cache = code && (await lease?.isolate.makeCodeCache(code, rehearsal).catch(() => undefined))
     lease?.release()
     this.#send({ type: 'code-cache-made', revision }, '', cache ?? NO_BODY)
   }

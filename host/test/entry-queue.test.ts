@@ -67,6 +67,22 @@ t.test('work alone has a batch of its own, before the entries that wait, and set
   t.same(isolate.entered, ['a', 'alone', 'b'])
 })
 
+t.test('work alone that is behind an entry runs when that has, whatever runs when it comes', async (t) => {
+  const isolate = fakeIsolate()
+  const queue = queueOf(isolate, batchLog(), schedulerOf(1))
+  queue.push(entry('a'))
+  queue.push(entry('b'))
+  const last = entry('c')
+  queue.push(last)
+  const work = (): Promise<void> => Promise.resolve(void isolate.entered.push('alone'))
+  const alone = queue.runAlone(new Account(), (measured) => measured(work), last)
+  settle(isolate, 600_000)
+  settle(isolate, 600_000)
+  settle(isolate, 600_000)
+  await alone
+  t.same(isolate.entered, ['a', 'b', 'c', 'alone'])
+})
+
 t.test('work alone that fails is charged and fails, and the entries go on', async (t) => {
   const isolate = fakeIsolate()
   const queue = queueOf(isolate, batchLog(), schedulerOf(1))

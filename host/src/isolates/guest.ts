@@ -354,7 +354,7 @@ export class Guest implements Poolable, BatchListener, BridgedGuest, Runnable {
   }
 
   /** Calls the handler, so that V8 compiles what it runs. Nobody hears of that, nor of what the guest does from then on. */
-  rehearse(): void {
+  rehearse(): Entry {
     const head: InvokeHead = {
       invocationId: randomUUIDv7(),
       method: 'GET',
@@ -366,18 +366,22 @@ export class Guest implements Poolable, BatchListener, BridgedGuest, Runnable {
       ],
       clientIp: '127.0.0.1',
     }
-    this.queue.push(new Entry(new Account(), ENTRIES.rehearse, NO_INVOCATION, JSON.stringify(head)))
+    const entry = new Entry(new Account(), ENTRIES.rehearse, NO_INVOCATION, JSON.stringify(head))
+    this.queue.push(entry)
+    return entry
   }
 
   /**
    * V8's code cache of its code, with what the module scope has run, and whatever came after that.
+   * @param behind an entry that must have run before
    * @throws Error if the isolate is gone
    */
-  async makeCodeCache(code: GuestCode): Promise<Uint8Array | undefined> {
+  async makeCodeCache(code: GuestCode, behind?: Entry): Promise<Uint8Array | undefined> {
     const disposed = new Promise<never>((_, reject) => {
       this.#onDisposed = () => reject(new Error('The isolate is gone.'))
     })
-    const made = this.queue.runAlone(new Account(), (measured) => measured(() => this.isolate.makeCodeCache(code)))
+    const make = (): Promise<Uint8Array | undefined> => this.isolate.makeCodeCache(code)
+    const made = this.queue.runAlone(new Account(), (measured) => measured(make), behind)
     return Promise.race([made, disposed])
   }
 

@@ -70,6 +70,11 @@ const SMOOTHING = 0.5
 const FADING = 0.95
 const NO_ENTRIES: readonly Entry[] = []
 
+interface Alone {
+  begin(): Promise<void>
+  readonly behind: Entry | undefined
+}
+
 /**
  * The entries of one guest: those that wait go in together as a batch, when the host's scheduler gives a permit. When all have
  * run, each is charged what it used. Entries that come meanwhile wait for the next batch.
@@ -80,7 +85,7 @@ export class EntryQueue {
   readonly #scheduler: PermitSource
   readonly #request: RunPermitRequest & { costMs: number }
   readonly #size = new BatchSize()
-  readonly #alone: Array<() => Promise<void>> = []
+  readonly #alone: Alone[] = []
   readonly #waiting: WaitingEntries
   #batch: Batch | undefined
   #lastRun: Account | undefined
@@ -166,10 +171,11 @@ export class EntryQueue {
    * Runs work that enters the isolate by other means, as a batch of its own, before the entries that wait. Settles when it is
    * charged, with what the work settled with; never if the isolate is gone before that begins.
    * @param work gives each task that enters the isolate to `measured`
+   * @param behind an entry that must have gone in before, if it waits
    */
-  runAlone<T>(account: Account, work: (measured: Measured) => Promise<T>): Promise<T> {
+  runAlone<T>(account: Account, work: (measured: Measured) => Promise<T>, behind?: Entry): Promise<T> {
     const { promise, resolve, reject } = Promise.withResolvers<T>()
-    this.#alone.push(async () => {
+    const begin = async (): Promise<void> => {
       this.#isolate.resetEntryCpu()
       const batch = this.#begin([account])
       let knownNs = 0
@@ -186,7 +192,8 @@ export class EntryQueue {
       this.#finish(batch)
       if (settled.status === 'fulfilled') resolve(settled.value)
       else reject(settled.reason)
-    })
+    }
+    this.#alone.push({ begin, behind })
     this.#next()
     return promise
   }
@@ -250,8 +257,11 @@ export class EntryQueue {
   }
 
   #enter(): void {
-    const alone = this.#alone.shift()
-    if (alone !== undefined) return void alone()
+    const alone = this.#alone[0]
+    if (alone !== undefined && alone.behind?.hasGoneIn !== false) {
+      this.#alone.shift()
+      return void alone.begin()
+    }
     const entries = this.#waiting.take(this.#size.max)
     const accounts: Account[] = []
     for (const entry of entries) {
