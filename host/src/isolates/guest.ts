@@ -353,7 +353,10 @@ export class Guest implements Poolable, BatchListener, BridgedGuest, Runnable {
     return this.#host.calls.accountOf(this, invocation) ?? (this.#isLoaded ? this.background : this.start)
   }
 
-  /** Calls the handler, so that V8 compiles what it runs. Nobody hears of that, nor of what the guest does from then on. */
+  /**
+   * Calls the handler, so that V8 compiles what it runs. Nobody hears of that, nor of what the guest does from then on.
+   * @returns the entry that does so
+   */
   rehearse(): Entry {
     const head: InvokeHead = {
       invocationId: randomUUIDv7(),
@@ -373,7 +376,7 @@ export class Guest implements Poolable, BatchListener, BridgedGuest, Runnable {
 
   /**
    * V8's code cache of its code, with what the module scope has run, and whatever came after that.
-   * @param behind an entry that must have run before
+   * @param behind an entry that goes in before it; default: none
    * @throws Error if the isolate is gone
    */
   async makeCodeCache(code: GuestCode, behind?: Entry): Promise<Uint8Array | undefined> {

@@ -70,7 +70,8 @@ const SMOOTHING = 0.5
 const FADING = 0.95
 const NO_ENTRIES: readonly Entry[] = []
 
-interface Alone {
+/** See {@link EntryQueue.runAlone}. */
+interface WorkAlone {
   begin(): Promise<void>
   readonly behind: Entry | undefined
 }
@@ -85,7 +86,7 @@ export class EntryQueue {
   readonly #scheduler: PermitSource
   readonly #request: RunPermitRequest & { costMs: number }
   readonly #size = new BatchSize()
-  readonly #alone: Alone[] = []
+  readonly #alone: WorkAlone[] = []
   readonly #waiting: WaitingEntries
   #batch: Batch | undefined
   #lastRun: Account | undefined
@@ -171,7 +172,7 @@ export class EntryQueue {
    * Runs work that enters the isolate by other means, as a batch of its own, before the entries that wait. Settles when it is
    * charged, with what the work settled with; never if the isolate is gone before that begins.
    * @param work gives each task that enters the isolate to `measured`
-   * @param behind an entry that must have gone in before, if it waits
+   * @param behind an entry that goes in before it; default: none
    */
   runAlone<T>(account: Account, work: (measured: Measured) => Promise<T>, behind?: Entry): Promise<T> {
     const { promise, resolve, reject } = Promise.withResolvers<T>()

@@ -35,7 +35,10 @@ export interface OpenSocket {
 export interface NodeSupport {
   /** Has `run` called when the synchronous part of an entry is over, before the microtasks that it has queued. */
   afterTurn(run: () => void): void
-  /** Has `run` called once this entry has run with all its microtasks, before another one begins. */
+  /**
+   * Has `run` called once this entry has run with all its microtasks, before another one begins. What such a `run` asks for
+   * has an entry of its own.
+   */
   afterEntry(run: () => void): void
   /** What continuations of promises made now will find when they run. */
   carried(): unknown

@@ -23,9 +23,9 @@ let afterTurn: (() => void) | undefined
 let adapter: ServerAdapter | undefined
 let compile: NodeSupport['webAssembly'] | undefined
 
-/** What is to run at the end of the entry, in order, and how much of it has. */
+/** What is to run at the end of the entry, in order, and the index of the next of it. */
 let leftForEnd: List<() => void> = new SafeList()
-let hasRunAtEnd = 0
+let nextIndex = 0
 /** Some of it has run in this entry. */
 let isEnding = false
 
@@ -33,11 +33,11 @@ let isEnding = false
 const nextAtEnd = {
   flush() {
     isEnding = true
-    const run = leftForEnd[hasRunAtEnd++]!
-    if (hasRunAtEnd < leftForEnd.length) flushAtEnd(nextAtEnd)
+    const run = leftForEnd[nextIndex++]!
+    if (nextIndex < leftForEnd.length) flushAtEnd(nextAtEnd)
     else {
       leftForEnd = new SafeList()
-      hasRunAtEnd = 0
+      nextIndex = 0
     }
     try {
       run()
@@ -53,8 +53,8 @@ export const nodeSupport: NodeSupport = {
     afterTurn = run
   },
   afterEntry(run) {
-    // As in Node.js, where a socket that another one's end has closed closes in the next turn of the event loop: code that
-    // connects anew whenever that fails would else never leave the entry.
+    // Code that connects anew on each close would else never leave the entry. In Node.js, too, what is closed while others close
+    // waits for the next turn of the event loop.
     if (isEnding) return void setImmediate(run)
     const invocation = invocationNow()
     const carriedAlong = carriedByTimer()
