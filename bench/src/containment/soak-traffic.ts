@@ -58,17 +58,17 @@ export async function deploySoak(server: BenchServer, upstreamUrl: string): Prom
     ]
     const beginMs = epochMs() + LEAD_MS
     for (const generator of [good, ...others.map((other) => other.generator)]) generator.begin(beginMs)
-    const all: ClientCall[] = []
+    const stuck: ClientCall[] = []
     const endMs = beginMs + durationMs
     for (let atMs = beginMs + stuckEveryMs / 2; atMs < endMs; atMs += stuckEveryMs) {
       await delay(Math.max(0, atMs - epochMs()))
       // Strikes count for a name: under a new one it is a function that nobody knows yet.
-      all.push(await callStuck(server, `stuck-${++stuckCalls}`))
+      stuck.push(await callStuck(server, `stuck-${++stuckCalls}`))
     }
     const { calls } = await good.result
-    all.push(...clientCalls(orders.good, calls))
-    for (const { order, generator } of others) all.push(...clientCalls(order, (await generator.result).calls))
-    return { all, good: calls }
+    const seen = [stuck, clientCalls(orders.good, calls)]
+    for (const { order, generator } of others) seen.push(clientCalls(order, (await generator.result).calls))
+    return { all: seen.flat(), good: calls }
   }
   return { run }
 }

@@ -10,7 +10,7 @@ export interface FleetWatchOrder {
 }
 
 export interface FleetWatch {
-  /** Gives all samples since the watch began. */
+  /** Gives all samples since the watch began. Rejects if the server could not be asked meanwhile. */
   stop(): Promise<readonly FleetSample[]>
 }
 
@@ -20,8 +20,12 @@ export async function watchFleet(order: FleetWatchOrder): Promise<FleetWatch> {
   // A watch that is not stopped, because a bench failed, must not keep the process alive.
   worker.unref()
   await once(worker, 'message')
+  let failure: Error | undefined
+  // Where a bench fails, its server goes while it is watched: the bench is to tell of what came first.
+  worker.on('error', (error: Error) => (failure = error))
   return {
     stop: async () => {
+      if (failure !== undefined) throw failure
       worker.ref()
       const answer = once(worker, 'message') as Promise<[readonly FleetSample[]]>
       worker.postMessage('stop', [])
