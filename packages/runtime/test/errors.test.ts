@@ -1,3 +1,4 @@
+import { OF_SOCKET } from '@carpool/runtime'
 import t from 'tap'
 import { Guest, guestOf } from './support/guest.ts'
 
@@ -114,6 +115,29 @@ t.test('Each end runs with its microtasks, and what it leaves for an end waits f
   guest.fireTimer(next!)
   t.equal(guest.timers.has(next!), false, 'it has gone in')
   t.equal(guest.timers.size, 1, 'and waits for an entry again')
+  guest.isolate.dispose()
+  t.end()
+})
+
+t.test('What cannot leave at the end of an entry holds up nothing behind it', (t) => {
+  const guest = new Guest().load(
+    `{ default: { fetch: async () => {
+      const events = { connected() {}, data() {}, ended() {}, room() {}, closed() {} }
+      for (const byte of [65, 66, 67]) {
+        carpoolSupport_.openSocket({ kind: 'tcp', host: 'h', port: 1 }, events).send(new Uint8Array([byte]))
+        if (byte === 66) carpoolSupport_.afterEntry(() => console.log('end'))
+      }
+      return new Response(new ReadableStream({ start(controller) { controller.enqueue(new Uint8Array([68])) } }))
+    } } }`,
+  )
+  guest.failingSocket = 1
+  const call = guest.start()
+  t.same(
+    [1, 2, 3].map((number) => guest.streamOf(OF_SOCKET, number).body),
+    ['', 'B', 'C'],
+  )
+  t.same(guest.lines, ['info: end'])
+  t.equal(guest.bodyOf(call), 'D')
   guest.isolate.dispose()
   t.end()
 })

@@ -14,8 +14,9 @@ export function collectGarbage(): void {
 }
 
 /**
- * Has V8 look at memory outside of its heap together with the heap. Else it goes through the whole heap whenever 64 MiB of
- * buffers were made, which bodies that stream do many times a second, and find nothing but buffers. For a process of our own.
+ * Has V8 count memory outside of its heap toward the size at which it collects the whole heap. Otherwise it does so for each
+ * 64 MiB of new buffers, which bodies that stream fill many times a second, and frees nothing but those buffers. For a process
+ * of our own.
  */
 export function countBuffersWithHeap(): void {
   setFlagsFromString('--external-memory-accounted-in-global-limit')

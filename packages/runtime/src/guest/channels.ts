@@ -5,17 +5,8 @@
 import { STREAM_MESSAGE_BYTES, STREAM_PART_BYTES, STREAM_WINDOW_BYTES } from '@carpool/core'
 import { CREDIT_UNIT, NO_INVOCATION, OF_CALL, OWNER_MASK, STREAM_FLAGS } from '../bridge.ts'
 import { ByteQueue } from './byte-queue.ts'
-import {
-  type List,
-  max,
-  min,
-  SafeList,
-  SafeMap,
-  SafePromise,
-  SafeTypeError,
-  stringSlice,
-  typedArrayLength,
-} from './language/primordials.ts'
+import { flushAtEnd } from './entry-end.ts'
+import { type List, max, min, SafeList, SafeMap, SafeTypeError, stringSlice, typedArrayLength } from './language/primordials.ts'
 import { bridge, enter } from './port.ts'
 import { bytesFromLatin1, latin1FromBytes } from './web-api/encoding.ts'
 
@@ -419,47 +410,6 @@ export class Channel {
     this.#leaving.empty()
     this.#leavingMessages = undefined
     this.#messageBytes = 0
-  }
-}
-
-/** Something that is done at the end of an entry, once it has run with all its microtasks, and before the next one begins. */
-interface AtEnd {
-  flush(): void
-}
-
-let atEnd: List<AtEnd> = new SafeList()
-let hasEntries = false
-
-/** Has it flushed at the end of this entry. */
-export function flushAtEnd(what: AtEnd): void {
-  const index = atEnd.length
-  atEnd[index] = what
-  if (index > 0) return
-  if (hasEntries) bridge.awaitEnd()
-  // The module scope is no entry of a batch.
-  else void flushLater()
-}
-
-async function flushLater(): Promise<void> {
-  await new SafePromise<void>((resolve) => resolve())
-  endEntry()
-}
-
-/** From now on all runs in entries, whose ends the addon tells. */
-export function expectEntries(): void {
-  hasEntries = true
-}
-
-/** Part of an entry: it has run, with all its microtasks. */
-export function endEntry(): void {
-  const leaving = atEnd
-  atEnd = new SafeList()
-  for (let index = 0; index < leaving.length; index++) {
-    try {
-      leaving[index]!.flush()
-    } catch {
-      // Mostly for want of memory. What is behind it leaves all the same.
-    }
   }
 }
 

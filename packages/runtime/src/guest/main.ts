@@ -9,8 +9,9 @@ import {
   NO_INVOCATION,
 } from '../bridge.ts'
 import { limitBodies } from './body-limit.ts'
-import { endEntry, expectEntries, streamAbort, streamCredit, streamData } from './channels.ts'
+import { streamAbort, streamCredit, streamData } from './channels.ts'
 import { letClockRun, markClock, startClock } from './clock.ts'
+import { endEntry, expectEntries } from './entry-end.ts'
 import { addWebAssembly, fillProcess, installGlobals } from './globals.ts'
 import { findHandler, type Handler } from './handlers/find-handler.ts'
 import { cancelInvocation, Invocation, isThenable, whenSettled } from './invocation.ts'
@@ -55,13 +56,14 @@ function warmUp(): void {
   const head = '{"invocationId":"","method":"GET","url":"http://localhost/","headers":[["a","b"]],"clientIp":""}'
   const unmute = mute()
   load('{"env":{},"limits":{}}', () => ({ default: { fetch } }))
-  limitBodies(Infinity)
   // Not an entry: from the first one on, ends of entries are awaited (expectEntries).
   dispatch(0)
   invoke(NO_INVOCATION, head, 'none', '')
-  // For a handler that awaits.
+  // Called only for the functions that have a limit on bodies, or whose handlers await.
+  limitBodies(Infinity)
   const unseen = new Invocation(NO_INVOCATION, head, 'none', '')
-  if (!isThenable(unseen)) void whenSettled(unseen, unseen, () => {})
+  isThenable(unseen)
+  void whenSettled(unseen, unseen, () => {})
   cancelInvocation(NO_INVOCATION)
   unmute()
   handler = NO_HANDLER

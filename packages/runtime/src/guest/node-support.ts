@@ -1,70 +1,23 @@
 import type { NodeSupport, ServerAdapter } from '@carpool/core'
-import { flushAtEnd } from './channels.ts'
-import { type List, SafeError, SafeList } from './language/primordials.ts'
+import { afterEntry, beginEntry } from './entry-end.ts'
+import { SafeError } from './language/primordials.ts'
 import { library, loadedLibrary } from './libraries.ts'
-import {
-  carried,
-  carriedByTimer,
-  carry,
-  carryForTimer,
-  carryOverTimers,
-  enter,
-  innerState,
-  invocationNow,
-  tellCallsApart,
-} from './port.ts'
+import { carried, carry, carryForTimer, carryOverTimers, innerState, tellCallsApart } from './port.ts'
 import { openSocket } from './sockets.ts'
-import { setImmediate } from './timers.ts'
 import { comesByChannel } from './web-api/fetch/body.ts'
 import { bodyOfRequest, isRequest } from './web-api/fetch/request.ts'
-import { logUncaught, reportUncaught } from './web-api/errors.ts'
+import { logUncaught } from './web-api/errors.ts'
 
 let afterTurn: (() => void) | undefined
 let adapter: ServerAdapter | undefined
 let compile: NodeSupport['webAssembly'] | undefined
-
-/** What is to run at the end of the entry, in order, and the index of the next of it. */
-let leftForEnd: List<() => void> = new SafeList()
-let nextIndex = 0
-/** Some of it has run in this entry. */
-let isEnding = false
-
-/** Runs the next of it. Each is followed by its own microtasks and ticks, as in Node.js. */
-const nextAtEnd = {
-  flush() {
-    isEnding = true
-    const run = leftForEnd[nextIndex++]!
-    if (nextIndex < leftForEnd.length) flushAtEnd(nextAtEnd)
-    else {
-      leftForEnd = new SafeList()
-      nextIndex = 0
-    }
-    try {
-      run()
-    } catch (error) {
-      reportUncaught(error, 'error at the end of an entry')
-    }
-  },
-}
 
 /** For the bundle's factory. Whoever reaches it can change how their own function works, as with any of its globals. */
 export const nodeSupport: NodeSupport = {
   afterTurn(run) {
     afterTurn = run
   },
-  afterEntry(run) {
-    // Code that connects anew on each close would else never leave the entry. In Node.js, too, what is closed while others close
-    // waits for the next turn of the event loop.
-    if (isEnding) return void setImmediate(run)
-    const invocation = invocationNow()
-    const carriedAlong = carriedByTimer()
-    leftForEnd[leftForEnd.length] = () => {
-      enter(invocation)
-      carryForTimer(carriedAlong)
-      run()
-    }
-    if (leftForEnd.length === 1) flushAtEnd(nextAtEnd)
-  },
+  afterEntry: (run) => afterEntry(run),
   carried,
   carry,
   carryOverTimers: () => carryOverTimers(),
@@ -99,7 +52,7 @@ export function offerModules(given: NodeSupport['webAssembly'] | undefined): voi
 
 /** An entry begins: what the last one left is none of its business. */
 export function beginTurn(): void {
-  isEnding = false
+  beginEntry()
   carryForTimer(undefined)
 }
 

@@ -1,0 +1,90 @@
+/** The end of an entry: it has run, with all its microtasks, and the next one has not begun. */
+import { type List, SafeList, SafePromise } from './language/primordials.ts'
+import { bridge, carriedByTimer, carryForTimer, enter, invocationNow } from './port.ts'
+import { setImmediate } from './timers.ts'
+import { reportUncaught } from './web-api/errors.ts'
+
+/** Something that is done then. */
+interface AtEnd {
+  flush(): void
+}
+
+let atEnd: List<AtEnd> = new SafeList()
+let hasEntries = false
+
+/** What modules of Node.js have left for the end, in order, and the index of the next of it. */
+let left: List<() => void> = new SafeList()
+let nextIndex = 0
+/** Some of it has run in this entry. */
+let isEnding = false
+
+/** Has it flushed at the end of this entry. */
+export function flushAtEnd(what: AtEnd): void {
+  const index = atEnd.length
+  atEnd[index] = what
+  if (index > 0) return
+  if (hasEntries) bridge.awaitEnd()
+  // The module scope is no entry of a batch.
+  else void flushLater()
+}
+
+/** Runs it at the end of this entry, on behalf of whoever runs now. What is left while an end runs has an entry of its own. */
+export function afterEntry(run: () => void): void {
+  // Code that connects anew on each close would else never leave the entry. In Node.js, too, what is closed while others close
+  // waits for the next turn of the event loop.
+  if (isEnding) return void setImmediate(run)
+  const invocation = invocationNow()
+  const carriedAlong = carriedByTimer()
+  left[left.length] = () => {
+    enter(invocation)
+    carryForTimer(carriedAlong)
+    run()
+  }
+  if (left.length === 1) flushAtEnd(nextLeft)
+}
+
+/** From now on all runs in entries, whose ends the addon tells. */
+export function expectEntries(): void {
+  hasEntries = true
+}
+
+/** An entry begins. */
+export function beginEntry(): void {
+  isEnding = false
+}
+
+/** Part of an entry: it has run, with all its microtasks. */
+export function endEntry(): void {
+  const leaving = atEnd
+  atEnd = new SafeList()
+  for (let index = 0; index < leaving.length; index++) {
+    try {
+      leaving[index]!.flush()
+    } catch {
+      // Mostly for want of memory. What is behind it leaves all the same.
+    }
+  }
+}
+
+async function flushLater(): Promise<void> {
+  await new SafePromise<void>((resolve) => resolve())
+  endEntry()
+}
+
+/** Runs the next of what was left. Each is followed by its own microtasks and ticks, as in Node.js. */
+const nextLeft: AtEnd = {
+  flush() {
+    isEnding = true
+    const run = left[nextIndex++]!
+    if (nextIndex < left.length) flushAtEnd(nextLeft)
+    else {
+      left = new SafeList()
+      nextIndex = 0
+    }
+    try {
+      run()
+    } catch (error) {
+      reportUncaught(error, 'error at the end of an entry')
+    }
+  },
+}
