@@ -105,8 +105,11 @@ t.test('connect() starts TLS on a socket that began without', { skip: !hasOpenss
     t,
     createServer((socket) => {
       socket.on('error', () => {})
-      socket.once('data', () => {
-        socket.pause()
+      let missingBytes = 2 ** 20
+      socket.on('data', function hear(bytes) {
+        missingBytes -= bytes.length
+        if (missingBytes > 0) return
+        socket.off('data', hear).pause()
         socket.write('ready')
         const encrypted = new TLSSocket(socket, { isServer: true, secureContext })
         encrypted.on('error', () => {})
@@ -119,17 +122,26 @@ t.test('connect() starts TLS on a socket that began without', { skip: !hasOpenss
       export default async (request) => {
         const socket = connect({ hostname: '127.0.0.1', port: Number(await request.text()) }, { secureTransport: 'starttls' })
         const writer = socket.writable.getWriter()
-        await writer.write(new TextEncoder().encode('start'))
+        const written = writer.write(new Uint8Array(2 ** 20))
+        await socket.opened
+        for (let turn = 0; turn < 50; turn++) await null
+        let early
+        try { socket.startTls() } catch (error) { early = String(error) }
+        await written
         const reader = socket.readable.getReader()
         const { value } = await reader.read()
         reader.releaseLock()
         const secure = socket.startTls()
-        return Response.json([new TextDecoder().decode(value), await secure.opened.then(() => 'opened', (error) => error.code)])
+        return Response.json([early, new TextDecoder().decode(value), await secure.opened.then(() => 'opened', (error) => error.code)])
       }`,
   })
   const response = await server.get('/start-tls/', { method: 'POST', body: `${port}` })
   // Nobody vouches for it: it is told by its certificate, so TLS was spoken.
-  t.same(await response.json(), ['ready', 'UNABLE_TO_VERIFY_LEAF_SIGNATURE'])
+  t.same(await response.json(), [
+    'TypeError: TLS cannot start while 786432 bytes that were sent before wait.',
+    'ready',
+    'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
+  ])
 })
 
 t.test("what a call does after it has heard by a shared socket is that call's, whoever opened it or wrote last", async (t) => {

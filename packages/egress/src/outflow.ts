@@ -25,6 +25,7 @@ export class Outflow {
   #waitingBytes = 0
   #writingBytes = 0
   #uncredited = 0
+  #whenTaken: (() => void) | undefined
   #isStarted = false
   #isEnding = false
   #isClosed = false
@@ -39,9 +40,15 @@ export class Outflow {
     this.#writeOn()
   }
 
-  /** Holds back what comes until {@link start}. */
-  hold(): void {
+  /**
+   * What comes from here on waits for {@link start}.
+   * @param whenTaken called once the system has taken all that came before
+   */
+  hold(whenTaken: () => void): void {
+    this.#whenTaken = whenTaken
+    this.#write()
     this.#isStarted = false
+    this.#tellTaken()
   }
 
   /** @throws failure if it is more than there is room or memory for */
@@ -88,8 +95,13 @@ export class Outflow {
       if (this.#isEnding) this.#parts.end()
       return
     }
+    this.#write()
+  }
+
+  #write(): void {
+    if (this.#waitingBytes === 0) return
     const bytes = this.#waiting.subarray(0, this.#waitingBytes)
-    this.#writingBytes = this.#waitingBytes
+    this.#writingBytes += bytes.length
     this.#waiting = NO_BYTES
     this.#waitingBytes = 0
     this.#parts.write(bytes, () => this.#taken(bytes.length))
@@ -98,14 +110,22 @@ export class Outflow {
   #taken(bytes: number): void {
     this.bytesOut += bytes
     if (this.#isClosed) return
-    this.#writingBytes = 0
+    this.#writingBytes -= bytes
     this.#parts.memory.give(this.#parts.holder, bytes)
     this.#uncredited += bytes
     if (this.#uncredited >= CREDIT_BYTES) {
       this.#parts.credit(this.#uncredited)
       this.#uncredited = 0
     }
+    this.#tellTaken()
     this.#writeOn()
+  }
+
+  #tellTaken(): void {
+    const whenTaken = this.#whenTaken
+    if (whenTaken === undefined || this.#writingBytes > 0) return
+    this.#whenTaken = undefined
+    whenTaken()
   }
 
   #grow(bytes: number): void {

@@ -142,6 +142,33 @@ t.test('a plain socket speaks TLS from when it is asked to, as databases do', as
   t.ok(sockets.isClean)
 })
 
+t.test('what was sent before TLS leaves before it, also while the system still takes some of it', async (t) => {
+  const sockets = new TestSockets({ resolve })
+  const words = ['first', 'second', 'third'].map((word) => word.repeat(10_000))
+  const text = words.join('')
+  const port = await tcpPeer(t, (socket) => {
+    let heard = Buffer.alloc(0)
+    socket.on('data', function hear(bytes: Buffer) {
+      heard = Buffer.concat([heard, bytes])
+      if (heard.length < text.length) return
+      socket.off('data', hear).pause()
+      // The beginning of TLS may come with it.
+      if (heard.length > text.length) socket.unshift(heard.subarray(text.length))
+      const secure = new TLSSocket(socket, { isServer: true, ...localhost }).on('error', () => {})
+      secure.on('data', (query) => secure.end(`${heard.toString().startsWith(text)} ${query.toString()}`))
+    })
+  })
+  const socket = sockets.open({ host: 'db.test', port })
+  await socket.untilConnected()
+  for (const word of words) socket.send(word)
+  socket.startTls(TRUSTING)
+  socket.send('query')
+  await socket.untilText('true query')
+  socket.send('', true)
+  t.match(await socket.untilClosed(), { ok: true })
+  t.ok(sockets.isClean)
+})
+
 t.test('nothing is sent to a peer whose certificate is not verified', async (t) => {
   const sockets = new TestSockets({ resolve })
   let received = ''

@@ -9,7 +9,7 @@ import {
 } from '@carpool/core'
 import { OF_SOCKET } from '../bridge.ts'
 import { Channel } from './channels.ts'
-import { jsonParse, jsonStringify, SafeError, SafeMap } from './language/primordials.ts'
+import { jsonParse, jsonStringify, SafeError, SafeMap, SafeTypeError } from './language/primordials.ts'
 import { bridge, carriedByTimer, carryForTimer, enter, invocationNow, tellCallsApart } from './port.ts'
 import { reportUncaught } from './web-api/errors.ts'
 
@@ -62,6 +62,9 @@ class GuestSocket implements OpenSocket, Connecting {
 
   startTls(options: TlsOptions): void {
     this.#channel.flush()
+    const { leavingBytes } = this.#channel
+    // Whatever leaves behind the request would speak TLS.
+    if (leavingBytes > 0) throw new SafeTypeError(`TLS cannot start while ${leavingBytes} bytes that were sent before wait.`)
     bridge.startTls(this.#number, jsonStringify(options))
   }
 

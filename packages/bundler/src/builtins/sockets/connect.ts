@@ -102,7 +102,6 @@ class Socket {
     } else {
       this.#socket = before.socket
       before.listen(own)
-      this.#socket.startTls(tlsOf(hostname, options))
     }
     this.readable = new ReadableStream<Bytes>(
       {
@@ -134,10 +133,12 @@ class Socket {
   startTls(options: TlsChoice = {}): Socket {
     if (this.secureTransport !== 'starttls') throw new TypeError("Only a socket with secureTransport 'starttls' can start TLS.")
     if (this.upgraded || this.#isOver) throw new TypeError('The socket cannot start TLS: it has ended.')
+    this.#socket.startTls(tlsOf(this.#hostname, options))
     this.upgraded = true
     this.#isOver = true
     this.#hasEnded = true
     this.#wake?.()
+    this.#wakeWriter?.()
     this.#writer?.error(new TypeError('The socket speaks TLS now.'))
     this.#closed.resolve()
     const before = { socket: this.#socket, listen: this.#listen }

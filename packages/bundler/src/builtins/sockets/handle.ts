@@ -170,7 +170,11 @@ export class Handle {
   startTls(options: TlsOptions, onSecure: OnSecure): void {
     this.#held = []
     this.#onSecure = onSecure
-    this.#socket?.startTls(options)
+    try {
+      this.#socket?.startTls(options)
+    } catch (error) {
+      this.#owner?.destroy(error as Error)
+    }
   }
   /** The peer is who it should be: what was written may leave. */
   release(): void {
