@@ -141,7 +141,13 @@ async function cachesOf(handler: string): Promise<{ loaded: number; rehearsed: n
   const loaded = await make(false)
   const before = host.sent.length
   const rehearsed = await make(true)
-  return { loaded, rehearsed, sent: host.sent.slice(before).map(({ message }) => message.type) }
+  const sent = host.sent.slice(before).map(({ message }) => message.type)
+  // A timer that the call had started would have fired before one that is started now.
+  const between = host.sent.length
+  host.load('other', `await new Promise((resolve) => setTimeout(resolve)); return new Response('')`)
+  await host.answerOf(host.invoke('other'))
+  const later = host.sent.slice(between).filter(({ message }) => 'revision' in message && message.revision === 'rev')
+  return { loaded, rehearsed, sent: [...sent, ...later.map(({ message }) => message.type)] }
 }
 
 t.test('a rehearsed code cache has what the handler runs, and nothing of the call leaves the isolate', async (t) => {

@@ -1,7 +1,9 @@
 /** A deploy calls the handler once where nobody sees it, so that V8's code cache has what it runs. */
 import { once } from 'node:events'
+import { readdirSync, statSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import t from 'tap'
 import { startServer } from '../support/server.ts'
@@ -11,6 +13,29 @@ interface LogLine {
 }
 
 const server = await startServer(t, ['--allow-egress', '127.0.0.0/8'])
+
+/** What of a handler V8 compiles when it first runs. */
+const COMPILED_WHEN_CALLED = `() => {
+  ${Array.from({ length: 50 }, (_, index) => `const a${index} = { name: 'a${index}', of: [request, ${index}] }`).join('\n  ')}
+}`
+
+/** How much larger the code caches on the disk are after a deploy, in bytes. */
+async function cachedBytesOf(name: string, handler: string): Promise<number> {
+  const size = (): number =>
+    readdirSync(server.dataDir, { recursive: true, encoding: 'utf8' })
+      .filter((file) => file.endsWith('.cache'))
+      .reduce((sum, file) => sum + statSync(join(server.dataDir, file)).size, 0)
+  const before = size()
+  await server.deploy(name, `export default { async fetch(request) { const long = ${COMPILED_WHEN_CALLED}; ${handler} } }`)
+  return size() - before
+}
+
+t.test('the code cache of a deploy has what its handler runs', async (t) => {
+  const left = await cachedBytesOf('leaves', `if (request) return new Response(''); long()`)
+  const ran = await cachedBytesOf('runs', `long(); return new Response('')`)
+  t.ok(left > 0)
+  t.ok(ran > left + 1_000, `${ran} bytes, and ${left} of one that is not called`)
+})
 
 t.test('nothing that the handler does at a deploy is seen', async (t) => {
   const paths: Array<string | undefined> = []

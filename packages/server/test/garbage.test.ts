@@ -1,0 +1,22 @@
+/** How V8 collects the server's garbage. */
+import { execFileSync } from 'node:child_process'
+import { join } from 'node:path'
+import t from 'tap'
+
+interface Made {
+  readonly majors: number
+  readonly peakMb: number
+}
+
+const makeBuffers = (way: 'counted' | 'plain'): Made =>
+  JSON.parse(
+    execFileSync(process.execPath, [join(import.meta.dirname, 'support/new-buffers.mjs'), way, '100'], { encoding: 'utf8' }),
+  ) as Made
+
+t.test('new buffers do not have V8 go through the whole heap, and are collected all the same', async (t) => {
+  const plain = makeBuffers('plain')
+  const counted = makeBuffers('counted')
+  t.ok(plain.majors > 10, `${plain.majors} collections of the whole heap`)
+  t.ok(counted.majors < plain.majors / 3, `${counted.majors} rather than ${plain.majors}`)
+  t.ok(counted.peakMb < plain.peakMb + 200, `${counted.peakMb} MiB at most, and ${plain.peakMb}`)
+})
