@@ -144,6 +144,60 @@ t.test('connect() starts TLS on a socket that began without', { skip: !hasOpenss
   ])
 })
 
+t.test('TLS that is asked for too early waits for the connection, or is refused', { skip: !hasOpenssl }, async (t) => {
+  const { certFile, keyFile } = makeCertificates(t.testdir())
+  const secureContext = createSecureContext({ cert: readFileSync(certFile), key: readFileSync(keyFile) })
+  const port = await listen(
+    t,
+    createServer((socket) => {
+      socket.on('error', () => {})
+      new TLSSocket(socket, { isServer: true, secureContext }).on('error', () => {})
+    }),
+  )
+  await server.deploy('tls-early', {
+    'index.mjs': `import { connect } from 'cloudflare:sockets'
+      import net from 'node:net'
+      import tls from 'node:tls'
+      const codeOf = (promise) => promise.then(() => 'opened', (error) => error.code)
+      export default async (request) => {
+        const port = Number(await request.text())
+        const open = (options) => connect({ hostname: '127.0.0.1', port }, { secureTransport: 'starttls', ...options })
+        const early = open()
+        const secure = early.startTls()
+        const outcomes = [(await early.opened).remoteAddress === '127.0.0.1:' + port, await codeOf(secure.opened)]
+        for (const allowHalfOpen of [false, true]) {
+          const socket = open({ allowHalfOpen })
+          await socket.opened
+          const written = socket.writable.getWriter().write(new Uint8Array(1))
+          try { socket.startTls() } catch (error) { outcomes.push(error.message) }
+          await written
+          await socket.close()
+        }
+        const nobody = connect('127.0.0.1:1', { secureTransport: 'starttls' })
+        outcomes.push(await codeOf(nobody.startTls().opened), await codeOf(nobody.opened))
+        const plain = net.connect(port, '127.0.0.1')
+        await new Promise((resolve) => plain.once('connect', resolve))
+        plain.write(new Uint8Array(2 ** 20))
+        const over = tls.connect({ socket: plain })
+        const error = await new Promise((resolve) => over.once('error', resolve))
+        await new Promise((resolve) => over.once('close', resolve))
+        return Response.json([...outcomes, error.message, plain.destroyed])
+      }`,
+  })
+  const response = await server.get('/tls-early/', { method: 'POST', body: `${port}` })
+  const WAITS = 'The socket cannot start TLS while a chunk waits for the connection.'
+  t.same(await response.json(), [
+    true,
+    'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
+    WAITS,
+    WAITS,
+    'ECONNREFUSED',
+    'ECONNREFUSED',
+    'TLS cannot start while 786432 bytes that were sent before wait.',
+    true,
+  ])
+})
+
 t.test("what a call does after it has heard by a shared socket is that call's, whoever opened it or wrote last", async (t) => {
   const words = ['a', 'b', 'c', 'd', 'e']
   let heard = ''

@@ -172,7 +172,7 @@ export class EntryQueue {
    * Runs work that enters the isolate by other means, as a batch of its own, before the entries that wait. Settles when it is
    * charged, with what the work settled with; never if the isolate is gone before that begins.
    * @param work gives each task that enters the isolate to `measured`
-   * @param behind an entry that goes in before it; default: none
+   * @param behind an entry that waits in this queue, and goes in before it and before work that is given later; default: none
    */
   runAlone<T>(account: Account, work: (measured: Measured) => Promise<T>, behind?: Entry): Promise<T> {
     const { promise, resolve, reject } = Promise.withResolvers<T>()

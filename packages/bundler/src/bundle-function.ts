@@ -46,7 +46,8 @@ export async function bundleFunction(path: string, options: BundleOptions = {}):
   const entry = await findEntry(place, config, options.handler)
   const limitBytes = options.limitBytes ?? DEFAULT_LIMIT_BYTES
   const graph = await buildGraph(entry.folder, entry.file, limitBytes)
-  // What is far too large is not taken apart first, which takes a hundred times its size: paths, spaces and comments go there.
+  // What is far too large is not parsed first, which takes a hundred times its size. Behind that only paths, white space and
+  // comments go: of twice the limit that is seldom enough.
   checkSize(entry, graph.code, limitBytes, 2 * limitBytes)
   const script = parseScript(graph)
   refuseAsyncRequire(graph, script)

@@ -46,7 +46,10 @@ export class PeerSocket {
     const { host, port, tls } = target
     this.#socket = parts.connect({ hostname: host, port: String(port), protocol: 'tcp:' }, (error, socket) => {
       if (socket === null) return this.#fail(error ?? failure('aborted'))
-      if (tls !== undefined) return this.startTls(tls)
+      if (tls !== undefined) {
+        this.awaitTls()
+        return this.startTls(tls)
+      }
       this.#attach(socket)
       parts.events.connected(describe(socket))
     })
@@ -81,19 +84,26 @@ export class PeerSocket {
 
   /** Whether it can begin to speak TLS. */
   get isPlain(): boolean {
-    return this.#tls === undefined && this.#socket?.readyState === 'open'
+    return this.#tlsTimer === undefined && this.#socket?.readyState === 'open'
   }
 
-  /** Speaks TLS from here on. What was not read yet belongs to it. */
+  /**
+   * Reads nothing more in the clear: what was not read yet belongs to TLS. {@link startTls} follows, and there is one time for
+   * both.
+   */
+  awaitTls(): void {
+    this.#socket?.pause().removeAllListeners('data').removeAllListeners('end')
+    this.#reading = undefined
+    this.#tlsTimer = setTimeout(() => this.destroy(failure('tls-timed-out')), this.#parts.tlsTimeoutMs)
+  }
+
+  /** Speaks TLS from here on. */
   startTls(options: TlsOptions): void {
     const { host } = this.#target
     const raw = this.#socket!
-    raw.removeAllListeners('data').removeAllListeners('end')
-    this.#reading = undefined
     try {
       const tls = connectTls(connectionOptions(raw, host, options))
       this.#tls = tls
-      this.#tlsTimer = setTimeout(() => this.destroy(failure('tls-timed-out')), this.#parts.tlsTimeoutMs)
       tls
         .on('error', (cause) => (this.#cause ??= cause))
         .once('secureConnect', () => {

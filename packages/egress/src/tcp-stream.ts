@@ -81,11 +81,9 @@ export class TcpStream {
     try {
       const options = parseTlsOptions(text)
       if (this.#peer?.isPlain !== true) throw failure('not-connected')
+      this.#peer.awaitTls()
       // A connection that has taken only a part of what was sent plain would send the rest of it between records of TLS.
-      this.#outflow.hold(() => {
-        if (this.#peer?.isPlain === true) this.#peer.startTls(options)
-        else this.fail(failure('not-connected'))
-      })
+      this.#outflow.hold(() => this.#peer?.startTls(options))
     } catch (cause) {
       this.fail(cause as Error)
     }

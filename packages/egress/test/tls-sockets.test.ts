@@ -169,6 +169,21 @@ t.test('what was sent before TLS leaves before it, also while the system still t
   t.ok(sockets.isClean)
 })
 
+t.test('what a peer says in the clear behind the request for TLS belongs to TLS, which fails', async (t) => {
+  const sockets = new TestSockets({ resolve })
+  const accepted = Promise.withResolvers<Socket>()
+  const port = await tcpPeer(t, accepted.resolve)
+  const socket = sockets.open({ host: 'db.test', port })
+  const peer = await accepted.promise
+  peer.write('S')
+  await socket.untilText('S')
+  socket.startTls(TRUSTING)
+  peer.write('evil that is as long as the head of a record')
+  t.match(await socket.untilClosed(), { ok: false, code: /^ERR_SSL_|^EPROTO$/ })
+  t.equal(socket.received.toString(), 'S')
+  t.ok(sockets.isClean)
+})
+
 t.test('nothing is sent to a peer whose certificate is not verified', async (t) => {
   const sockets = new TestSockets({ resolve })
   let received = ''
@@ -211,6 +226,12 @@ t.test('TLS that is asked for at the wrong time, or wrongly, ends the socket', a
   await twice.untilConnected()
   twice.startTls(TRUSTING)
   t.match(await twice.untilClosed(), { ok: false, code: 'ENOTCONN' })
+  const asked = sockets.open({ host: 'db.test', port })
+  await asked.untilConnected()
+  asked.send('in the clear')
+  asked.startTls(TRUSTING)
+  asked.startTls({ ...TLS, isVerified: false })
+  t.match(await asked.untilClosed(), { ok: false, code: 'ENOTCONN' })
   for (const options of ['', '5', '{}', 'null']) {
     const socket = sockets.open({ host: 'db.test', port })
     await socket.untilConnected()

@@ -96,6 +96,7 @@ t.test('Each end runs with its microtasks, and what it leaves for an end waits f
       const order = []
       const again = () => {
         order.push('again')
+        console.log(order.length)
         carpoolSupport_.afterEntry(again)
       }
       carpoolSupport_.afterEntry(() => {
@@ -112,7 +113,9 @@ t.test('Each end runs with its microtasks, and what it leaves for an end waits f
   const [timer, next] = [...guest.timers.keys()]
   guest.fireTimer(timer!)
   t.equal(guest.answers.get(call)?.body, 'first,again,of first,second')
+  t.strictSame(guest.lines, ['info: 2'])
   guest.fireTimer(next!)
+  t.strictSame(guest.lines, ['info: 2', 'info: 5', 'info: 6'])
   t.equal(guest.timers.has(next!), false, 'it has gone in')
   t.equal(guest.timers.size, 1, 'and waits for an entry again')
   guest.isolate.dispose()
@@ -136,6 +139,7 @@ t.test('What cannot leave at the end of an entry holds up nothing behind it', (t
     [1, 2, 3].map((number) => guest.streamOf(OF_SOCKET, number).body),
     ['', 'B', 'C'],
   )
+  t.equal(guest.streamOf(OF_SOCKET, 1).broke, 'It could not be sent.', 'nothing goes on behind a hole')
   t.same(guest.lines, ['info: end'])
   t.equal(guest.bodyOf(call), 'D')
   guest.isolate.dispose()

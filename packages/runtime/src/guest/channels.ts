@@ -281,10 +281,22 @@ export class Channel {
     this.#flushSoon()
   }
 
-  /** Sends what waits and may leave. Called at the end of the entry, so that what is written bit by bit leaves as one. */
+  /**
+   * Sends what waits and may leave. Called at the end of the entry, so that what is written bit by bit leaves as one. If that
+   * fails, mostly for want of memory, it breaks off: nothing may go on behind a hole.
+   */
   flush(): void {
     this.#isDirty = false
     if (this.#hasEndedSending) return
+    try {
+      this.#sendWaiting()
+    } catch (error) {
+      this.#stop(error)
+      bridge.streamAbort(this.number, this.owner, 'It could not be sent.')
+    }
+  }
+
+  #sendWaiting(): void {
     if (!this.#hasBegun) {
       this.#hasBegun = true
       const isWhole = this.#outState === 'ending' && this.#leaving.length <= STREAM_WINDOW_BYTES

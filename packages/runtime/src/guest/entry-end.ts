@@ -6,14 +6,15 @@ import { reportUncaught } from './web-api/errors.ts'
 
 /** Something that is done then. */
 interface AtEnd {
+  /** Never throws. */
   flush(): void
 }
 
 let atEnd: List<AtEnd> = new SafeList()
 let hasEntries = false
 
-/** What modules of Node.js have left for the end, in order, and the index of the next of it. */
-let left: List<() => void> = new SafeList()
+/** What modules of Node.js do at the end, in order, and the index of the next of it. */
+let callbacks: List<() => void> = new SafeList()
 let nextIndex = 0
 /** Some of it has run in this entry. */
 let isEnding = false
@@ -28,19 +29,21 @@ export function flushAtEnd(what: AtEnd): void {
   else void flushLater()
 }
 
-/** Runs it at the end of this entry, on behalf of whoever runs now. What is left while an end runs has an entry of its own. */
+/**
+ * Runs it at the end of this entry, on behalf of whoever runs now. What is asked for while an end runs has an entry of its own.
+ */
 export function afterEntry(run: () => void): void {
   // Code that connects anew on each close would else never leave the entry. In Node.js, too, what is closed while others close
   // waits for the next turn of the event loop.
   if (isEnding) return void setImmediate(run)
   const invocation = invocationNow()
   const carriedAlong = carriedByTimer()
-  left[left.length] = () => {
+  callbacks[callbacks.length] = () => {
     enter(invocation)
     carryForTimer(carriedAlong)
     run()
   }
-  if (left.length === 1) flushAtEnd(nextLeft)
+  if (callbacks.length === 1) flushAtEnd(nextCallback)
 }
 
 /** From now on all runs in entries, whose ends the addon tells. */
@@ -57,13 +60,7 @@ export function beginEntry(): void {
 export function endEntry(): void {
   const leaving = atEnd
   atEnd = new SafeList()
-  for (let index = 0; index < leaving.length; index++) {
-    try {
-      leaving[index]!.flush()
-    } catch {
-      // Mostly for want of memory. What is behind it leaves all the same.
-    }
-  }
+  for (let index = 0; index < leaving.length; index++) leaving[index]!.flush()
 }
 
 async function flushLater(): Promise<void> {
@@ -71,14 +68,14 @@ async function flushLater(): Promise<void> {
   endEntry()
 }
 
-/** Runs the next of what was left. Each is followed by its own microtasks and ticks, as in Node.js. */
-const nextLeft: AtEnd = {
+/** Runs the next of them. In an entry each is followed by its own microtasks and ticks, as in Node.js. */
+const nextCallback: AtEnd = {
   flush() {
     isEnding = true
-    const run = left[nextIndex++]!
-    if (nextIndex < left.length) flushAtEnd(nextLeft)
+    const run = callbacks[nextIndex++]!
+    if (nextIndex < callbacks.length) flushAtEnd(nextCallback)
     else {
-      left = new SafeList()
+      callbacks = new SafeList()
       nextIndex = 0
     }
     try {

@@ -59,7 +59,7 @@ function warmUp(): void {
   // Not an entry: from the first one on, ends of entries are awaited (expectEntries).
   dispatch(0)
   invoke(NO_INVOCATION, head, 'none', '')
-  // Called only for the functions that have a limit on bodies, or whose handlers await.
+  // Called to be compiled: only functions call them that have a limit on bodies, or handlers that await.
   limitBodies(Infinity)
   const unseen = new Invocation(NO_INVOCATION, head, 'none', '')
   isThenable(unseen)

@@ -28,13 +28,15 @@ class GuestSocket implements OpenSocket, Connecting {
   readonly #events: SocketEvents
   readonly #carried = carriedByTimer()
   readonly #channel: Channel
+  /** It was asked to speak TLS, and does not yet. */
+  #awaitsTls = false
 
   constructor(target: string, events: SocketEvents) {
     this.#events = events
     this.#channel = new Channel(OF_SOCKET, this.#number, invocationNow())
     this.#channel.onRoom = () => this.#tell(() => this.#events.room())
     this.#channel.receive({
-      data: (bytes) => this.#tell(() => this.#events.data(bytes)),
+      data: (bytes) => (this.#awaitsTls ? this.#plainCame() : this.#tell(() => this.#events.data(bytes))),
       ended: () => this.#tell(() => this.#events.ended()),
       // Why comes with its end.
       failed: () => {},
@@ -65,6 +67,7 @@ class GuestSocket implements OpenSocket, Connecting {
     const { leavingBytes } = this.#channel
     // Whatever leaves behind the request would speak TLS.
     if (leavingBytes > 0) throw new SafeTypeError(`TLS cannot start while ${leavingBytes} bytes that were sent before wait.`)
+    this.#awaitsTls = true
     bridge.startTls(this.#number, jsonStringify(options))
   }
 
@@ -78,6 +81,7 @@ class GuestSocket implements OpenSocket, Connecting {
 
   connected(info: ConnectedSocket): void {
     enter(this.#channel.invocation)
+    if (info.tls !== undefined) this.#awaitsTls = false
     this.#tell(() => this.#events.connected(info))
   }
 
@@ -86,6 +90,13 @@ class GuestSocket implements OpenSocket, Connecting {
     sockets.delete(this.#number)
     this.#channel.close('')
     this.#tell(() => this.#events.closed(end))
+  }
+
+  /** Whoever is on the path may have sent it: nobody is to take it for something that came by TLS. */
+  #plainCame(): void {
+    this.stop()
+    const message = 'The other side sent bytes in the clear where TLS was to begin.'
+    this.#tell(() => this.#events.closed({ ok: false, code: 'ERR_SSL_WRONG_VERSION_NUMBER', message }))
   }
 
   #tell(event: () => void): void {

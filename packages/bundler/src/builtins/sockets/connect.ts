@@ -33,6 +33,8 @@ interface SocketInfo {
 interface Before {
   readonly socket: OpenSocket
   readonly listen: (listener: Listener) => void
+  /** It is connected, and speaks no TLS yet. */
+  readonly connected: (info: ConnectedSocket) => void
 }
 
 interface Listener {
@@ -59,6 +61,9 @@ class Socket {
   readonly #socket: OpenSocket
   #listen: (listener: Listener) => void = () => {}
   #arrived: Bytes[] = []
+  #isConnected = false
+  /** A chunk waits for the connection. */
+  #isWriting = false
   #hasEnded = false
   #isOver = false
   #failure: Error | undefined
@@ -77,7 +82,10 @@ class Socket {
     this.opened.catch(() => {})
     this.closed.catch(() => {})
     const own: Listener = {
-      connected: (info) => this.#connected(info),
+      connected: (info) => {
+        if (before !== undefined && info.tls === undefined) before.connected(info)
+        else this.#connected(info)
+      },
       data: (bytes) => {
         this.#arrived.push(bytes)
         this.#wake?.()
@@ -133,7 +141,9 @@ class Socket {
   startTls(options: TlsChoice = {}): Socket {
     if (this.secureTransport !== 'starttls') throw new TypeError("Only a socket with secureTransport 'starttls' can start TLS.")
     if (this.upgraded || this.#isOver) throw new TypeError('The socket cannot start TLS: it has ended.')
-    this.#socket.startTls(tlsOf(this.#hostname, options))
+    if (this.#isWriting) throw new TypeError('The socket cannot start TLS while a chunk waits for the connection.')
+    const tls = tlsOf(this.#hostname, options)
+    if (this.#isConnected) this.#socket.startTls(tls)
     this.upgraded = true
     this.#isOver = true
     this.#hasEnded = true
@@ -141,15 +151,22 @@ class Socket {
     this.#wakeWriter?.()
     this.#writer?.error(new TypeError('The socket speaks TLS now.'))
     this.#closed.resolve()
-    const before = { socket: this.#socket, listen: this.#listen }
-    return new Socket(
+    const connected = (info: ConnectedSocket): void => {
+      this.#connected(info)
+      this.#socket.startTls(tls)
+    }
+    const next = new Socket(
       { hostname: this.#hostname, port: 0 },
       { ...options, secureTransport: 'on', allowHalfOpen: this.#allowHalfOpen },
-      before,
+      { socket: this.#socket, listen: this.#listen, connected },
     )
+    // If it never was connected.
+    next.opened.catch((error: unknown) => this.#opened.reject(error))
+    return next
   }
 
   #connected({ remoteAddress, remotePort, tls }: ConnectedSocket): void {
+    this.#isConnected = true
     const address = remoteAddress.includes(':') ? `[${remoteAddress}]` : remoteAddress
     this.#opened.resolve({ remoteAddress: `${address}:${remotePort}`, localAddress: undefined, alpn: tls?.alpn || null })
   }
@@ -183,7 +200,12 @@ class Socket {
         ? new Uint8Array(chunk)
         : undefined
     if (bytes === undefined) throw new TypeError('A socket takes bytes: an ArrayBuffer or a view of one.')
-    await this.opened
+    this.#isWriting = true
+    try {
+      await this.opened
+    } finally {
+      this.#isWriting = false
+    }
     if (this.#hasEnded && !this.#allowHalfOpen) throw this.#failure ?? new TypeError('The other side has ended the socket.')
     this.#socket.send(bytes)
     while (!this.#isOver && this.#socket.isFull) await new Promise<void>((resolve) => (this.#wakeWriter = resolve))
