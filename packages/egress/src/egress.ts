@@ -79,6 +79,8 @@ const PING_MS = 2_500
 const MAX_UNANSWERED = 4
 /** A thread that leaks ends by itself before the process does; bodies are not in its heap. */
 const MAX_HEAP_MB = 512
+/** V8 would let what is new in it take 52 MB, and keep that at rest. Fetches are as fast with half of it. */
+const MAX_NEW_MB = 24
 const NO_BODY = new Uint8Array()
 const NOTHING: EgressReading = { open: 0, waiting: 0, connections: 0, sockets: 0, memoryBytes: 0 }
 const NO_BYTES: ByteTally = { bytesOut: 0, bytesIn: 0 }
@@ -94,7 +96,7 @@ export function startEgressThread(
     name: 'carpool-egress',
     // Nothing of the environment: no proxy may come from there.
     env: {},
-    resourceLimits: { maxOldGenerationSizeMb: MAX_HEAP_MB },
+    resourceLimits: { maxOldGenerationSizeMb: MAX_HEAP_MB, maxYoungGenerationSizeMb: MAX_NEW_MB },
   }
   const thread = startThread('egress-thread', import.meta.url, options, onEnd)
   thread.unref()

@@ -3,7 +3,7 @@ import { CarpoolError, type SandboxInfo } from '@carpool/core'
 import { createGateway, drain } from '@carpool/gateway'
 import type { FastifyInstance } from 'fastify'
 import { announceServer } from './discovery/announcements.ts'
-import { collectGarbage, countBuffersWithHeap } from './garbage.ts'
+import { collectGarbage, collectGarbageAtRest, countBuffersWithHeap } from './garbage.ts'
 import { openServer, type OpenServer } from './open-server.ts'
 import type { ServerSettings } from './settings/table.ts'
 
@@ -43,7 +43,9 @@ export async function startServer(settings: ServerSettings): Promise<RunningServ
   const { log, dataDir, token, sandbox, ready } = server
   const gateway = createGateway(server.gateway)
   let controlPlane: ListeningControlPlane | undefined
+  let stopCollecting = (): void => {}
   const close = async (): Promise<void> => {
+    stopCollecting()
     controlPlane?.withdraw()
     server.end('closing')
     await drain(gateway, { graceMs: settings.graceMs, onGraceOver: () => server.end('closed') })
@@ -57,7 +59,13 @@ export async function startServer(settings: ServerSettings): Promise<RunningServ
     const { adminUrl } = controlPlane
     log.info({ url, adminUrl, dataDir }, 'server listens')
     ready.then(
-      () => setTimeout(collectGarbage, SETTLED_MS).unref(),
+      () => {
+        const timer = setTimeout(() => {
+          collectGarbage()
+          stopCollecting = collectGarbageAtRest()
+        }, SETTLED_MS).unref()
+        stopCollecting = () => clearTimeout(timer)
+      },
       () => {},
     )
     return { url, adminUrl, token, sandbox, ready, close }

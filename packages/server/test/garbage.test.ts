@@ -8,10 +8,10 @@ interface Made {
   readonly peakMb: number
 }
 
+const support = (file: string): string => join(import.meta.dirname, 'support', file)
+
 const makeBuffers = (way: 'counted' | 'plain'): Made =>
-  JSON.parse(
-    execFileSync(process.execPath, [join(import.meta.dirname, 'support/new-buffers.mjs'), way, '100'], { encoding: 'utf8' }),
-  ) as Made
+  JSON.parse(execFileSync(process.execPath, [support('new-buffers.mjs'), way, '100'], { encoding: 'utf8' })) as Made
 
 t.test('new buffers do not have V8 go through the whole heap, and are collected all the same', async (t) => {
   const plain = makeBuffers('plain')
@@ -19,4 +19,11 @@ t.test('new buffers do not have V8 go through the whole heap, and are collected 
   t.ok(plain.majors > 10, `${plain.majors} collections of the whole heap`)
   t.ok(counted.majors < plain.majors / 3, `${counted.majors} rather than ${plain.majors}`)
   t.ok(counted.peakMb < plain.peakMb + 200, `${counted.peakMb} MiB at most, and ${plain.peakMb}`)
+})
+
+t.test('a server that has come to rest gives back what its heap has grown by', async (t) => {
+  const text = execFileSync(process.execPath, [support('at-rest.mjs')], { encoding: 'utf8' })
+  const { before, filled, collected } = JSON.parse(text) as Record<'before' | 'filled' | 'collected', number>
+  t.ok(filled > before + 32, `${filled} MiB after ${before}`)
+  t.ok(collected < before + 20, `${collected} MiB at rest`)
 })
