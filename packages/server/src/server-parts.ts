@@ -7,6 +7,7 @@ import { ServerMetrics } from '@carpool/telemetry'
 import type { Logger } from 'pino'
 import { CodeCaches } from './deploy/code-caches.ts'
 import { Deployer } from './deploy/deployer.ts'
+import { forgetDeleted } from './deleted-functions.ts'
 import { Hops } from './hops.ts'
 import { EgressRelay, type FetchingRevision } from './host-reports/egress-relay.ts'
 import { FunctionLogger } from './host-reports/function-logger.ts'
@@ -77,6 +78,7 @@ export function createServerParts(base: ServerBase): ServerParts {
   pipeline.useFleet(fleet)
   codeCaches.useFleet(fleet)
   followRoutes(base, fleet)
+  forgetDeleted(registry, metrics)
 
   const deployer = new Deployer({ registry, fleet, secrets: access.secrets, staged, eraseLog: (name) => logs.remove(name) })
   const status = new ServerStatus({ version, sandbox: hosts.sandbox, fleet, admission, metrics, ledger })

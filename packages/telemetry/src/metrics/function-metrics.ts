@@ -83,6 +83,12 @@ export class FunctionMetrics {
     series.recorded(record)
   }
 
+  /** The function is gone, and so are its series. */
+  forget(functionName: string): void {
+    this.#functions.delete(functionName)
+    this.#rejections.delete(functionName)
+  }
+
   #counter(name: string, help: string, samples: (series: FunctionSeries) => Iterable<Sample>): Metric {
     return metricOf({ type: 'counter', name, help, read: () => this.#series().flatMap(samples) })
   }

@@ -14,7 +14,7 @@ export type StartResult = (typeof START_RESULTS)[number]
 
 /**
  * What the server counts for Prometheus. `packages/telemetry/README.md` lists all of it. Labels are names of functions and ids of
- * hosts that live, so there are as many series as there are of these.
+ * hosts, so there are as many series as there are of these.
  */
 export class ServerMetrics {
   // Not prom-client's one registry for all.
@@ -79,6 +79,12 @@ export class ServerMetrics {
   /** Promises of a function were rejected, and nobody awaited them. */
   rejected(functionName: string, count: number): void {
     this.#functions.rejected(functionName, count)
+  }
+
+  /** A function was deleted, and nothing of it runs any more: it has no series from now on. */
+  forget(functionName: string): void {
+    this.#functions.forget(functionName)
+    this.streams.forget(functionName)
   }
 
   /** A call was refused before it was known which function it calls: it has no record. */

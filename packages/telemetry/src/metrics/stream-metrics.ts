@@ -36,6 +36,13 @@ export class OpenStreams {
     this.#totals[kind] += change
   }
 
+  /** The function is gone, and so are its series, unless something of it is open still. */
+  forget(functionName: string): void {
+    const counts = this.#functions.get(functionName)
+    if (counts === undefined || counts.answer + counts.websocket + counts.socket > 0) return
+    this.#functions.delete(functionName)
+  }
+
   /** Those of all functions. */
   get totals(): StreamCounts {
     return { ...this.#totals }
