@@ -51,7 +51,13 @@ const FAILED = {
 } as const satisfies Record<string, Sentence>
 
 /** Failures of sockets alone; `socket-end.ts` has their sentences. */
-type SocketFailureCode = 'sockets-full' | 'tls-timed-out' | 'not-connected' | 'handshake-refused' | 'no-close-frame'
+type SocketFailureCode =
+  | 'sockets-full'
+  | 'tls-timed-out'
+  | 'not-connected'
+  | 'plain-before-tls'
+  | 'handshake-refused'
+  | 'no-close-frame'
 
 export type FailureCode = keyof typeof REFUSED | keyof typeof FAILED | SocketFailureCode
 

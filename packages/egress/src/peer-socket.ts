@@ -101,6 +101,7 @@ export class PeerSocket {
   startTls(options: TlsOptions): void {
     const { host } = this.#target
     const raw = this.#socket!
+    if (raw.destroyed) return
     try {
       const tls = connectTls(connectionOptions(raw, host, options))
       this.#tls = tls

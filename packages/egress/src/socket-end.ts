@@ -46,6 +46,10 @@ const ENDS: Readonly<Record<string, Described>> = {
   },
   'window-overrun': { code: 'EPROTO', sentence: (host) => `More was sent to ${host} than there was room for.` },
   'not-connected': { code: 'ENOTCONN', sentence: (host) => `The socket to ${host} cannot speak TLS at this point.` },
+  'plain-before-tls': {
+    code: 'ERR_SSL_WRONG_VERSION_NUMBER',
+    sentence: (host) => `${host} sent bytes in the clear where TLS was to begin.`,
+  },
   'handshake-refused': { code: 'EPROTO', sentence: (host) => `${host} did not accept the WebSocket.` },
   'no-close-frame': { code: 'ECONNRESET', sentence: (host) => `${host} closed the connection.` },
   'closed': { code: 'ECONNRESET', sentence: () => 'The server is shutting down.' },

@@ -82,6 +82,8 @@ export class TcpStream {
       const options = parseTlsOptions(text)
       if (this.#peer?.isPlain !== true) throw failure('not-connected')
       this.#peer.awaitTls()
+      // They would come behind the news that TLS is spoken, and be taken for what came by it.
+      if (this.#inflow.hasWaiting) throw failure('plain-before-tls')
       // A connection that has taken only a part of what was sent plain would send the rest of it between records of TLS.
       this.#outflow.hold(() => this.#peer?.startTls(options))
     } catch (cause) {

@@ -184,6 +184,18 @@ t.test('what a peer says in the clear behind the request for TLS belongs to TLS,
   t.ok(sockets.isClean)
 })
 
+t.test('TLS does not begin while something that came in the clear waits for the function', async (t) => {
+  const sockets = new TestSockets({ resolve })
+  const port = await tcpPeer(t, (socket) => void socket.write(Buffer.alloc(2 ** 20)))
+  const socket = sockets.open({ host: 'db.test', port })
+  socket.takes = false
+  await socket.until(({ received }) => received.length > 192 * 1024)
+  for (let turn = 0; turn < 50; turn++) await new Promise(setImmediate)
+  socket.startTls(TRUSTING)
+  t.match(await socket.untilClosed(), { ok: false, code: 'ERR_SSL_WRONG_VERSION_NUMBER' })
+  t.ok(sockets.isClean)
+})
+
 t.test('nothing is sent to a peer whose certificate is not verified', async (t) => {
   const sockets = new TestSockets({ resolve })
   let received = ''

@@ -34,7 +34,9 @@ export function collectGarbageAtRest(lookMs: number = LOOK_MS): () => void {
     const now = performance.eventLoopUtilization()
     const { utilization } = performance.eventLoopUtilization(now, before)
     before = now
-    if (utilization > MAX_UTILIZATION || getHeapStatistics().total_heap_size < collectedBytes + WORTH_BYTES) return
+    const heapBytes = getHeapStatistics().total_heap_size
+    collectedBytes = Math.min(collectedBytes, heapBytes)
+    if (utilization > MAX_UTILIZATION || heapBytes < collectedBytes + WORTH_BYTES) return
     collectGarbage()
     collectedBytes = getHeapStatistics().total_heap_size
   }, lookMs).unref()

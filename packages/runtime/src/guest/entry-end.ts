@@ -6,7 +6,6 @@ import { reportUncaught } from './web-api/errors.ts'
 
 /** Something that is done then. */
 interface AtEnd {
-  /** Never throws. */
   flush(): void
 }
 
@@ -60,7 +59,13 @@ export function beginEntry(): void {
 export function endEntry(): void {
   const leaving = atEnd
   atEnd = new SafeList()
-  for (let index = 0; index < leaving.length; index++) leaving[index]!.flush()
+  for (let index = 0; index < leaving.length; index++) {
+    try {
+      leaving[index]!.flush()
+    } catch {
+      // It could not even break off, mostly for want of memory. What is behind it leaves all the same.
+    }
+  }
 }
 
 async function flushLater(): Promise<void> {
