@@ -23,7 +23,10 @@ export interface OpenSocket {
   end(): void
   /** So many bytes of what came were passed on: as many more may come. */
   took(bytes: number): void
-  /** Speaks TLS from here on. @throws TypeError if more was sent before than could leave yet */
+  /**
+   * Speaks TLS from here on.
+   * @throws TypeError if more was sent before than could leave yet, or something that came before was not taken
+   */
   startTls(options: TlsOptions): void
   /** It is not needed any more. */
   stop(): void

@@ -79,7 +79,7 @@ const PING_MS = 2_500
 const MAX_UNANSWERED = 4
 /** A thread that leaks ends by itself before the process does; bodies are not in its heap. */
 const MAX_HEAP_MB = 512
-/** V8 would let what is new in it take 52 MB, and keep that at rest. Fetches are as fast with half of it. */
+/** Its heap for new objects. V8 would let that grow to twice as much, and keep it at rest. */
 const MAX_NEW_MB = 24
 const NO_BODY = new Uint8Array()
 const NOTHING: EgressReading = { open: 0, waiting: 0, connections: 0, sockets: 0, memoryBytes: 0 }

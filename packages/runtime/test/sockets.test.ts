@@ -8,8 +8,9 @@ const TWO_CALLS = `(() => {
   const say = (what) => (event) => console.log(what, event instanceof Uint8Array ? String.fromCharCode(...event) : JSON.stringify(event))
   const events = { connected: say('connected'), data: say('data'), ended: say('ended'), room: say('room'), closed: say('closed') }
   let socket
-  return { default: { fetch() {
-    if (socket === undefined) socket = carpoolSupport_.openSocket({ kind: 'tcp', host: 'h', port: 1 }, events)
+  return { default: { fetch(request) {
+    if (request.method === 'PUT') socket.took(1)
+    else if (socket === undefined) socket = carpoolSupport_.openSocket({ kind: 'tcp', host: 'h', port: 1 }, events)
     else socket.startTls({ serverName: 'h', isVerified: true, alpn: [] })
     return new Response('')
   } } }
@@ -20,6 +21,9 @@ function guestAwaitingTls(): Guest {
   guest.call()
   guest.socketConnected(1, { remoteAddress: '', remotePort: 0 })
   guest.streamData(OF_SOCKET, 1, 'S')
+  t.match(guest.callToFail().message, 'TLS cannot start while 1 bytes that came in the clear are not read.')
+  t.strictSame(guest.startedTls, [])
+  guest.call({ method: 'PUT' })
   guest.call()
   t.match(guest.startedTls, [{ socket: 1, options: { serverName: 'h' } }])
   return guest

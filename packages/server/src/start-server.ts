@@ -43,10 +43,8 @@ export async function startServer(settings: ServerSettings): Promise<RunningServ
   const { log, dataDir, token, sandbox, ready } = server
   const gateway = createGateway(server.gateway)
   let controlPlane: ListeningControlPlane | undefined
-  let isClosing = false
   let stopCollecting = (): void => {}
   const close = async (): Promise<void> => {
-    isClosing = true
     stopCollecting()
     controlPlane?.withdraw()
     server.end('closing')
@@ -62,7 +60,6 @@ export async function startServer(settings: ServerSettings): Promise<RunningServ
     log.info({ url, adminUrl, dataDir }, 'server listens')
     ready.then(
       () => {
-        if (isClosing) return
         const timer = setTimeout(() => {
           collectGarbage()
           stopCollecting = collectGarbageAtRest()

@@ -22,7 +22,7 @@ t.test('new buffers do not have V8 go through the whole heap, and are collected 
 })
 
 t.test('a server that has come to rest gives back what its heap has grown by', async (t) => {
-  const text = execFileSync(process.execPath, [support('at-rest.mjs')], { encoding: 'utf8' })
+  const text = execFileSync(process.execPath, [support('at-rest.mjs')], { encoding: 'utf8', timeout: 60_000 })
   const { before, filled, collected } = JSON.parse(text) as Record<'before' | 'filled' | 'collected', number>
   t.ok(filled > before + 32, `${filled} MiB after ${before}`)
   t.ok(collected <= before + 32, `${collected} MiB at rest`)

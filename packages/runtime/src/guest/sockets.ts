@@ -9,7 +9,7 @@ import {
 } from '@carpool/core'
 import { OF_SOCKET } from '../bridge.ts'
 import { Channel } from './channels.ts'
-import { jsonParse, jsonStringify, SafeError, SafeMap, SafeTypeError } from './language/primordials.ts'
+import { jsonParse, jsonStringify, SafeError, SafeMap, SafeTypeError, typedArrayLength } from './language/primordials.ts'
 import { bridge, carriedByTimer, carryForTimer, enter, invocationNow, tellCallsApart } from './port.ts'
 import { reportUncaught } from './web-api/errors.ts'
 
@@ -28,6 +28,8 @@ class GuestSocket implements OpenSocket, Connecting {
   readonly #events: SocketEvents
   readonly #carried = carriedByTimer()
   readonly #channel: Channel
+  /** What the function was given and has not passed on, in bytes. */
+  #untakenBytes = 0
   /** It was asked to speak TLS, and does not yet. */
   #awaitsTls = false
 
@@ -36,7 +38,7 @@ class GuestSocket implements OpenSocket, Connecting {
     this.#channel = new Channel(OF_SOCKET, this.#number, invocationNow())
     this.#channel.onRoom = () => this.#tell(() => this.#events.room())
     this.#channel.receive({
-      data: (bytes) => (this.#awaitsTls ? this.#plainCame() : this.#tell(() => this.#events.data(bytes))),
+      data: (bytes) => this.#came(bytes),
       ended: () => this.#tell(() => this.#events.ended()),
       // Why comes with its end.
       failed: () => {},
@@ -59,11 +61,16 @@ class GuestSocket implements OpenSocket, Connecting {
   }
 
   took(bytes: number): void {
+    this.#untakenBytes -= bytes
     this.#channel.credit(bytes)
   }
 
   startTls(options: TlsOptions): void {
     this.#channel.flush()
+    // Behind the start of TLS it could not be told from what comes by TLS.
+    if (this.#untakenBytes > 0) {
+      throw new SafeTypeError(`TLS cannot start while ${this.#untakenBytes} bytes that came in the clear are not read.`)
+    }
     const { leavingBytes } = this.#channel
     // Whatever leaves behind the request would speak TLS.
     if (leavingBytes > 0) throw new SafeTypeError(`TLS cannot start while ${leavingBytes} bytes that were sent before wait.`)
@@ -92,8 +99,12 @@ class GuestSocket implements OpenSocket, Connecting {
     this.#tell(() => this.#events.closed(end))
   }
 
-  /** Whoever is on the path may have sent it: nobody is to take it for something that came by TLS. */
-  #plainCame(): void {
+  #came(bytes: Uint8Array<ArrayBuffer>): void {
+    if (!this.#awaitsTls) {
+      this.#untakenBytes += typedArrayLength(bytes)
+      return this.#tell(() => this.#events.data(bytes))
+    }
+    // Whoever is on the path may have sent it: nobody is to take it for something that came by TLS.
     this.stop()
     const message = 'The other side sent bytes in the clear where TLS was to begin.'
     this.#tell(() => this.#events.closed({ ok: false, code: 'ERR_SSL_WRONG_VERSION_NUMBER', message }))

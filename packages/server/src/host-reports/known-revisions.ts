@@ -1,10 +1,7 @@
 import type { Revision } from '@carpool/core'
 import type { Registry } from '@carpool/registry'
 
-/**
- * How long hosts may still report of a revision that was replaced or deleted: longer than a retired isolate lingers and an
- * invocation lasts.
- */
+/** How long a revision that is not live any more may run on: longer than a retired isolate lingers and an invocation lasts. */
 export const REMEMBER_MS = 16 * 60_000
 
 /** The revisions that hosts may report of: the live ones, and those that were until lately. A deleted function has none. */

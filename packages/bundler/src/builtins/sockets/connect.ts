@@ -142,8 +142,6 @@ class Socket {
     if (this.secureTransport !== 'starttls') throw new TypeError("Only a socket with secureTransport 'starttls' can start TLS.")
     if (this.upgraded || this.#isOver) throw new TypeError('The socket cannot start TLS: it has ended.')
     if (this.#isWriting) throw new TypeError('The socket cannot start TLS while a chunk waits for the connection.')
-    // What is read behind it could not be told from what comes by TLS.
-    if (this.#arrived.length > 0) throw new TypeError('The socket cannot start TLS: what came in the clear was not read.')
     const tls = tlsOf(this.#hostname, options)
     if (this.#isConnected) this.#socket.startTls(tls)
     this.upgraded = true

@@ -171,8 +171,6 @@ export class Handle {
     this.#held = []
     this.#onSecure = onSecure
     try {
-      // It would be taken for what came by TLS.
-      if (this.#arrived.length > 0) throw new Error('The other side sent bytes in the clear where TLS was to begin.')
       this.#socket?.startTls(options)
     } catch (error) {
       this.#owner?.destroy(error as Error)
