@@ -1,4 +1,4 @@
-import { OF_SOCKET } from '@carpool/runtime'
+import { OF_CALL, OF_SOCKET, OWNER_MASK, SAYS } from '@carpool/runtime'
 import t from 'tap'
 import { Guest, guestOf } from './support/guest.ts'
 
@@ -125,7 +125,7 @@ t.test('Each end runs with its microtasks, and what it leaves for an end waits f
 t.test('What cannot leave at the end of an entry holds up nothing behind it', (t) => {
   const guest = new Guest().load(
     `{ default: { fetch: async () => {
-      const events = { connected() {}, data() {}, ended() {}, room() {}, closed() {} }
+      const events = { connected() {}, data() {}, ended() {}, room() {}, closed: (end) => console.log(JSON.stringify(end)) }
       for (const byte of [65, 66, 67]) {
         carpoolSupport_.openSocket({ kind: 'tcp', host: 'h', port: 1 }, events).send(new Uint8Array([byte]))
         if (byte === 66) carpoolSupport_.afterEntry(() => console.log('end'))
@@ -133,16 +133,48 @@ t.test('What cannot leave at the end of an entry holds up nothing behind it', (t
       return new Response(new ReadableStream({ start(controller) { controller.enqueue(new Uint8Array([68])) } }))
     } } }`,
   )
-  guest.failingSocket = 1
+  guest.failsToSay = (op, a, c) => op === SAYS.streamData && a === 1 && (c & OWNER_MASK) === OF_SOCKET
   const call = guest.start()
   t.same(
     [1, 2, 3].map((number) => guest.streamOf(OF_SOCKET, number).body),
     ['', 'B', 'C'],
   )
   t.equal(guest.streamOf(OF_SOCKET, 1).broke, 'It could not be sent.', 'nothing goes on behind a hole')
-  t.same(guest.lines, ['info: end'])
+  t.same(guest.lines, [
+    'info: {"ok":false,"code":"ERR_STREAM_DESTROYED","message":"It could not be sent. RangeError: no memory"}',
+    'info: end',
+  ])
+  t.ok(guest.streamOf(OF_SOCKET, 1).broke, 'the other side sees no end')
   t.equal(guest.bodyOf(call), 'D')
   guest.isolate.dispose()
+  t.end()
+})
+
+t.test('An answer or a request that cannot be sent fails at once, also if it could not even begin', (t) => {
+  const stream = `new ReadableStream({
+    pull(controller) { controller.enqueue(new Uint8Array(100)) }, cancel: (error) => console.log('cancel', String(error))
+  })`
+  const outcome = (body: string, failsToSay: Guest['failsToSay']): unknown => {
+    const guest = guestOf(body.replace('STREAM', stream))
+    guest.failsToSay = failsToSay
+    const call = guest.start()
+    guest.isolate.dispose()
+    return [guest.failures.get(call)?.message ?? guest.answers.get(call)?.body, guest.lines]
+  }
+  const answer = 'return new Response(STREAM)'
+  for (const op of [SAYS.answerHead, SAYS.streamData]) {
+    t.same(
+      outcome(answer, (said, _, c) => said === op && (c & OWNER_MASK) === OF_CALL),
+      ['RangeError: no memory', ['info: cancel RangeError: no memory']],
+    )
+  }
+  t.same(
+    outcome(
+      `return new Response(await fetch('http://a.test', { method: 'POST', body: STREAM, duplex: 'half' }).catch(String))`,
+      (said) => said === SAYS.startFetch,
+    ),
+    ['TypeError: The request could not be sent: RangeError: no memory', ['info: cancel RangeError: no memory']],
+  )
   t.end()
 })
 

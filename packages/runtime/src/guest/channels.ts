@@ -13,6 +13,9 @@ import { bytesFromLatin1, latin1FromBytes } from './web-api/encoding.ts'
 /** What is taken of a stream is credited when it is so much, in bytes: the sender has the rest of its window meanwhile. */
 const CREDIT_STEP = 64 * 1024
 
+/** Why what was sent breaks off. */
+export const NOT_SENT = 'It could not be sent.'
+
 export type MessageKind = 'text' | 'bytes'
 
 /** Takes what comes by a channel. All bytes count as held until {@link Channel.credit} says that they were passed on. */
@@ -40,6 +43,8 @@ export interface Framing {
   begin(isWhole: boolean): boolean
   /** All has left. Default: its last bytes say so. */
   readonly end?: (() => void) | undefined
+  /** It could not be sent, mostly for want of memory, nor even begin perhaps. Default: the host is told that it breaks off. */
+  readonly broke?: ((error: unknown) => void) | undefined
 }
 
 /** A message of a WebSocket, or a part of one. */
@@ -283,7 +288,7 @@ export class Channel {
 
   /**
    * Sends what waits and may leave. Called at the end of the entry, so that what is written bit by bit leaves as one. If that
-   * fails, mostly for want of memory, it breaks off: nothing may go on behind a hole.
+   * fails, it breaks off: nothing may go on behind a hole.
    */
   flush(): void {
     this.#isDirty = false
@@ -292,7 +297,8 @@ export class Channel {
       this.#sendWaiting()
     } catch (error) {
       this.#stop(error)
-      bridge.streamAbort(this.number, this.owner, 'It could not be sent.')
+      if (this.#framing?.broke !== undefined) this.#framing.broke(error)
+      else bridge.streamAbort(this.number, this.owner, NOT_SENT)
     }
   }
 

@@ -4,6 +4,7 @@ import { maxBodyBytes, tooLongText } from './body-limit.ts'
 import { Channel, type Framing } from './channels.ts'
 import { jsonParse, type List, SafeList, SafeMap, SafeTypeError } from './language/primordials.ts'
 import { bridge, enter } from './port.ts'
+import { describeError } from './web-api/errors.ts'
 
 /** Takes what becomes of a fetch. */
 export interface FetchReceiver {
@@ -56,17 +57,23 @@ export function startUpload(
 ): { readonly number: number; readonly channel: Channel } {
   check(head)
   const number = ++last
+  const fetch: OpenFetch = { invocation, receiver, channel: undefined }
   const framing: Framing = {
     begin(isWhole) {
       const isSentWhole = isWhole && channel.leavingBytes <= maxBodyBytes
       bridge.startFetch(invocation, number, head, isSentWhole ? 'bytes' : 'stream', isSentWhole ? channel.takeLeaving() : '')
       return !isSentWhole
     },
-    end: undefined,
+    broke(error) {
+      const message = `The request could not be sent: ${describeError(error).message}`
+      bridge.stopFetch(number)
+      settle(number, fetch, { ok: false, message }, 'none', '')
+    },
   }
   // The host says when it may leave: the fetch may have to wait there.
   const channel = new Channel(OF_FETCH, number, invocation, 0, framing)
-  fetches.set(number, { invocation, receiver, channel })
+  fetch.channel = channel
+  fetches.set(number, fetch)
   channel.begin()
   return { number, channel }
 }
@@ -119,11 +126,14 @@ export function fetchHead(number: number, headText: string): void {
 export function settleFetch(number: number, resultText: string, bodyKind: BodyKind, body: string): void {
   const fetch = fetches.get(number)
   if (fetch === undefined) return
+  enter(fetch.invocation)
+  settle(number, fetch, jsonParse(resultText) as FetchResult, bodyKind, body)
+}
+
+function settle(number: number, fetch: OpenFetch, result: FetchResult, bodyKind: BodyKind, body: string): void {
   const isResponding = responding.has(number)
   remove(number)
-  enter(fetch.invocation)
   const { receiver, channel } = fetch
-  const result = jsonParse(resultText) as FetchResult
   if (!isResponding) receiver.responded(result, bodyKind, body)
   else if (result.ok) channel!.endIncoming()
   const error = new SafeTypeError(result.ok ? 'The fetch has ended.' : result.message)

@@ -135,6 +135,11 @@ export class Invocation implements HostRequest, Framing {
     this.#ended()
   }
 
+  /** Part of the channel: the answer could not be sent. */
+  broke(error: unknown): void {
+    this.fail(error)
+  }
+
   /** Ends as `exception` with what the handler threw, or what the body of its answer broke off with. */
   fail(thrown: unknown): void {
     const { message, stack } = describeError(thrown)

@@ -5,13 +5,14 @@ import {
   type SocketEnd,
   type SocketEvents,
   type SocketTarget,
+  STREAM_WINDOW_BYTES,
   type TlsOptions,
 } from '@carpool/core'
 import { OF_SOCKET } from '../bridge.ts'
-import { Channel } from './channels.ts'
+import { Channel, type Framing, NOT_SENT } from './channels.ts'
 import { jsonParse, jsonStringify, SafeError, SafeMap, SafeTypeError, typedArrayLength } from './language/primordials.ts'
 import { bridge, carriedByTimer, carryForTimer, enter, invocationNow, tellCallsApart } from './port.ts'
-import { reportUncaught } from './web-api/errors.ts'
+import { describeError, reportUncaught } from './web-api/errors.ts'
 
 /** What hears of a socket that it is connected, and how it ended. */
 interface Connecting {
@@ -35,7 +36,8 @@ class GuestSocket implements OpenSocket, Connecting {
 
   constructor(target: string, events: SocketEvents) {
     this.#events = events
-    this.#channel = new Channel(OF_SOCKET, this.#number, invocationNow())
+    const framing: Framing = { begin: () => true, broke: (error) => this.#broke(error) }
+    this.#channel = new Channel(OF_SOCKET, this.#number, invocationNow(), STREAM_WINDOW_BYTES, framing)
     this.#channel.onRoom = () => this.#tell(() => this.#events.room())
     this.#channel.receive({
       data: (bytes) => this.#came(bytes),
@@ -108,6 +110,15 @@ class GuestSocket implements OpenSocket, Connecting {
     this.stop()
     const message = 'The other side sent bytes in the clear where TLS was to begin.'
     this.#tell(() => this.#events.closed({ ok: false, code: 'ERR_SSL_WRONG_VERSION_NUMBER', message }))
+  }
+
+  /** What was written could not be sent. The other side is to see that it breaks off. */
+  #broke(error: unknown): void {
+    if (!sockets.delete(this.#number)) return
+    bridge.streamAbort(this.#number, OF_SOCKET, NOT_SENT)
+    this.#channel.close('')
+    const message = `${NOT_SENT} ${describeError(error).message}`
+    this.#tell(() => this.#events.closed({ ok: false, code: 'ERR_STREAM_DESTROYED', message }))
   }
 
   #tell(event: () => void): void {

@@ -9,7 +9,6 @@ import {
   ENTRIES,
   LOG_LEVELS,
   OF_CALL,
-  OF_SOCKET,
   OWNER_MASK,
   splitScripts,
   SAYS,
@@ -120,8 +119,8 @@ export class Guest {
   drainCalls = 0
   /** Called for each line of the log, while the guest waits in the middle of its entry. */
   onLog: (text: string) => void = () => {}
-  /** What is sent by this socket fails within the guest, as for want of memory. */
-  failingSocket = 0
+  /** Whether saying this fails within the guest, as for want of memory. */
+  failsToSay: (op: number, a: number, c: number) => boolean = () => false
   /** What a drain returns. */
   pauseMs = 0
   readonly isolate: ivm.Isolate
@@ -297,6 +296,7 @@ export class Guest {
   }
 
   #said(op: number, a: number, b: number, c: number, text: string, body: string): void {
+    if (this.failsToSay(op, a, c)) throw new RangeError('no memory')
     switch (op) {
       case SAYS.loaded:
         this.loaded = JSON.parse(text) as Record<string, unknown>
@@ -339,7 +339,6 @@ export class Guest {
         this.endedAnswers.push(a)
         return
       case SAYS.streamData: {
-        if (a === this.failingSocket && (c & OWNER_MASK) === OF_SOCKET) throw new Error('It cannot be sent.')
         const stream = this.streamOf(c & OWNER_MASK, a)
         if (stream.hasEnded || stream.broke !== undefined) throw new Error('sent behind the end')
         const kind = (c & STREAM_FLAGS.text) !== 0 ? 'text' : (c & STREAM_FLAGS.bytes) !== 0 ? 'bytes' : undefined
