@@ -1,33 +1,43 @@
 /** Shares are those of owners first: many functions of one take no more than the one function of another. */
+import { once } from 'node:events'
 import { readdirSync, readFileSync } from 'node:fs'
+import { createServer, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import type { CreatedToken } from '@carpool/core'
 import t, { type Test } from 'tap'
 import { IS_WHOLE } from '../support/form.ts'
 import { readLedger, type LedgerRow } from '../support/ledger.ts'
-import { startServer, type TestServer } from '../support/server.ts'
+import { startServer, type TestServer, until } from '../support/server.ts'
 
 // Many calls that compute, on a machine that may have much else to do.
 t.setTimeout(300_000)
 
-/** Calls that end before any counts: isolates are made, code is compiled, and the first that came were let in by what waited. */
-const SETTLING = IS_WHOLE ? 200 : 100
-/** Calls whose CPU time is compared. */
-const COUNTED = IS_WHOLE ? 300 : 150
 /** That one owner has. */
 const FUNCTIONS = IS_WHOLE ? 20 : 10
-/** Of the one function; the others have five times as many, all together. What they have sent at the end is computed as well. */
-const CALLERS = IS_WHOLE ? 24 : 16
+/** Calls of the one function; the others have five times as many, all together. */
+const CALLS = 20
+/** Of each call of the one function: some seconds in all, beside which it is little what others use at the start and the end. */
+const ROUNDS = 60
 
-/** Computes and logs as much as the query says. */
+/** Logs as many lines and computes as often as the query says. It may wait for a gate before, and for another one to end. */
 const WORKER = `
+  let start
+  let stop
+  let isStopped = false
   export default {
     async fetch(request) {
       const query = new URL(request.url).searchParams
-      const [lines, steps] = [Number(query.get('lines')), Number(query.get('steps'))]
+      const [lines, rounds, steps] = ['lines', 'rounds', 'steps'].map((key) => Number(query.get(key)))
       for (let line = 0; line < lines; line++) console.log('line ' + line)
+      if (query.has('stop')) stop ??= fetch(query.get('stop')).then(() => { isStopped = true })
+      if (query.has('start')) await (start ??= fetch(query.get('start')))
       let sum = 0
-      for (let step = 0; step < steps; step++) sum += step % 7
+      for (let round = 0; round < rounds && !isStopped; round++) {
+        // Each has an entry of its own.
+        await new Promise((resolve) => setTimeout(resolve))
+        for (let step = 0; step < steps; step++) sum += step % 7
+      }
       return new Response(String(sum))
     }
   }`
@@ -41,23 +51,18 @@ async function startShared(t: Test, many: readonly string[], ...args: string[]):
   const tokenOf = async (owner: string): Promise<string> =>
     (await server.json<CreatedToken>('token', 'create', '--owner', owner, '--scope', 'deploy')).token
   const [ofMany, ofOne] = [await tokenOf('many'), await tokenOf('one')]
-  for (const name of many) await server.deploy(name, WORKER, '--token', ofMany)
-  await server.deploy('one', WORKER, '--token', ofOne)
+  for (const name of many) await server.deploy(name, WORKER, '--cpu-ms', '10000', '--token', ofMany)
+  await server.deploy('one', WORKER, '--cpu-ms', '10000', '--token', ofOne)
   // What their calls cost is known from then on.
   await Promise.all([...many, 'one'].map((name) => call(server, name)))
   return server
 }
 
-const STEPS = 4_000_000
-/**
- * So few that calls end within their first slice, also on a slow machine: then the one permit alone decides who runs. With fewer,
- * the callers are too slow on a busy machine to have calls wait all the time.
- */
-const SHORT_STEPS = 2_000_000
+const STEPS = 2_000_000
 
 /** @returns how it ended */
-async function call(server: TestServer, name: string, steps = STEPS): Promise<string> {
-  const response = await server.get(`/${name}/?steps=${steps}`)
+async function call(server: TestServer, name: string, query = `rounds=2&steps=${STEPS}`): Promise<string> {
+  const response = await server.get(`/${name}/?${query}`)
   const text = await response.text()
   return response.ok ? 'answered' : (JSON.parse(text) as { detail: string }).detail
 }
@@ -70,26 +75,29 @@ async function recordsOf(server: TestServer): Promise<LedgerRow[]> {
 
 // All calls are in the host, whose scheduler alone decides then, however late the server gets a core.
 const IN_HOST = ['--host-limit-initial', '500', '--host-limit-min', '500', '--run-delay-target-ms', '1000']
-const server = await startShared(t, MANY, ...IN_HOST)
+const GATE = '127.0.0.1'
+const server = await startShared(t, MANY, ...IN_HOST, '--allow-egress', GATE)
 
 t.test('of a full CPU the owner of one function gets its share beside the owner of many, who has more callers', async (t) => {
   const before = (await recordsOf(server)).length
-  let answered = 0
-  const keepCalling = async (name: string): Promise<void> => {
-    while (answered < SETTLING + COUNTED) {
-      t.equal(await call(server, name, SHORT_STEPS), 'answered')
-      answered++
-    }
-  }
-  const callers = [
-    ...MANY.flatMap((name) => Array<string>((5 * CALLERS) / FUNCTIONS).fill(name)),
-    ...Array<string>(CALLERS).fill('one'),
-  ]
-  await Promise.all(callers.map(keepCalling))
-  // What is under way at the end was let in by what waits, not by shares.
-  const counted = (await recordsOf(server)).slice(before + SETTLING, before + SETTLING + COUNTED)
+  const asked: Record<string, ServerResponse[]> = { '/start': [], '/stop': [] }
+  const gates = createServer(({ url }, response) => asked[url!]!.push(response)).listen(0, GATE)
+  t.teardown(() => gates.close())
+  await once(gates, 'listening')
+  const open = (gate: string): void => asked[gate]!.forEach((response) => response.end())
+  const gate = `http://${GATE}:${(gates.address() as AddressInfo).port}`
+  const names = MANY.flatMap((name) => Array<string>((5 * CALLS) / FUNCTIONS).fill(name))
+  const query = `steps=${STEPS}&start=${gate}/start`
+  const calls = Promise.all(names.map((name) => call(server, name, `${query}&rounds=1e9&stop=${gate}/stop`)))
+  const callsOfOne = Promise.all(Array.from({ length: CALLS }, () => call(server, 'one', `${query}&rounds=${ROUNDS}`)))
+  await until(async () => asked['/start']!.length === FUNCTIONS + 1 && (await server.status()).inFlight === 6 * CALLS)
+  open('/start')
+  t.same(new Set(await callsOfOne), new Set(['answered']))
+  open('/stop')
+  t.same(new Set(await calls), new Set(['answered']))
+  const records = (await recordsOf(server)).slice(before)
   const usedBy = (isMine: (name: unknown) => boolean): number =>
-    counted.filter((record) => isMine(record['function'])).reduce((sum, record) => sum + Number(record['cpu_us']), 0)
+    records.filter((record) => isMine(record['function'])).reduce((sum, record) => sum + Number(record['cpu_us']), 0)
   const [one, many] = [usedBy((name) => name === 'one'), usedBy((name) => name !== 'one')]
   // By what waits it would be a fifth.
   t.ok(one >= 0.5 * many && many >= 0.5 * one, `${one} us of the one, ${many} us of the many`)
