@@ -51,7 +51,7 @@ export interface CallHandlerOptions {
 
 /**
  * Requests of one connection that may be pending at the same time: their answers are held in memory until the client has read
- * them.
+ * them. The first that is one too many ends the connection: to refuse a thousand one by one would hold up everybody else.
  */
 const MAX_PIPELINED = 32
 const HOPS_HEADER = 'x-carpool-hops'
@@ -110,6 +110,9 @@ export class CallHandler {
     if (connection === undefined || !connection.receive(response, nowMs)) return false
     try {
       checkRequest(incoming, this.#options.limits)
+      if (connection.pending >= MAX_PIPELINED) {
+        throw new CarpoolError('too-many-requests', `A connection may have ${MAX_PIPELINED} requests waiting, not more.`)
+      }
       return true
     } catch (cause) {
       const error = CarpoolError.from(cause)
@@ -144,9 +147,9 @@ export class CallHandler {
       { connection, incoming, response },
       this,
     )
-    const pending = connection.add(call)
+    connection.add(call)
     try {
-      this.#checkCallable(functionName, pending)
+      this.#checkCallable(functionName)
       if (hasBody(incoming)) return void this.#readBody(call)
       if (expectsContinue(incoming)) response.writeContinue()
     } catch (cause) {
@@ -256,10 +259,7 @@ export class CallHandler {
   }
 
   /** @throws CarpoolError if the call is refused, whatever its body is */
-  #checkCallable(functionName: string, pending: number): void {
-    if (pending > MAX_PIPELINED) {
-      throw new CarpoolError('too-many-requests', `A connection may have ${MAX_PIPELINED} requests waiting, not more.`)
-    }
+  #checkCallable(functionName: string): void {
     if (this.#options.phase() === 'closed') {
       throw new CarpoolError('draining', 'The server is shutting down; another one may take its place.')
     }
