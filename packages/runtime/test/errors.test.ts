@@ -130,10 +130,13 @@ t.test('What cannot leave at the end of an entry holds up nothing behind it', (t
         carpoolSupport_.openSocket({ kind: 'tcp', host: 'h', port: 1 }, events).send(new Uint8Array([byte]))
         if (byte === 66) carpoolSupport_.afterEntry(() => console.log('end'))
       }
+      const stopped = carpoolSupport_.openSocket({ kind: 'tcp', host: 'h', port: 1 }, events)
+      stopped.send(new Uint8Array(1))
+      stopped.stop()
       return new Response(new ReadableStream({ start(controller) { controller.enqueue(new Uint8Array([68])) } }))
     } } }`,
   )
-  guest.failsToSay = (op, a, c) => op === SAYS.streamData && a === 1 && (c & OWNER_MASK) === OF_SOCKET
+  guest.failsToSay = (op, a, c) => op === SAYS.streamData && (a === 1 || a === 4) && (c & OWNER_MASK) === OF_SOCKET
   const call = guest.start()
   t.same(
     [1, 2, 3].map((number) => guest.streamOf(OF_SOCKET, number).body),
@@ -145,6 +148,7 @@ t.test('What cannot leave at the end of an entry holds up nothing behind it', (t
     'info: end',
   ])
   t.ok(guest.streamOf(OF_SOCKET, 1).broke, 'the other side sees no end')
+  t.ok(guest.streamOf(OF_SOCKET, 4).broke, 'nor of one that is stopped behind what cannot be sent')
   t.equal(guest.bodyOf(call), 'D')
   guest.isolate.dispose()
   t.end()

@@ -114,8 +114,9 @@ class GuestSocket implements OpenSocket, Connecting {
 
   /** What was written could not be sent. The other side is to see that it breaks off. */
   #broke(error: unknown): void {
-    if (!sockets.delete(this.#number)) return
     bridge.streamAbort(this.#number, OF_SOCKET, NOT_SENT)
+    // The function may be about to stop it, and hears nothing more of it.
+    if (!sockets.delete(this.#number)) return
     this.#channel.close('')
     const message = `${NOT_SENT} ${describeError(error).message}`
     this.#tell(() => this.#events.closed({ ok: false, code: 'ERR_STREAM_DESTROYED', message }))
