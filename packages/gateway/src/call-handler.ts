@@ -245,9 +245,9 @@ export class CallHandler {
     this.#options.writeStall.watch(socket, response, result.outcome === 'ok' ? result.response.body.length : 0)
   }
 
-  /** What closes the connection behind an answer, if the rest of the request before it is not read. */
+  /** What closes the connection behind an answer, if the rest of its request, or too many that came behind it, are not read. */
   #closerOfUnread(connection: ClientConnection, { req }: ServerResponse): (() => void) | undefined {
-    if (req.complete || !hasBody(req)) return undefined
+    if ((req.complete || !hasBody(req)) && connection.pending < MAX_PIPELINED) return undefined
     connection.refuseFurther()
     return () => this.#options.lingering.close(connection.socket)
   }

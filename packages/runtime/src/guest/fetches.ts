@@ -67,7 +67,7 @@ export function startUpload(
     broke(error) {
       const message = `The request could not be sent: ${describeError(error).message}`
       bridge.stopFetch(number)
-      settle(number, fetch, { ok: false, message }, 'none', '')
+      endFetch(number, fetch, { ok: false, message }, 'none', '')
     },
   }
   // The host says when it may leave: the fetch may have to wait there.
@@ -127,10 +127,10 @@ export function settleFetch(number: number, resultText: string, bodyKind: BodyKi
   const fetch = fetches.get(number)
   if (fetch === undefined) return
   enter(fetch.invocation)
-  settle(number, fetch, jsonParse(resultText) as FetchResult, bodyKind, body)
+  endFetch(number, fetch, jsonParse(resultText) as FetchResult, bodyKind, body)
 }
 
-function settle(number: number, fetch: OpenFetch, result: FetchResult, bodyKind: BodyKind, body: string): void {
+function endFetch(number: number, fetch: OpenFetch, result: FetchResult, bodyKind: BodyKind, body: string): void {
   const isResponding = responding.has(number)
   remove(number)
   const { receiver, channel } = fetch
