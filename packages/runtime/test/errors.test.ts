@@ -172,6 +172,11 @@ t.test('An answer or a request that cannot be sent fails at once, also if it cou
       ['RangeError: no memory', ['info: cancel RangeError: no memory']],
     )
   }
+  const whole = 'return new Response(new ReadableStream({ start: (controller) => controller.close() }))'
+  t.same(
+    outcome(whole, (said) => said === SAYS.answer),
+    ['RangeError: no memory', []],
+  )
   t.same(
     outcome(
       `return new Response(await fetch('http://a.test', { method: 'POST', body: STREAM, duplex: 'half' }).catch(String))`,

@@ -65,9 +65,15 @@ export function startUpload(
       return !isSentWhole
     },
     broke(error) {
+      // Whose stream it was may have stopped it meanwhile.
+      if (fetches.get(number) !== fetch) return
+      enter(invocation)
       const message = `The request could not be sent: ${describeError(error).message}`
-      bridge.stopFetch(number)
-      endFetch(number, fetch, { ok: false, message }, 'none', '')
+      try {
+        bridge.stopFetch(number)
+      } finally {
+        endFetch(number, fetch, { ok: false, message }, 'none', '')
+      }
     },
   }
   // The host says when it may leave: the fetch may have to wait there.

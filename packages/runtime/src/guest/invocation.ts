@@ -1,7 +1,7 @@
 import { MAX_RESPONSE_HEAD } from '@carpool/core'
 import { type BodyKind, type GuestFailure, type InvokeHead, OF_CALL } from '../bridge.ts'
 import { maxBodyBytes, tooLongText } from './body-limit.ts'
-import { Channel, type Framing } from './channels.ts'
+import { Channel, type Framing, NOT_SENT } from './channels.ts'
 import { entryMs } from './clock.ts'
 import { letGoOfUnread } from './fetches.ts'
 import { jsonParse, jsonStringify, SafeMap, SafeSet, SafeTypeError } from './language/primordials.ts'
@@ -73,7 +73,7 @@ export class Invocation implements HostRequest, Framing {
     if (headJson.length > MAX_RESPONSE_HEAD) {
       return this.refuse(`The head of the response has ${headJson.length} characters; the limit is ${MAX_RESPONSE_HEAD}.`)
     }
-    if (!running.delete(this.number)) return
+    if (!running.has(this.number)) return
     bridge.answer(this.number, headJson, bodyKind, body)
     this.#ended()
   }
@@ -101,12 +101,17 @@ export class Invocation implements HostRequest, Framing {
    */
   acceptWebSocket(headJson: string): Channel | undefined {
     if (!running.has(this.number)) return undefined
-    const begin = (): true => {
-      this.#isHeadSaid = true
-      bridge.answerHead(this.number, headJson)
-      return true
+    const framing: Framing = {
+      begin: () => {
+        bridge.answerHead(this.number, headJson)
+        return (this.#isHeadSaid = true)
+      },
+      broke: (error) => {
+        if (this.#isHeadSaid) bridge.streamAbort(this.number, OF_CALL, NOT_SENT)
+        else this.fail(error)
+      },
     }
-    this.channel = new Channel(OF_CALL, this.number, this.number, undefined, { begin })
+    this.channel = new Channel(OF_CALL, this.number, this.number, undefined, framing)
     this.channel.begin()
     return this.channel
   }
@@ -130,7 +135,7 @@ export class Invocation implements HostRequest, Framing {
 
   /** Part of the channel: the body has left. */
   end(): void {
-    if (!running.delete(this.number)) return
+    if (!running.has(this.number)) return
     bridge.endAnswer(this.number)
     this.#ended()
   }
@@ -153,15 +158,19 @@ export class Invocation implements HostRequest, Framing {
 
   #fail(failure: string, error: unknown): void {
     if (!running.has(this.number)) return
-    // What was sent before is the client's.
+    // What was sent before is the client's. If it cannot be sent, it has failed by now.
     if (this.#isHeadSaid) this.channel?.flush()
-    running.delete(this.number)
-    bridge.fail(this.number, failure)
-    this.channel?.close(error)
-    letGoOfUnread(this.number)
+    if (!running.delete(this.number)) return
+    try {
+      bridge.fail(this.number, failure)
+    } finally {
+      this.channel?.close(error)
+      letGoOfUnread(this.number)
+    }
   }
 
   #ended(): void {
+    running.delete(this.number)
     letGoOfUnread(this.number)
     this.channel?.close(new SafeTypeError('The invocation has ended.'))
   }

@@ -69,6 +69,7 @@ class GuestSocket implements OpenSocket, Connecting {
 
   startTls(options: TlsOptions): void {
     this.#channel.flush()
+    if (!sockets.has(this.#number)) throw new SafeTypeError(NOT_SENT)
     // Behind the start of TLS it could not be told from what comes by TLS.
     if (this.#untakenBytes > 0) {
       throw new SafeTypeError(`TLS cannot start while ${this.#untakenBytes} bytes that came in the clear are not read.`)
@@ -114,12 +115,18 @@ class GuestSocket implements OpenSocket, Connecting {
 
   /** What was written could not be sent. The other side is to see that it breaks off. */
   #broke(error: unknown): void {
-    bridge.streamAbort(this.#number, OF_SOCKET, NOT_SENT)
-    // The function may be about to stop it, and hears nothing more of it.
-    if (!sockets.delete(this.#number)) return
-    this.#channel.close('')
-    const message = `${NOT_SENT} ${describeError(error).message}`
-    this.#tell(() => this.#events.closed({ ok: false, code: 'ERR_STREAM_DESTROYED', message }))
+    // If the function is about to stop it, it hears nothing more of it.
+    const isOpen = sockets.delete(this.#number)
+    try {
+      bridge.streamAbort(this.#number, OF_SOCKET, NOT_SENT)
+    } finally {
+      if (isOpen) {
+        enter(this.#channel.invocation)
+        this.#channel.close('')
+        const message = `${NOT_SENT} ${describeError(error).message}`
+        this.#tell(() => this.#events.closed({ ok: false, code: 'ERR_STREAM_DESTROYED', message }))
+      }
+    }
   }
 
   #tell(event: () => void): void {
