@@ -85,7 +85,8 @@ for (const [client, [kind, most]] of Object.entries(POOLS)) {
       const entry = join(folder, `load-${client}-${process.pid}.mjs`)
       const deploy = async (text: string): Promise<void> => {
         writeFileSync(entry, text)
-        await server.json('deploy', entry, '--name', client, '--timeout-ms', '20000')
+        // A call that comes near its CPU limit has others get another isolate, which has a pool of its own.
+        await server.json('deploy', entry, '--name', client, '--timeout-ms', '20000', '--cpu-ms', '10000')
       }
       // Another host, which a full CPU would call for, has a pool of its own.
       const flags = ['--max-hosts', '1', '--allow-egress', '127.0.0.1', '--max-bundle-bytes', '33554432']
@@ -93,6 +94,8 @@ for (const [client, [kind, most]] of Object.entries(POOLS)) {
       const opening = `import open from './pools/${client}.mjs'\nconst ask = open(${database.port})`
       await deploy(`${opening}\nexport default async () => new Response(String(await ask(7)))`)
 
+      // Where the code was tried out its connection may be about to end.
+      await until(async () => connectionsTo(database.port) <= most && (await openSockets(server, client)) <= most)
       let seen = 0
       /** Calls while something goes on, and gives all answers when that is over. */
       const underLoad = async (
