@@ -1,11 +1,11 @@
 /**
- * Makes 4 GiB of new buffers beside a heap of so many MiB, and says what V8 did about it:
- * `new-buffers.mjs <counted|plain> <MiB>`.
+ * Makes so many GiB of new buffers, by default 4, beside a heap of so many MiB, and says what V8 did about it:
+ * `new-buffers.mjs <counted|plain> <MiB> [<GiB>]`.
  */
 import { PerformanceObserver } from 'node:perf_hooks'
 import { countBuffersWithHeap } from '../../src/garbage.ts'
 
-const [, , way, heapMb] = process.argv
+const [, , way, heapMb, buffersGb = '4'] = process.argv
 if (way === 'counted') countBuffersWithHeap()
 
 // About 125 bytes each.
@@ -17,7 +17,7 @@ new PerformanceObserver((list) => {
 
 const before = process.cpuUsage()
 let peakBytes = 0
-for (let turn = 0; turn < 400; turn++) {
+for (let turn = 0; turn < 100 * Number(buffersGb); turn++) {
   for (let index = 0; index < 160; index++) globalThis.last = new Uint8Array(65_536)
   await new Promise(setImmediate)
   peakBytes = Math.max(peakBytes, process.memoryUsage.rss())
