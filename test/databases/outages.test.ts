@@ -94,7 +94,7 @@ for (const [client, [kind, most]] of Object.entries(POOLS)) {
       const opening = `import open from './pools/${client}.mjs'\nconst ask = open(${database.port})`
       await deploy(`${opening}\nexport default async () => new Response(String(await ask(7)))`)
 
-      // Where the code was tried out its connection may be about to end.
+      // The trial of the deploy may have a connection that is about to end.
       await until(async () => connectionsTo(database.port) <= most && (await openSockets(server, client)) <= most)
       let seen = 0
       /** Calls while something goes on, and gives all answers when that is over. */

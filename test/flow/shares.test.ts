@@ -51,6 +51,7 @@ async function startShared(t: Test, many: readonly string[], ...args: string[]):
   const tokenOf = async (owner: string): Promise<string> =>
     (await server.json<CreatedToken>('token', 'create', '--owner', owner, '--scope', 'deploy')).token
   const [ofMany, ofOne] = [await tokenOf('many'), await tokenOf('one')]
+  // Many rounds of one call are far above the default of its CPU limit.
   for (const name of many) await server.deploy(name, WORKER, '--cpu-ms', '10000', '--token', ofMany)
   await server.deploy('one', WORKER, '--cpu-ms', '10000', '--token', ofOne)
   // What their calls cost is known from then on.

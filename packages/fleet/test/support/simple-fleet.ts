@@ -80,7 +80,7 @@ function loadOf({ cores, full }: SimpleHost, windowMs: number): Load {
   const first = Math.max(0, last - Math.floor(windowMs / TICK_MS))
   const count = Math.max(1, last - first)
   return {
-    // Not less than nothing nor more than a core, by what sums are rounded: three hosts that are full would need six.
+    // Sums are rounded. A little more than a core each, and three full hosts would seem to need six.
     cpuCores: Math.min(1, Math.max(0, cores[last]! - cores[first]!) / count),
     loopUtilization: 0,
     delayedShare: (full[last]! - full[first]!) / count,

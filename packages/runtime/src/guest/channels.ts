@@ -43,7 +43,7 @@ export interface Framing {
   begin(isWhole: boolean): boolean
   /** All has left. Default: its last bytes say so. */
   readonly end?: (() => void) | undefined
-  /** It could not be sent, mostly for want of memory, nor even begin perhaps. Default: the host is told that it breaks off. */
+  /** It could not be sent or not even begin, mostly for want of memory. Default: the host is told that it breaks off. */
   readonly broke?: ((error: unknown) => void) | undefined
 }
 

@@ -65,7 +65,7 @@ export function startUpload(
       return !isSentWhole
     },
     broke(error) {
-      // Whose stream it was may have stopped it meanwhile.
+      // The stream of its body was canceled, which may have stopped it.
       if (fetches.get(number) !== fetch) return
       enter(invocation)
       const message = `The request could not be sent: ${describeError(error).message}`

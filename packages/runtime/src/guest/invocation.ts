@@ -158,7 +158,7 @@ export class Invocation implements HostRequest, Framing {
 
   #fail(failure: string, error: unknown): void {
     if (!running.has(this.number)) return
-    // What was sent before is the client's. If it cannot be sent, it has failed by now.
+    // What was sent before is the client's. If that cannot leave, the call has failed by now.
     if (this.#isHeadSaid) this.channel?.flush()
     if (!running.delete(this.number)) return
     try {

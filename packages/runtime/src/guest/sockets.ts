@@ -5,7 +5,6 @@ import {
   type SocketEnd,
   type SocketEvents,
   type SocketTarget,
-  STREAM_WINDOW_BYTES,
   type TlsOptions,
 } from '@carpool/core'
 import { OF_SOCKET } from '../bridge.ts'
@@ -37,7 +36,7 @@ class GuestSocket implements OpenSocket, Connecting {
   constructor(target: string, events: SocketEvents) {
     this.#events = events
     const framing: Framing = { begin: () => true, broke: (error) => this.#broke(error) }
-    this.#channel = new Channel(OF_SOCKET, this.#number, invocationNow(), STREAM_WINDOW_BYTES, framing)
+    this.#channel = new Channel(OF_SOCKET, this.#number, invocationNow(), undefined, framing)
     this.#channel.onRoom = () => this.#tell(() => this.#events.room())
     this.#channel.receive({
       data: (bytes) => this.#came(bytes),
