@@ -12,7 +12,12 @@ const TURN_MS = 1
 
 /** The turns in which connections are begun and stopped. */
 export function createEgressTurns(): RoundRobin {
-  return new RoundRobin({ turnMs: TURN_MS, clock: monotonicClock, nextTurn: setImmediate })
+  return new RoundRobin({ turnMs: TURN_MS, clock: monotonicClock, nextTurn: setImmediate, afterTask: afterPromises })
+}
+
+/** Calls back when no promise has anything to do any more. Most of what begins a connection is done in promises. */
+function afterPromises(callback: () => void): void {
+  queueMicrotask(() => process.nextTick(callback))
 }
 
 /** Nothing of it has left. */

@@ -7,6 +7,10 @@ export interface RoundRobinOptions {
   readonly clock: Clock
   /** Calls back in the next turn of the event loop. */
   readonly nextTurn: (callback: () => void) => void
+  /**
+   * Calls back when all that a task has done at once is done, with what its promises did. Default: that is when it returns.
+   */
+  readonly afterTask?: (callback: () => void) => void
 }
 
 /** The tasks of one function that wait, oldest first. */
@@ -23,6 +27,12 @@ export class RoundRobin {
   readonly #order = new FairOrder((holder) => new WaitingTasks(holder))
   /** When this turn begins no more; undefined before its first task. */
   #endsAtMs: number | undefined
+  /** A task has returned and is not done. */
+  #isInTask = false
+  readonly #onTaskDone = (): void => {
+    this.#isInTask = false
+    this.#runWaiting()
+  }
 
   constructor(options: RoundRobinOptions) {
     this.#options = options
@@ -35,8 +45,19 @@ export class RoundRobin {
 
   /** Begins the task now, or in one of the next turns. */
   enter(holder: Holder, begin: () => void): void {
-    if (!this.isBusy && this.#hasTime()) return begin()
+    if (!this.isBusy && !this.#isInTask && this.#hasTime()) return this.#run(begin)
     this.#order.wait(holder).tasks.push(begin)
+  }
+
+  #run(begin: () => void): void {
+    const { afterTask } = this.#options
+    if (afterTask === undefined) return begin()
+    this.#isInTask = true
+    try {
+      begin()
+    } finally {
+      afterTask(this.#onTaskDone)
+    }
   }
 
   #hasTime(): boolean {
@@ -50,12 +71,16 @@ export class RoundRobin {
 
   #runTurn(): void {
     this.#endsAtMs = undefined
+    this.#runWaiting()
+  }
+
+  #runWaiting(): void {
     for (let next = this.#order.first(); next !== undefined; next = this.#order.first()) {
-      if (!this.#hasTime()) return
+      if (this.#isInTask || !this.#hasTime()) return
       const begin = next.tasks.shift()
       this.#order.charge(next, 1)
       if (next.tasks.length === 0) this.#order.rest(next)
-      begin?.()
+      this.#run(begin!)
     }
     this.#order.reset()
   }
