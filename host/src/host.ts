@@ -227,7 +227,8 @@ export class Host {
     return this.#prewarmer.use(stored.options.limits.memoryMb, (guest) => this.#loadInto(guest, stored))
   }
 
-  async #loadInto(guest: Guest, { code, options, owner }: StoredCode): Promise<Guest> {
+  async #loadInto(guest: Guest, { code, options, owner, cost }: StoredCode): Promise<Guest> {
+    guest.queue.cost = cost
     try {
       await guest.load(code, options, owner)
       // The timers and fetches that it has left are background work from now on.

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import t from 'tap'
 import { runs } from '../../test/support/form.ts'
 import { Account } from '../src/accounting/account.ts'
-import { Batch, BatchSize } from '../src/scheduler/batch.ts'
+import { Batch, BatchCost, BatchSize } from '../src/scheduler/batch.ts'
 
 t.test('a clock of entries says what each has used and which runs, and nothing while none does', async (t) => {
   const [first, second, third] = [new Account(), new Account(), new Account()]
@@ -227,4 +227,15 @@ t.test('long entries among short ones leave the mean batch near 1 ms', async () 
     }),
     { numRuns: runs(100) },
   )
+})
+
+t.test('what is usual of a function is what its last batches took, and the most fades', async (t) => {
+  const cost = new BatchCost()
+  t.ok(cost.usualMs > 0 && cost.usualMs <= 1, 'it is taken for short before it has run')
+  for (let batch = 0; batch < 10; batch++) cost.record(100)
+  t.ok(cost.usualMs > 99)
+  t.equal(cost.mostMs, 100)
+  for (let batch = 0; batch < 100; batch++) cost.record(1)
+  t.ok(cost.usualMs < 1.1)
+  t.ok(cost.mostMs < 2, String(cost.mostMs))
 })

@@ -288,6 +288,26 @@ t.test('permits go to owners first: twenty functions of one get no more CPU time
   t.ok(Math.abs(servedMs.many - servedMs.one) <= 50, `${servedMs.many} and ${servedMs.one} ms`)
 })
 
+t.test('whoever takes more than expected is charged what it took', async (t) => {
+  const scheduler = schedulerOf(2)
+  const order: string[] = []
+  const taken: RunPermit[] = []
+  const enter = (owner: string, functionName: string, costMs: number): void =>
+    scheduler.request({
+      guest: guestOf(functionName, owner),
+      costMs,
+      begin: (permit) => {
+        order.push(owner)
+        taken.push(permit)
+      },
+    })
+  for (let index = 0; index < 20; index++) enter('many', `many-${index}`, 0.2)
+  enter('one', 'one', 2)
+  // Two were expected to cost nothing that others wait for, the others 4 ms together; each takes 3.
+  while (!order.includes('one')) taken.shift()!.release(3)
+  t.ok(order.length <= 5, `${order.length} went in, ${order.indexOf('one')} before it`)
+})
+
 t.test('time slices go to owners first, and then to their functions', async () => {
   const functions = fc.array(fc.integer({ min: 1, max: 8 }), { minLength: 2, maxLength: 4 })
   fc.assert(
@@ -338,11 +358,11 @@ t.test('of two cores, an owner of one endless batch keeps one beside an owner of
 class Runner implements Runnable {
   readonly isolate = new Sleeper()
   readonly batch = new Batch([new Account()], 0)
-  readonly queue: { mostMs: number; releasePermit(): void }
+  readonly queue: { cost: { mostMs: number }; releasePermit(): void }
   permit: RunPermit | undefined
 
   constructor(mostMs = 0) {
-    this.queue = { mostMs, releasePermit: () => this.permit?.release() }
+    this.queue = { cost: { mostMs }, releasePermit: () => this.permit?.release() }
   }
 
   ask(scheduler: ReturnType<typeof schedulerOf>, functionName: string): void {
@@ -379,6 +399,28 @@ t.test('while others wait, what takes longer than usual gives its permit up, and
   t.equal(checks, 20, 'each has had what is left to one of which nothing is known')
   t.equal(loops.filter(({ isolate }) => !isolate.isSuspended).length, 1)
   for (const runner of [...loops, quiet]) scheduler.ended(runner, runner.batch)
+})
+
+t.test('while others wait, what usually fits into a first slice has it, and what does not has a short one', async (t) => {
+  for (const [mostMs, sliceMs] of [
+    [1, 3],
+    [4, 6],
+    [8, 10],
+    [10, 10],
+    [30, 3],
+  ] as const) {
+    const scheduler = schedulerOf(1, 1)
+    const [runner, next] = [new Runner(mostMs), new Runner()]
+    runner.ask(scheduler, 'runner')
+    next.ask(scheduler, 'next')
+    runner.used(sliceMs - 0.1)
+    scheduler.checkCrowded(100)
+    t.equal(next.permit, undefined, `${mostMs} ms`)
+    runner.used(sliceMs)
+    scheduler.checkCrowded(200)
+    t.not(next.permit, undefined, `${mostMs} ms`)
+    for (const one of [runner, next]) scheduler.ended(one, one.batch)
+  }
 })
 
 t.test('what takes no longer than usual keeps its permit, and so does all while nobody waits', async (t) => {

@@ -77,6 +77,65 @@ t.test('what comes by a stream goes in behind what came by it before, whoever ea
   t.same(names(waiting.take(8)), ['next'])
 })
 
+t.test('a call that has begun goes on before others begin, until it has used much', async (t) => {
+  const waiting = new WaitingEntries(background)
+  const [short, long, next] = [new Account(), new Account(), new Account()]
+  waiting.push(entry('short', short, 1))
+  waiting.push(entry('long', long, 2))
+  waiting.push(entry('body of the short one', short))
+  t.same(names(goIn(waiting, 8)), ['short', 'long', 'body of the short one'], 'nothing of it comes before its beginning')
+  long.charge(10e6)
+  waiting.push(entry('next', next, 3))
+  waiting.push(entry('long goes on', long))
+  waiting.push(entry('short goes on', short))
+  t.same([...waiting.resuming], [short, long])
+  t.same(names(goIn(waiting, 2)), ['short goes on', 'next'])
+  short.charge(9.9e6)
+  const last = entry('short goes on', short)
+  waiting.push(last)
+  short.charge(1e6)
+  waiting.push(entry('and is not overtaken', short), last)
+  t.same(names(goIn(waiting, 8)), ['short goes on', 'long goes on', 'and is not overtaken'])
+})
+
+t.test('what comes by a stream stays behind what came before, and goes first no longer than its call does', async (t) => {
+  const waiting = new WaitingEntries(background)
+  const [socket, other] = [new Account(), new Account()]
+  waiting.push(entry('invoke', socket, 1))
+  goIn(waiting, 8)
+  const first = entry('message', socket)
+  waiting.push(first)
+  waiting.push(entry('other', other, 2))
+  socket.charge(10e6)
+  const second = entry('second message', socket)
+  waiting.push(second, first)
+  socket.close(background)
+  waiting.push(entry('after its end', socket), second)
+  t.same(names(goIn(waiting, 8)), ['message', 'other', 'second message', 'after its end'])
+})
+
+t.test('the end of a call comes before what it brings about', async (t) => {
+  const waiting = new WaitingEntries(background)
+  const call = new Account()
+  waiting.push(entry('invoke', call, 5))
+  goIn(waiting, 8)
+  waiting.push(entry('other', new Account(), 6))
+  waiting.push(new Entry(background, ENTRIES.cancel, 5, 'cancel'))
+  waiting.push(entry('its fetch has ended', call))
+  t.same(names(goIn(waiting, 8)), ['cancel', 'its fetch has ended', 'other'])
+})
+
+t.test('a call that begins again in another isolate has not begun there', async (t) => {
+  const call = new Account()
+  const [lost, waiting] = [new WaitingEntries(background), new WaitingEntries(background)]
+  lost.push(entry('invoke', call, 1))
+  goIn(lost, 1)
+  waiting.push(entry('another', new Account(), 2))
+  waiting.push(entry('invoke', call, 1))
+  waiting.push(entry('body', call))
+  t.same(names(goIn(waiting, 8)), ['another', 'invoke', 'body'])
+})
+
 t.test('it is known which accounts wait, and since when; background work is not counted', async (t) => {
   const waiting = new WaitingEntries(background)
   waiting.push(entry('timer', background))
@@ -91,6 +150,12 @@ t.test('it is known which accounts wait, and since when; background work is not 
   t.notOk(waiting.remove(3))
   t.equal(waiting.notStarted.size, 0)
 })
+
+function goIn(waiting: WaitingEntries, max: number): Entry[] {
+  const taken = waiting.take(max)
+  for (const one of taken) one.goesIn()
+  return taken
+}
 
 function names(entries: readonly Entry[]): string[] {
   return entries.map(({ text }) => text)

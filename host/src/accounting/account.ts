@@ -13,6 +13,8 @@ export class Account {
   socketUs = 0
   #socketsOpen = 0
   #socketsCountedAtMs = 0
+  /** Its invocation has begun in its isolate. */
+  hasBegun = false
   /** Its invocation waits, and has given its slot in the host back. */
   hasReturnedSlot = false
   #successor: Account | undefined

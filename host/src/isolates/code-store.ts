@@ -2,11 +2,13 @@ import type { FailedOutcome } from '@carpool/core'
 import { CodeCache, type GuestCode } from './guest-isolate.ts'
 import type { GuestOptions } from '@carpool/runtime/bridge'
 import type { Load } from '@carpool/wire'
+import { BatchCost } from '../scheduler/batch.ts'
 
 export interface StoredCode {
   readonly owner: string
   readonly code: GuestCode
   readonly options: GuestOptions
+  readonly cost: BatchCost
 }
 
 /** The code of every revision that the server has given to this host. */
@@ -32,6 +34,7 @@ export class CodeStore {
         ...this.#forAll,
         ...(handlerExport !== undefined && { handlerExport }),
       },
+      cost: new BatchCost(),
     })
   }
 

@@ -2,6 +2,9 @@ import { NOBODY, type Holder, type Rung } from '@carpool/core'
 import { ENTRIES } from '@carpool/runtime/bridge'
 import type { Account } from '../accounting/account.ts'
 
+/** Where an entry waits: with those of calls that have begun, with those that come in their turn, or among background work. */
+export type Lane = 'begun' | 'foreground' | 'background'
+
 /** One call into a guest, and the account that it is charged to. */
 export class Entry {
   readonly account: Account
@@ -13,8 +16,8 @@ export class Entry {
   body: string
   /** Until it goes in, more may be added to it. */
   hasGoneIn = false
-  /** It waits among background work. */
-  isBackground = false
+  /** Where it waits. */
+  lane: Lane = 'foreground'
   /** Since when it could have run, on the monotonic clock, in ms. */
   readonly readyAtMs: number
 
@@ -31,6 +34,12 @@ export class Entry {
   /** Whether an invocation, that of its number, begins with it. */
   get isFirst(): boolean {
     return this.op === ENTRIES.invoke
+  }
+
+  /** It goes in now. */
+  goesIn(): void {
+    this.hasGoneIn = true
+    if (this.isFirst) this.account.hasBegun = true
   }
 
   /** It is background work, but what comes after it must find it done. */
@@ -142,6 +151,40 @@ function zeros(count: number): number[] {
   const list: number[] = []
   for (let index = 0; index < count; index++) list.push(0)
   return list
+}
+
+/**
+ * What the first batch of a function is taken to cost, in ms of CPU. With 10 the start of a function waits ten rounds of a
+ * hundred busy ones that need 1 ms each, more than a second.
+ */
+const FIRST_BATCH_MS = 1
+/** Weight of the newest batch in what is usual. */
+const COST_SMOOTHING = 0.5
+/** The longest batch counts for so much less with each that comes after it. */
+const FADING = 0.95
+
+/**
+ * What the batches of a function take. Its isolates share it, one after the other: what is ended at its limit each time would
+ * else pass for short with each new isolate, and go before what is.
+ */
+export class BatchCost {
+  #usualMs = FIRST_BATCH_MS
+  #mostMs = 0
+
+  /** In ms of CPU. */
+  get usualMs(): number {
+    return this.#usualMs
+  }
+
+  /** The most that one took lately, in ms of CPU; 0 if none has run. */
+  get mostMs(): number {
+    return this.#mostMs
+  }
+
+  record(tookMs: number): void {
+    this.#usualMs += (tookMs - this.#usualMs) * COST_SMOOTHING
+    this.#mostMs = Math.max(tookMs, this.#mostMs * FADING)
+  }
 }
 
 /** CPU time that the entries of one batch may take together, in ns. */

@@ -2,7 +2,7 @@ import type { Holder } from '@carpool/core'
 import type { RunDelayHistogram } from '@carpool/wire'
 import type { Account } from '../accounting/account.ts'
 import type { Measured } from '../isolates/guest-isolate.ts'
-import { Batch, BatchSize, type Entry } from './batch.ts'
+import { Batch, BatchCost, BatchSize, type Entry } from './batch.ts'
 import type { RunPermit, RunPermitRequest, RunScheduler } from './run-scheduler.ts'
 import { WaitingEntries } from './waiting-entries.ts'
 
@@ -59,15 +59,6 @@ export interface Charged {
   charged(): void
 }
 
-/**
- * What the first batch of an isolate is taken to cost, in ms of CPU. With 10 the start of a function waits ten rounds of a
- * hundred busy ones that need 1 ms each, more than a second.
- */
-const FIRST_BATCH_MS = 1
-/** Weight of the newest batch. */
-const SMOOTHING = 0.5
-/** The longest batch counts for so much less with each that comes after it. */
-const FADING = 0.95
 const NO_ENTRIES: readonly Entry[] = []
 
 /** See {@link EntryQueue.runAlone}. */
@@ -81,6 +72,8 @@ interface WorkAlone {
  * run, each is charged what it used. Entries that come meanwhile wait for the next batch.
  */
 export class EntryQueue {
+  /** What its batches take: that of its function, once it is known which one that is. */
+  cost = new BatchCost()
   readonly #isolate: EnteredIsolate
   readonly #listener: BatchListener
   readonly #scheduler: PermitSource
@@ -99,7 +92,6 @@ export class EntryQueue {
     this.#next()
   }
   #requestedAtMs = 0
-  #mostMs = 0
   #permit: RunPermit | undefined
   #afterCharge: Charged[] = []
 
@@ -109,17 +101,12 @@ export class EntryQueue {
     this.#listener = listener
     this.#scheduler = scheduler
     this.#waiting = new WaitingEntries(background)
-    this.#request = { guest: listener, costMs: FIRST_BATCH_MS, begin: (permit) => this.#permitted(permit) }
+    this.#request = { guest: listener, costMs: 0, begin: (permit) => this.#permitted(permit) }
   }
 
   /** The batch that runs. */
   get batch(): Batch | undefined {
     return this.#batch
-  }
-
-  /** The most CPU time that a batch took lately, in ms; 0 if none has run. */
-  get mostMs(): number {
-    return this.#mostMs
   }
 
   /** The account whose entry ran last in a batch that has ended. */
@@ -165,7 +152,7 @@ export class EntryQueue {
 
   /** Lets others in beside the batch that runs, whose first slice is over. */
   releasePermit(): void {
-    this.#permit?.release()
+    this.#permit?.release((this.#batch?.totalNs ?? 0) / 1e6)
   }
 
   /**
@@ -243,6 +230,7 @@ export class EntryQueue {
     if (this.#batch !== undefined || this.#hasRequested || !this.#hasWork) return
     this.#hasRequested = true
     this.#requestedAtMs = performance.now()
+    this.#request.costMs = this.cost.usualMs
     this.#scheduler.request(this.#request)
   }
 
@@ -250,7 +238,7 @@ export class EntryQueue {
     this.#hasRequested = false
     this.#permit = permit
     if (this.#hasWork) this.#enter()
-    else permit.release()
+    else permit.release(0)
   }
 
   get #hasWork(): boolean {
@@ -268,7 +256,7 @@ export class EntryQueue {
     for (const entry of entries) {
       const { account, op, number, text, kind, body } = entry
       accounts.push(account)
-      entry.hasGoneIn = true
+      entry.goesIn()
       this.#isolate.push(op, number, text, kind, body)
     }
     this.#entries = entries
@@ -312,15 +300,13 @@ export class EntryQueue {
   }
 
   #finish(batch: Batch): void {
-    // What its batches cost lately.
-    const tookMs = batch.totalNs / 1e6
-    this.#request.costMs += (tookMs - this.#request.costMs) * SMOOTHING
-    this.#mostMs = Math.max(tookMs, this.#mostMs * FADING)
+    const usedMs = batch.totalNs / 1e6
+    this.cost.record(usedMs)
     this.#batch = undefined
     this.#entries = NO_ENTRIES
     this.#callBackCharged()
     // Others that wait for a permit may go first.
-    this.#permit?.release()
+    this.#permit?.release(usedMs)
     this.#next()
   }
 

@@ -1,19 +1,25 @@
 import { FairOrder, Flow, type Holder } from '@carpool/core'
 import { RunDelayHistogram } from '@carpool/wire'
-import type { Batch } from './batch.ts'
+import type { Batch, BatchCost } from './batch.ts'
 
 /** The right to have an isolate entered. Released exactly once; releasing it again is harmless. */
 export class RunPermit {
-  #onRelease: (() => void) | undefined
+  readonly holder: Holder
+  /** What its holder was charged for it, in ms. */
+  readonly chargedMs: number
+  #onRelease: ((permit: RunPermit, usedMs: number) => void) | undefined
 
-  constructor(onRelease: () => void) {
+  constructor(holder: Holder, chargedMs: number, onRelease: (permit: RunPermit, usedMs: number) => void) {
+    this.holder = holder
+    this.chargedMs = chargedMs
     this.#onRelease = onRelease
   }
 
-  release(): void {
+  /** @param usedMs what its batch has used of the CPU with it. Default: what was expected */
+  release(usedMs = this.chargedMs): void {
     const onRelease = this.#onRelease
     this.#onRelease = undefined
-    onRelease?.()
+    onRelease?.(this, usedMs)
   }
 }
 
@@ -50,8 +56,7 @@ export interface Runnable {
   readonly isolate: Suspendable
   readonly queue: {
     releasePermit(): void
-    /** The most CPU time that a batch of it took lately, in ms; 0 if none has run. */
-    readonly mostMs: number
+    readonly cost: Pick<BatchCost, 'mostMs'>
   }
   readMessages(): void
   /** Brings the CPU times of the batch up to date. */
@@ -122,7 +127,8 @@ const UNSTOPPABLE_NS = 20e6
  * wait for a hundred that need 10 ms each, and one that always asks gets no more than its share.
  *
  * While others wait for a permit, the first slice is hardly longer than what is usual of the function, and short for one of which
- * nothing is known: twenty endless loops that begin together would else keep everybody waiting for a whole slice of each.
+ * nothing is known or that would not be done in a whole one: twenty endless loops that begin together would else keep everybody
+ * waiting for a whole slice of each.
  *
  * A batch that has used up its first slice releases its permit and goes on in time slices, as many batches at a time as there are
  * cores. Slices are shared out in the same way, between owners and then between functions; of one function the batch goes first
@@ -140,8 +146,10 @@ export class RunScheduler<G extends Runnable> {
   #waiting = 0
   #permitsTaken = 0
   #isGranting = false
-  readonly #onRelease = (): void => {
+  readonly #onRelease = ({ holder, chargedMs }: RunPermit, usedMs: number): void => {
     this.#permitsTaken--
+    // What costs more than expected would else be served as often as what does not. Where nobody waits, nobody is owed anything.
+    if (this.#waiting > 0) this.#permitOrder.adjust(holder, usedMs - chargedMs)
     this.#grant()
     if (this.#permitsTaken === 0 && this.#waiting === 0) this.#permitOrder.reset()
   }
@@ -168,7 +176,7 @@ export class RunScheduler<G extends Runnable> {
 
   /** Calls `begin` with a permit: at once if there is one, else in its order. */
   request(request: RunPermitRequest): void {
-    if (this.#permitsTaken < this.#options.permits && this.#waiting === 0) return request.begin(this.#newPermit())
+    if (this.#permitsTaken < this.#options.permits && this.#waiting === 0) return request.begin(this.#newPermit(request, 0))
     this.#waiting++
     this.#permitOrder.wait(request.guest.holder, costOf(request)).requests.push(request)
     this.#crowdedTimer ??= setTimeout(() => this.checkCrowded(), CROWDED_CHECK_MS).unref()
@@ -233,13 +241,18 @@ export class RunScheduler<G extends Runnable> {
     for (const [guest, batch] of this.#entered) {
       if (batch.isEnded || this.#isSliced(batch) || nowMs - batch.beganAtMs < CROWDED_CHECK_MS) continue
       guest.measure(batch)
-      const sliceMs = Math.max(CROWDED_SLICE_MS, guest.queue.mostMs * CROWDED_FACTOR)
-      if (batch.totalNs / 1e6 >= Math.min(sliceMs, this.#options.firstSliceMs)) this.slice(guest.isolate, batch, nowMs)
+      if (batch.totalNs / 1e6 >= this.#crowdedSliceMs(guest.queue.cost.mostMs)) this.slice(guest.isolate, batch, nowMs)
       // One that waits for the host needs no core.
       else if (!batch.wasBlocked) continue
       guest.queue.releasePermit()
     }
     if (this.#waiting > 0) this.#crowdedTimer ??= setTimeout(() => this.checkCrowded(), CROWDED_CHECK_MS).unref()
+  }
+
+  #crowdedSliceMs(mostMs: number): number {
+    const { firstSliceMs } = this.#options
+    // What does not fit into a first slice anyway need not have a whole one.
+    return mostMs > firstSliceMs ? CROWDED_SLICE_MS : Math.min(firstSliceMs, Math.max(CROWDED_SLICE_MS, mostMs * CROWDED_FACTOR))
   }
 
   #isSliced(batch: Batch): boolean {
@@ -279,9 +292,9 @@ export class RunScheduler<G extends Runnable> {
     if (this.#running.size === 0 && this.#suspended.size === 0) this.#sliceOrder.reset()
   }
 
-  #newPermit(): RunPermit {
+  #newPermit({ guest }: RunPermitRequest, chargedMs: number): RunPermit {
     this.#permitsTaken++
-    return new RunPermit(this.#onRelease)
+    return new RunPermit(guest.holder, chargedMs, this.#onRelease)
   }
 
   /**
@@ -292,7 +305,7 @@ export class RunScheduler<G extends Runnable> {
     this.#isGranting = true
     while (this.#permitsTaken < this.#options.permits && this.#waiting > 0) {
       const request = this.#takeNext()
-      request.begin(this.#newPermit())
+      request.begin(this.#newPermit(request, costOf(request)))
     }
     this.#isGranting = false
   }

@@ -1,16 +1,21 @@
 import type { Account } from '../accounting/account.ts'
-import type { Entry } from './batch.ts'
+import type { Entry, Lane } from './batch.ts'
 
 /** Where calls wait too, background work gets one part of so many of the guest's CPU time. */
 const PARTS = 5
+/** A call that has begun goes on before others begin until it has used so much CPU time, in ns. */
+const SHORT_CALL_NS = 10e6
 
 /**
- * The entries of one guest that wait to run, in order. Background work comes behind the others, or timers that start each other
- * would keep every call from its answer. It gets a fifth of the guest's CPU time all the same, or the work after an answer would
- * never be done in a busy guest.
+ * The entries of one guest that wait to run, each lane in order. Calls that have begun go on before others begin: in a busy guest
+ * one that has its response, and needs no more than to pass it on, would else wait for all that came meanwhile. One that has used
+ * much goes on in its turn, or whatever always has something to do would keep the others out. Background work comes behind
+ * all, or timers that start each other would keep every call from its answer. It gets a fifth of the guest's CPU time all the
+ * same, or the work after an answer would never be done in a busy guest.
  */
 export class WaitingEntries {
   readonly #backgroundAccount: Account | undefined
+  #begun: Entry[] = []
   #foreground: Entry[] = []
   #background: Entry[] = []
   #isForeground = true
@@ -23,14 +28,18 @@ export class WaitingEntries {
   }
 
   get isEmpty(): boolean {
-    return this.#foreground.length === 0 && this.#background.length === 0
+    return this.#begun.length === 0 && this.#foreground.length === 0 && this.#background.length === 0
   }
 
   /** @param behind an entry that it must not overtake: its call may have ended since that came, or another has begun */
   push(entry: Entry, behind?: Entry): void {
-    entry.isBackground = behind === undefined || behind.hasGoneIn ? this.#isBackground(entry) : behind.isBackground
-    if (entry.isBackground) this.#background.push(entry)
-    else this.#foreground.push(entry)
+    // It may have begun before in an isolate that was lost.
+    if (entry.isFirst) entry.account.hasBegun = false
+    const lane = this.#laneOf(entry)
+    entry.lane = behind?.hasGoneIn === false ? laneBehind(behind.lane, lane) : lane
+    if (entry.lane === 'begun') this.#begun.push(entry)
+    else if (entry.lane === 'foreground') this.#foreground.push(entry)
+    else this.#background.push(entry)
   }
 
   /** Whether those that were taken last are not background work. */
@@ -40,13 +49,20 @@ export class WaitingEntries {
 
   /** Takes those of the next batch, up to `max`. */
   take(max: number): Entry[] {
-    const bothWait = this.#foreground.length > 0 && this.#background.length > 0
+    const isForegroundWaiting = this.#begun.length > 0 || this.#foreground.length > 0
+    const bothWait = isForegroundWaiting && this.#background.length > 0
     if (!bothWait) this.#aheadNs = 0
-    this.#isForeground = bothWait ? this.#aheadNs >= 0 : this.#foreground.length > 0
-    const [taken, left] = split(this.#isForeground ? this.#foreground : this.#background, max)
-    if (this.#isForeground) this.#foreground = left
-    else this.#background = left
-    return taken
+    this.#isForeground = bothWait ? this.#aheadNs >= 0 : isForegroundWaiting
+    if (!this.#isForeground) {
+      const [taken, left] = split(this.#background, max)
+      this.#background = left
+      return taken
+    }
+    const [begun, begunLeft] = split(this.#begun, max)
+    const [taken, left] = split(this.#foreground, max - begun.length)
+    this.#begun = begunLeft
+    this.#foreground = left
+    return begun.length === 0 ? taken : begun.concat(taken)
   }
 
   /** To be called with the CPU time of the batch of those that were taken last. */
@@ -61,12 +77,13 @@ export class WaitingEntries {
 
   /** Accounts whose entries wait to go on with what has begun. */
   get resuming(): Set<Account> {
-    return new Set(this.#foreground.filter(({ isFirst }) => !isFirst).map(({ account }) => account))
+    return new Set([...this.#begun, ...this.#foreground].filter(({ isFirst }) => !isFirst).map(({ account }) => account))
   }
 
-  /** Since when the first in the foreground waits, on the monotonic clock, in ms; undefined if none does. */
+  /** Since when the first that is no background work waits, on the monotonic clock, in ms; undefined if none does. */
   get sinceMs(): number | undefined {
-    return this.#foreground[0]?.readyAtMs
+    const [begun, other] = [this.#begun[0]?.readyAtMs, this.#foreground[0]?.readyAtMs]
+    return begun === undefined || other === undefined ? (begun ?? other) : Math.min(begun, other)
   }
 
   /** Takes the first entry of an invocation out again. @returns whether it was still waiting */
@@ -76,9 +93,17 @@ export class WaitingEntries {
     return index >= 0
   }
 
-  #isBackground({ account, isUrgent }: Entry): boolean {
-    return !isUrgent && this.#backgroundAccount !== undefined && account.open === this.#backgroundAccount
+  #laneOf({ account, isUrgent }: Entry): Lane {
+    const isBackground = this.#backgroundAccount !== undefined && account.open === this.#backgroundAccount
+    if (isBackground) return isUrgent ? 'begun' : 'background'
+    // What comes of one call keeps its order: it does not begin twice, and what it has used never gets less.
+    return account.hasBegun && account.cpuNs < SHORT_CALL_NS ? 'begun' : 'foreground'
   }
+}
+
+/** Where one waits that must not overtake another: in the lane of that, but goes first no longer than it would by itself. */
+function laneBehind(before: Lane, own: Lane): Lane {
+  return before === 'begun' && own !== 'begun' ? 'foreground' : before
 }
 
 function split(entries: Entry[], max: number): [Entry[], Entry[]] {

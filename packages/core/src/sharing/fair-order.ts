@@ -151,6 +151,18 @@ export class FairOrder<F extends Flow> {
     this.#forget(owner)
   }
 
+  /**
+   * What was charged before has cost so much more than that, or less if it is negative. For one that virtual time has passed
+   * meanwhile, more counts from now on, and less is forgotten.
+   */
+  adjust(holder: Holder, difference: number): void {
+    const owner = this.#ownerOf(holder)
+    owner.turns.adjust(this.#flowOf(owner, holder), difference)
+    this.#turns.adjust(owner, difference)
+    this.#follow(owner)
+    this.#forget(owner)
+  }
+
   /** Forgets what everyone has had: where nobody waits, nobody is owed anything. */
   reset(): void {
     if (this.#remembered === 0) return
@@ -256,8 +268,13 @@ class Turns<P extends Party> {
     // One that could not run for a while does not catch up on it, or it would hold up all others then. Where short ones go first,
     // one that waits for long was passed by those who were before it.
     const start = this.#isShortFirst ? party.start : Math.max(party.start, this.#entry)
-    party.start = start + cost
+    party.start = start
     party.sequence = ++this.#lastSequence
+    this.adjust(party, cost)
+  }
+
+  adjust(party: P, difference: number): void {
+    party.start += difference
     if (party.isWaiting) this.waiting.moved(party)
     else this.#resting.moved(party)
   }

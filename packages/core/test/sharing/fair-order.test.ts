@@ -230,3 +230,20 @@ t.test('what is gone leaves nothing behind, of owners neither', async (t) => {
   served.order.reset()
   t.equal(served.order.remembered, 0)
 })
+
+t.test('whoever took more or less than it was charged is served as if that had been known', async (t) => {
+  const order = new FairOrder((holder) => new Line(holder), { isShortFirst: true })
+  const [large, small] = [nameOf(0, 0), nameOf(1, 0)]
+  const took = { [large.functionName]: 9, [small.functionName]: 1 }
+  const served = { [large.functionName]: 0, [small.functionName]: 0 }
+  order.wait(large, 3)
+  order.wait(small, 3)
+  for (let round = 0; round < 1_000; round++) {
+    const flow = order.first()!
+    order.charge(flow, 3)
+    order.adjust(flow, took[flow.functionName]! - 3)
+    served[flow.functionName]! += took[flow.functionName]!
+  }
+  const [ofLarge, ofSmall] = [served[large.functionName]!, served[small.functionName]!]
+  t.ok(Math.abs(ofLarge - ofSmall) <= 12, `${ofLarge} and ${ofSmall}`)
+})
