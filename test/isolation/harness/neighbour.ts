@@ -49,7 +49,8 @@ const CODE = `(function () {
 export async function settleNeighbour(t: Test, server: TestServer, secret: string): Promise<Neighbour> {
   const caller = await Caller.start(t)
   const { upstreamUrl } = caller
-  const deployed = await deployScript(server, NEIGHBOUR, { code: CODE, env: { UPSTREAM: upstreamUrl, SECRET: secret } })
+  const request = { code: CODE, env: { UPSTREAM: upstreamUrl, SECRET: secret } }
+  const deployed = await deployScript(server, NEIGHBOUR, request, NEIGHBOUR)
   if (deployed.status !== 201) throw new Error(`The neighbour was refused: ${JSON.stringify(deployed)}`)
   let count = 0
   let loops = CALIBRATION_LOOPS
