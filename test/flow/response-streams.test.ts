@@ -5,9 +5,10 @@ import { startServer, until } from '../support/server.ts'
 const CLIENTS = 200
 
 const STREAMS = `
-  const counts = { pulled: 0, canceled: 0 }
+  const counts = { begun: 0, pulled: 0, canceled: 0 }
   const waitFor = (ms) => new Promise((resolve) => setTimeout(resolve, ms))
   const endless = (ms) => new ReadableStream({
+    start() { counts.begun++ },
     async pull(controller) { counts.pulled++; await waitFor(ms); controller.enqueue(new Uint8Array(10_000)) },
     cancel(reason) { counts.canceled++; console.log('canceled', reason.name) },
   }, { highWaterMark: 0 })
@@ -40,7 +41,8 @@ t.test('streams of responses', async (t) => {
   const files = { 'index.js': STREAMS, 'carpool.config.json': '{"concurrency": 500, "timeoutMs": 60000}' }
   await server.deploy('streams', files)
   await server.deploy('hurried', { ...files, 'carpool.config.json': '{"timeoutMs": 500}' })
-  const counts = async (): Promise<{ pulled: number; canceled: number }> => (await server.get('/streams/')).json() as never
+  const counts = async (): Promise<{ begun: number; pulled: number; canceled: number }> =>
+    (await server.get('/streams/')).json() as never
 
   await t.test('one that is too long for who wants it whole is refused, and ended', async (t) => {
     const { stderr } = await server.carpool('invoke', 'streams', '--path', '/fast')
@@ -79,7 +81,7 @@ t.test('streams of responses', async (t) => {
     const calls = Array.from({ length: CLIENTS }, () => server.get('/streams/many', { signal: client.signal }))
     const gone = Promise.allSettled(calls)
     const beside = Promise.all(Array.from({ length: 5 }, () => server.get('/streams/beside')))
-    await until(async () => (await counts()).pulled >= before.pulled + CLIENTS)
+    await until(async () => (await counts()).begun === before.begun + CLIENTS)
     client.abort()
     await gone
     const { pulled } = await until(async () => {
