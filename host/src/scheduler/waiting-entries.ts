@@ -15,9 +15,7 @@ const SHORT_CALL_NS = 10e6
  */
 export class WaitingEntries {
   readonly #backgroundAccount: Account | undefined
-  #begun: Entry[] = []
-  #foreground: Entry[] = []
-  #background: Entry[] = []
+  readonly #lanes: Record<Lane, Entry[]> = { begun: [], foreground: [], background: [] }
   #isForeground = true
   /** What background work has had beyond its part while others waited too, in ns; below 0: what it is still to have. */
   #aheadNs = 0
@@ -28,7 +26,8 @@ export class WaitingEntries {
   }
 
   get isEmpty(): boolean {
-    return this.#begun.length === 0 && this.#foreground.length === 0 && this.#background.length === 0
+    const { begun, foreground, background } = this.#lanes
+    return begun.length === 0 && foreground.length === 0 && background.length === 0
   }
 
   /** @param behind an entry that it must not overtake: its call may have ended since that came, or another has begun */
@@ -37,9 +36,7 @@ export class WaitingEntries {
     if (entry.isFirst) entry.account.hasBegun = false
     const lane = this.#laneOf(entry)
     entry.lane = behind?.hasGoneIn === false ? laneBehind(behind.lane, lane) : lane
-    if (entry.lane === 'begun') this.#begun.push(entry)
-    else if (entry.lane === 'foreground') this.#foreground.push(entry)
-    else this.#background.push(entry)
+    this.#lanes[entry.lane].push(entry)
   }
 
   /** Whether those that were taken last are not background work. */
@@ -49,20 +46,22 @@ export class WaitingEntries {
 
   /** Takes those of the next batch, up to `max`. */
   take(max: number): Entry[] {
-    const isForegroundWaiting = this.#begun.length > 0 || this.#foreground.length > 0
-    const bothWait = isForegroundWaiting && this.#background.length > 0
+    const { begun, foreground, background } = this.#lanes
+    const othersWait = begun.length > 0 || foreground.length > 0
+    const bothWait = othersWait && background.length > 0
     if (!bothWait) this.#aheadNs = 0
-    this.#isForeground = bothWait ? this.#aheadNs >= 0 : isForegroundWaiting
-    if (!this.#isForeground) {
-      const [taken, left] = split(this.#background, max)
-      this.#background = left
-      return taken
-    }
-    const [begun, begunLeft] = split(this.#begun, max)
-    const [taken, left] = split(this.#foreground, max - begun.length)
-    this.#begun = begunLeft
-    this.#foreground = left
-    return begun.length === 0 ? taken : begun.concat(taken)
+    this.#isForeground = bothWait ? this.#aheadNs >= 0 : othersWait
+    if (!this.#isForeground) return this.#takeOf('background', max)
+    if (begun.length === 0) return this.#takeOf('foreground', max)
+    const taken = this.#takeOf('begun', max)
+    return taken.concat(this.#takeOf('foreground', max - taken.length))
+  }
+
+  #takeOf(lane: Lane, max: number): Entry[] {
+    const entries = this.#lanes[lane]
+    if (entries.length > max) return entries.splice(0, max)
+    this.#lanes[lane] = []
+    return entries
   }
 
   /** To be called with the CPU time of the batch of those that were taken last. */
@@ -72,24 +71,26 @@ export class WaitingEntries {
 
   /** Accounts of invocations whose first entry waits. */
   get notStarted(): Set<Account> {
-    return new Set(this.#foreground.filter(({ isFirst }) => isFirst).map(({ account }) => account))
+    return new Set(this.#lanes.foreground.filter(({ isFirst }) => isFirst).map(({ account }) => account))
   }
 
   /** Accounts whose entries wait to go on with what has begun. */
   get resuming(): Set<Account> {
-    return new Set([...this.#begun, ...this.#foreground].filter(({ isFirst }) => !isFirst).map(({ account }) => account))
+    const { begun, foreground } = this.#lanes
+    return new Set([...begun, ...foreground].filter(({ isFirst }) => !isFirst).map(({ account }) => account))
   }
 
   /** Since when the first that is no background work waits, on the monotonic clock, in ms; undefined if none does. */
   get sinceMs(): number | undefined {
-    const [begun, other] = [this.#begun[0]?.readyAtMs, this.#foreground[0]?.readyAtMs]
+    const [begun, other] = [this.#lanes.begun[0]?.readyAtMs, this.#lanes.foreground[0]?.readyAtMs]
     return begun === undefined || other === undefined ? (begun ?? other) : Math.min(begun, other)
   }
 
   /** Takes the first entry of an invocation out again. @returns whether it was still waiting */
   remove(invocation: number): boolean {
-    const index = this.#foreground.findIndex(({ isFirst, number }) => isFirst && number === invocation)
-    if (index >= 0) this.#foreground.splice(index, 1)
+    const { foreground } = this.#lanes
+    const index = foreground.findIndex(({ isFirst, number }) => isFirst && number === invocation)
+    if (index >= 0) foreground.splice(index, 1)
     return index >= 0
   }
 
@@ -104,8 +105,4 @@ export class WaitingEntries {
 /** Where one waits that must not overtake another: in the lane of that, but goes first no longer than it would by itself. */
 function laneBehind(before: Lane, own: Lane): Lane {
   return before === 'begun' && own !== 'begun' ? 'foreground' : before
-}
-
-function split(entries: Entry[], max: number): [Entry[], Entry[]] {
-  return entries.length <= max ? [entries, []] : [entries.slice(0, max), entries.slice(max)]
 }
