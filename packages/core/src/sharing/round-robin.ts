@@ -8,7 +8,8 @@ export interface RoundRobinOptions {
   /** Calls back in the next turn of the event loop. */
   readonly nextTurn: (callback: () => void) => void
   /**
-   * Calls back when all that a task has done at once is done, with what its promises did. Default: that is when it returns.
+   * Calls back when a task that has returned is done: its promises may have more to do at once. The next task waits for it, and
+   * its time counts. Default: a task is done when it returns.
    */
   readonly afterTask?: (callback: () => void) => void
 }
@@ -27,7 +28,7 @@ export class RoundRobin {
   readonly #order = new FairOrder((holder) => new WaitingTasks(holder))
   /** When this turn begins no more; undefined before its first task. */
   #endsAtMs: number | undefined
-  /** A task has returned and is not done. */
+  /** A task has begun and is not done. */
   #isInTask = false
   readonly #onTaskDone = (): void => {
     this.#isInTask = false

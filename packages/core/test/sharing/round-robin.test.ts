@@ -1,5 +1,5 @@
 /** What is begun in a turn of the event loop is bounded by the time that it takes, with what its promises do. */
-import t from 'tap'
+import t, { type Test } from 'tap'
 import { RoundRobin } from '../../src/sharing/round-robin.ts'
 
 const holder = { owner: '', functionName: 'f' }
@@ -23,8 +23,19 @@ function turnsWith(options: { readonly afterTask?: (callback: () => void) => voi
   return { clock, roundRobin, turn }
 }
 
+/** Of ten tasks three are begun in a turn. */
+async function checkTurns(t: Test, { roundRobin, turn }: ReturnType<typeof turnsWith>, begun: () => number): Promise<void> {
+  t.equal(begun(), 3)
+  await turn()
+  t.equal(begun(), 6)
+  for (let left = 0; left < 3; left++) await turn()
+  t.equal(begun(), 10)
+  t.notOk(roundRobin.isBusy)
+}
+
 t.test('tasks are begun for as long as a turn lasts, and the others in the next ones', async (t) => {
-  const { clock, roundRobin, turn } = turnsWith()
+  const turns = turnsWith()
+  const { clock, roundRobin } = turns
   let begun = 0
   for (let task = 0; task < 10; task++) {
     roundRobin.enter(holder, () => {
@@ -32,17 +43,13 @@ t.test('tasks are begun for as long as a turn lasts, and the others in the next 
       clock.nowMs += 0.4
     })
   }
-  t.equal(begun, 3)
-  await turn()
-  t.equal(begun, 6)
-  for (let left = 0; left < 3; left++) await turn()
-  t.equal(begun, 10)
-  t.notOk(roundRobin.isBusy)
+  await checkTurns(t, turns, () => begun)
 })
 
 t.test('what a task does in promises counts, and the next one waits for it', async (t) => {
   const afterTask = (callback: () => void): void => queueMicrotask(() => process.nextTick(callback))
-  const { clock, roundRobin, turn } = turnsWith({ afterTask })
+  const turns = turnsWith({ afterTask })
+  const { clock, roundRobin } = turns
   let [begun, done] = [0, 0]
   const connect = async (): Promise<void> => {
     t.equal(begun++, done, 'those before it are done')
@@ -55,12 +62,7 @@ t.test('what a task does in promises counts, and the next one waits for it', asy
   for (let task = 0; task < 10; task++) roundRobin.enter(holder, () => void connect())
   t.equal(begun, 1)
   await new Promise(setImmediate)
-  t.equal(done, 3)
-  await turn()
-  t.equal(done, 6)
-  for (let left = 0; left < 3; left++) await turn()
-  t.equal(done, 10)
-  t.notOk(roundRobin.isBusy)
+  await checkTurns(t, turns, () => done)
   roundRobin.enter(holder, () => done++)
   t.equal(done, 11, 'at once where nothing waits')
 })
