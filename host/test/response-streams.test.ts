@@ -8,10 +8,11 @@ const CLIENTS = 200
 /** `/stream` is endless, `/ready` too and never waits, `/beside` has an effect outside and waits, so it cannot be begun again. */
 const HANDLER = `
   const { pathname } = new URL(request.url)
-  const counts = (globalThis.counts ??= { pulled: 0, canceled: 0 })
+  const counts = (globalThis.counts ??= { begun: 0, pulled: 0, canceled: 0 })
   const waitFor = (ms) => new Promise((resolve) => setTimeout(resolve, ms))
   const cancel = () => { counts.canceled++; console.log('canceled') }
-  const answer = (pull) => new Response(new ReadableStream({ pull, cancel }, { highWaterMark: 0 }))
+  const start = () => { counts.begun++ }
+  const answer = (pull) => new Response(new ReadableStream({ start, pull, cancel }, { highWaterMark: 0 }))
   switch (pathname) {
     case '/stream':
       return answer(async (controller) => { counts.pulled++; await waitFor(1); controller.enqueue(new Uint8Array(1000)) })
@@ -27,6 +28,7 @@ const HANDLER = `
   return Response.json(counts)`
 
 interface Counts {
+  readonly begun: number
   readonly pulled: number
   readonly canceled: number
 }
@@ -43,12 +45,12 @@ t.test('two hundred clients of endless streams leave, and cost the calls beside 
   host.load('rev', HANDLER, { cpuMs: 200, concurrency: 500 })
   const streams = Array.from({ length: CLIENTS }, () => host.invoke('rev', '/stream'))
   const beside = Array.from({ length: 5 }, () => host.invoke('rev', '/beside'))
-  await countsOf(host, ({ pulled }) => pulled >= 2 * CLIENTS)
+  await countsOf(host, ({ begun }) => begun === CLIENTS)
   for (const invocation of streams) host.host.receive({ type: 'cancel', invocation }, '', new Uint8Array())
   for (const invocation of streams) t.match((await host.endOf(invocation)).message, { type: 'failed', outcome: 'canceled' })
-  const { pulled } = await countsOf(host, ({ canceled }) => canceled === CLIENTS)
+  const atEnd = await countsOf(host, ({ canceled }) => canceled === CLIENTS)
   for (const invocation of beside) t.equal(await host.answerOf(invocation), 'fine')
-  t.same(await countsOf(host, () => true), { pulled, canceled: CLIENTS }, 'nothing was pulled meanwhile')
+  t.same(await countsOf(host, () => true), atEnd, 'nothing was pulled meanwhile')
 })
 
 t.test('endless streams that reach the stream limit are canceled, and cost the calls after them nothing', async (t) => {
@@ -58,9 +60,9 @@ t.test('endless streams that reach the stream limit are canceled, and cost the c
   const detail = 'The answer took more than the stream limit of 1000 ms.'
   for (const invocation of streams)
     t.match((await host.endOf(invocation)).message, { type: 'failed', outcome: 'timeout', detail })
-  const { pulled } = await countsOf(host, ({ canceled }) => canceled === streams.length)
+  const atEnd = await countsOf(host, ({ canceled }) => canceled === streams.length)
   t.equal(await host.answerOf(host.invoke('rev', '/beside')), 'fine')
-  t.same(await countsOf(host, () => true), { pulled, canceled: streams.length }, 'nothing was pulled meanwhile')
+  t.same(await countsOf(host, () => true), atEnd, 'nothing was pulled meanwhile')
 })
 
 t.test('an endless stream that never waits reaches its CPU limit alone', async (t) => {
@@ -81,13 +83,13 @@ t.test('of a stream no more is taken than may leave', async (t) => {
   const large = host.invoke('rev', '/large')
   await host.until(() => host.bytesOf('call', large) === STREAM_WINDOW_BYTES)
   t.equal(await host.answerOf(beside), 'fine')
-  t.same(await countsOf(host, () => true), { pulled: 1, canceled: 0 })
+  t.same(await countsOf(host, () => true), { begun: 1, pulled: 1, canceled: 0 })
   t.equal(host.bytesOf('call', large), STREAM_WINDOW_BYTES)
   host.credit('call', large, 2 ** 20)
   await host.until(() => host.bytesOf('call', large) === STREAM_WINDOW_BYTES + 2 ** 20)
-  t.same(await countsOf(host, ({ pulled }) => pulled === 2), { pulled: 2, canceled: 0 })
+  t.same(await countsOf(host, ({ pulled }) => pulled === 2), { begun: 1, pulled: 2, canceled: 0 })
   t.ok(host.partsOf('call', large).every(({ bytes }) => bytes.length === STREAM_PART_BYTES))
   host.cancel(large)
   t.match((await host.endOf(large)).message, { type: 'failed', outcome: 'canceled' })
-  t.same(await countsOf(host, ({ canceled }) => canceled === 1), { pulled: 2, canceled: 1 })
+  t.same(await countsOf(host, ({ canceled }) => canceled === 1), { begun: 1, pulled: 2, canceled: 1 })
 })

@@ -16,10 +16,17 @@ export interface Sent {
   readonly atMs: number
 }
 
+/** How an invocation ended. */
+interface End extends Sent {
+  readonly message: Extract<ToServer, { readonly type: 'answer' | 'answer-end' | 'failed' }>
+}
+
 /** A host in this process, and what it sends. */
 export class InProcessHost {
   readonly sent: Sent[] = []
   readonly host: Host
+  /** By invocation: who looks through all that was sent for each holds up the loop, until the host takes its server for gone. */
+  readonly #ends = new Map<number, End>()
   readonly #parts = new BodyParts(Number.POSITIVE_INFINITY)
   /** Many may wait at once. */
   readonly #events = new EventEmitter().setMaxListeners(0)
@@ -42,7 +49,9 @@ export class InProcessHost {
       runtime,
       send: (message, text = '', body = NO_BODY) => {
         const bytes = typeof body === 'number' ? this.#parts.take(body) : Buffer.from(body)
-        this.sent.push({ message, text, body: bytes.toString(), bytes, atMs: performance.now() })
+        const sent = { message, text, body: bytes.toString(), bytes, atMs: performance.now() }
+        this.sent.push(sent)
+        if (isEnd(sent)) this.#ends.set(sent.message.invocation, sent)
         this.#events.emit('sent')
       },
       bodies: new BodyTurns({
@@ -141,16 +150,9 @@ export class InProcessHost {
   }
 
   /** How an invocation ended, once it has. */
-  async endOf(invocation: number): Promise<Sent & { readonly message: { readonly type: 'answer' | 'answer-end' | 'failed' } }> {
-    for (;;) {
-      const end = this.sent.find(
-        ({ message }) =>
-          (message.type === 'answer' || message.type === 'answer-end' || message.type === 'failed') &&
-          message.invocation === invocation,
-      )
-      if (end !== undefined) return end as never
-      await this.#sentMore()
-    }
+  async endOf(invocation: number): Promise<End> {
+    await this.until(() => this.#ends.has(invocation))
+    return this.#ends.get(invocation)!
   }
 
   /** The body of an answer. */
@@ -170,6 +172,11 @@ export class InProcessHost {
       await Promise.all(Array.from({ length: count }, () => this.endOf(this.invoke(revision, path))))
     }
   }
+}
+
+function isEnd(sent: Sent): sent is End {
+  const { type } = sent.message
+  return type === 'answer' || type === 'answer-end' || type === 'failed'
 }
 
 let runtime: Promise<string> | undefined
