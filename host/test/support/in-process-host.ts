@@ -25,7 +25,9 @@ interface End extends Sent {
 export class InProcessHost {
   readonly sent: Sent[] = []
   readonly host: Host
-  /** By invocation: who looks through all that was sent for each holds up the loop, until the host takes its server for gone. */
+  /**
+   * By invocation. To search all messages for each end would hold up the event loop, until the host takes its server for gone.
+   */
   readonly #ends = new Map<number, End>()
   readonly #parts = new BodyParts(Number.POSITIVE_INFINITY)
   /** Many may wait at once. */
