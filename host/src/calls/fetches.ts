@@ -1,4 +1,4 @@
-import { MAX_FETCHES_PER_INVOCATION, STREAM_WINDOW_BYTES } from '@carpool/core'
+import { FETCH_BODIES_BYTES, MAX_FETCHES_PER_INVOCATION, STREAM_WINDOW_BYTES } from '@carpool/core'
 import type { BodyKind } from '@carpool/runtime/bridge'
 import { LARGE_BYTES, type BodyTurns, type FetchSettled, type UnsentBody } from '@carpool/wire'
 import type { Account } from '../accounting/account.ts'
@@ -12,9 +12,7 @@ import type { Stream, Streams } from './streams.ts'
 const INVOCATION_ENDED = JSON.stringify({ ok: false, message: 'The invocation has ended.' })
 const OVERRUN = JSON.stringify({ ok: false, message: 'More of the request body was sent than the other side takes.' })
 
-/** Bodies of requests that one guest may have under way, in bytes; more where a single one may be so large, */
-const GUEST_BYTES = 32 * 1024 * 1024
-/** and all guests of the host, in multiples of that. */
+/** Bodies of requests that all guests of the host may have under way, in multiples of what one may. */
 const GUESTS = 8
 
 interface FetchesParts {
@@ -63,7 +61,7 @@ export class Fetches {
     }
     // Its length in bytes is at least that in UTF-16 units; to turn it into bytes takes the loop's time, and memory that nobody
     // is charged for.
-    const guestBytes = Math.max(GUEST_BYTES, this.#maxBodyBytes)
+    const guestBytes = Math.max(FETCH_BODIES_BYTES, this.#maxBodyBytes)
     if (this.#open.bytesOf(guest) + body.length > guestBytes || this.#open.bytes + body.length > guestBytes * GUESTS) {
       return refuse(`The request bodies of open fetches may have ${guestBytes} bytes together, not more.`)
     }

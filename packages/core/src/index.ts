@@ -70,6 +70,7 @@ export type {
 } from './http.ts'
 export { execUs, START_KINDS, type InvocationRecord, type InvocationResult, type StartKind, type Trigger } from './invocation.ts'
 export {
+  FETCH_BODIES_BYTES,
   LIMIT_RANGES,
   MAX_FETCHES_PER_INVOCATION,
   MAX_SOCKETS_PER_GUEST,

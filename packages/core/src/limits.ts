@@ -25,6 +25,12 @@ export const RESPONSE_HEADER_LIMITS = { count: 100, bytes: 64 * 1024 } as const
 /** Fetches that one invocation may have open. Counted where it runs, and again where the connections are made. */
 export const MAX_FETCHES_PER_INVOCATION = 1_000
 
+/**
+ * Bodies of requests that the fetches of one isolate may have under way, in bytes; more where a single one may be so large.
+ * Counted in the isolate, so that no more is copied out of it, and again in its host.
+ */
+export const FETCH_BODIES_BYTES = 32 * 1024 * 1024
+
 /** Sockets and WebSockets that the isolate of a function may have open to others. Counted there, and again in its host. */
 export const MAX_SOCKETS_PER_GUEST = 500
 

@@ -200,3 +200,23 @@ t.test('What fetch sends can be read, whatever user code made of the built-ins',
   }
   t.end()
 })
+
+t.test('Bodies of fetches that have too many bytes together do not leave the isolate, though some are stopped at once', (t) => {
+  const code = `
+    const body = 'x'.repeat(12 * 1024 * 1024)
+    const stop = new AbortController()
+    const send = (signal) => fetch('http://up/', { method: 'POST', body, signal })
+    const sent = [send(stop.signal), send(), send()]
+    stop.abort()
+    sent.push(send())
+    const ended = await Promise.all([0, 2, 3].map((index) => sent[index].catch((error) => error.message)))
+    setTimeout(send, 0)
+    return Response.json(ended)`
+  const guest = guestOf(code, { maxBodyBytes: 16 * 1024 * 1024 })
+  const refused = 'The request bodies of open fetches may have 33554432 bytes together, not more.'
+  t.same(JSON.parse(guest.call().body), ['The operation was aborted.', refused, refused])
+  t.same([...guest.fetches.keys()], [1, 2])
+  guest.fireTimer(1)
+  t.same([...guest.fetches.keys()], [1, 2, 3], 'in the next entry there is room again')
+  t.end()
+})

@@ -234,6 +234,17 @@ const REST: readonly IsolationCase[] = [
       expect: { code: /^(?:cpu-exceeded|timeout|memory-exceeded)$/ },
     },
   ),
+  hoards(
+    'M11d',
+    'long bodies into fetch that are stopped at once',
+    `const body = 'x'.repeat(4_000_000)
+     for (;;) { const stop = new AbortController(); fetch(env.UPSTREAM, { method: 'POST', body, signal: stop.signal }).catch(() => {}); stop.abort() }`,
+    {
+      limits: { ...LIMITS, cpuMs: 1_000, wallMs: 3_000 },
+      billed: 'cap',
+      expect: { code: /^(?:cpu-exceeded|timeout|memory-exceeded)$/ },
+    },
+  ),
   {
     id: 'M14',
     group: 'memory',
