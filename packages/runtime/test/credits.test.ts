@@ -33,6 +33,16 @@ t.test('Large answers wait for the host, small ones do not', (t) => {
   t.end()
 })
 
+t.test('A fetch that is refused for its body waits for the host as if it were sent', (t) => {
+  const flood = `for (let count = 0; count < 10; count++) fetch('http://up/', { method: 'POST', body }).catch(() => {})`
+  const code = `const body = 'x'.repeat(16 * 1024 * 1024); ${flood}; return new Response()`
+  const guest = guestOf(code, { maxBodyBytes: 16 * 1024 * 1024 })
+  guest.call()
+  t.equal(guest.fetches.size, 2)
+  t.equal(guest.drainCalls, 10)
+  t.end()
+})
+
 t.test('User code cannot make calls uncounted, not even at the end of the stack', (t) => {
   const guest = guestOf(`
     const dive = () => { try { dive() } catch {} try { setTimeout(() => {}, 1e6) } catch {} }

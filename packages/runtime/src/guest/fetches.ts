@@ -4,7 +4,7 @@ import { maxBodyBytes, tooLongText } from './body-limit.ts'
 import { Channel, type Framing } from './channels.ts'
 import { flushAtEnd } from './entry-end.ts'
 import { jsonParse, type List, max, SafeList, SafeMap, SafeTypeError } from './language/primordials.ts'
-import { bridge, enter } from './port.ts'
+import { bridge, enter, spendText } from './port.ts'
 import { describeError } from './web-api/errors.ts'
 
 /** Takes what becomes of a fetch. */
@@ -53,8 +53,11 @@ export function startFetch(invocation: number, head: string, bodyKind: BodyKind,
   check(head)
   if (body.length > maxBodyBytes) throw new SafeTypeError(tooLongText('request', body.length, bodyKind))
   const mostBytes = max(FETCH_BODIES_BYTES, maxBodyBytes)
-  if (openUnits + body.length > mostBytes)
+  if (openUnits + body.length > mostBytes) {
+    // As if it were sent: a loop waits for the host all the same.
+    spendText(body.length)
     throw new SafeTypeError(`The request bodies of open fetches may have ${mostBytes} bytes together, not more.`)
+  }
   const number = ++last
   fetches.set(number, { invocation, receiver, bodyUnits: body.length, channel: undefined })
   openUnits += body.length

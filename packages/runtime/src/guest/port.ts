@@ -136,8 +136,8 @@ function spendCall(textUnits: number): void {
   spendText(textUnits)
 }
 
-/** The same for a call of which the host caused each: only its text counts. */
-function spendText(textUnits: number): void {
+/** The same where only the text counts: the host caused each such call, or what was to be sent is refused. */
+export function spendText(textUnits: number): void {
   units += textUnits
   if (calls <= CREDIT_CALLS && units <= CREDIT_UNITS) return
   const pauseMs = host.drain()
