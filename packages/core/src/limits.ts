@@ -27,7 +27,7 @@ export const MAX_FETCHES_PER_INVOCATION = 1_000
 
 /**
  * Bodies of requests that the fetches of one isolate may have under way, in bytes; more where a single one may be so large.
- * Counted in the isolate, so that no more is copied out of it, and again in its host.
+ * Its host counts what is open; the isolate counts what one entry sends, so that no more is copied out of it at once.
  */
 export const FETCH_BODIES_BYTES = 32 * 1024 * 1024
 

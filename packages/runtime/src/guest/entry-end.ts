@@ -50,8 +50,12 @@ export function expectEntries(): void {
   hasEntries = true
 }
 
+/** Which entry runs; the module scope begins one as well. */
+export let entryNumber = 0
+
 /** An entry begins. */
 export function beginEntry(): void {
+  entryNumber++
   isEnding = false
 }
 

@@ -2,7 +2,7 @@ import { FETCH_BODIES_BYTES, type FetchResult, type FetchedHead, STREAM_WINDOW_B
 import { type BodyKind, OF_FETCH } from '../bridge.ts'
 import { maxBodyBytes, tooLongText } from './body-limit.ts'
 import { Channel, type Framing } from './channels.ts'
-import { flushAtEnd } from './entry-end.ts'
+import { entryNumber } from './entry-end.ts'
 import { jsonParse, type List, max, SafeList, SafeMap, SafeTypeError } from './language/primordials.ts'
 import { bridge, enter, spendText } from './port.ts'
 import { describeError } from './web-api/errors.ts'
@@ -20,8 +20,6 @@ export interface FetchReceiver {
 interface OpenFetch {
   readonly invocation: number
   readonly receiver: FetchReceiver
-  /** Length of its body in UTF-16 units, if that does not stream. */
-  readonly bodyUnits: number
   /** Of what streams of it: the request's body, the response's, or both. */
   channel: Channel | undefined
 }
@@ -34,15 +32,12 @@ const fetches = new SafeMap<number, OpenFetch>()
 /** Those of which the response's head has come. */
 const responding = new SafeMap<number, OpenFetch>()
 let last = 0
-/** Bodies of those that are open, or were stopped in this entry: the host has them all the same. */
-let openUnits = 0
-let stoppedUnits = 0
-const endStopped = {
-  flush(): void {
-    openUnits -= stoppedUnits
-    stoppedUnits = 0
-  },
-}
+/**
+ * UTF-16 units of the bodies that this entry has sent, whatever became of their fetches. It does not count those of entries
+ * before: the host, which refuses by what is open, has heard of their ends first.
+ */
+let sentUnits = 0
+let sendingEntry = 0
 
 /**
  * Has the host carry out a fetch on behalf of an invocation. `head` is the JSON text of a FetchHead.
@@ -52,15 +47,20 @@ const endStopped = {
 export function startFetch(invocation: number, head: string, bodyKind: BodyKind, body: string, receiver: FetchReceiver): number {
   check(head)
   if (body.length > maxBodyBytes) throw new SafeTypeError(tooLongText('request', body.length, bodyKind))
+  if (sendingEntry !== entryNumber) {
+    sendingEntry = entryNumber
+    sentUnits = 0
+  }
+  // A text has at least a byte for each unit.
   const mostBytes = max(FETCH_BODIES_BYTES, maxBodyBytes)
-  if (openUnits + body.length > mostBytes) {
+  if (sentUnits + body.length > mostBytes) {
     // As if it were sent: a loop waits for the host all the same.
     spendText(body.length)
-    throw new SafeTypeError(`The request bodies of open fetches may have ${mostBytes} bytes together, not more.`)
+    throw new SafeTypeError(`The request bodies of fetches that begin together may have ${mostBytes} bytes, not more.`)
   }
+  sentUnits += body.length
   const number = ++last
-  fetches.set(number, { invocation, receiver, bodyUnits: body.length, channel: undefined })
-  openUnits += body.length
+  fetches.set(number, { invocation, receiver, channel: undefined })
   bridge.startFetch(invocation, number, head, bodyKind, body)
   return number
 }
@@ -76,7 +76,7 @@ export function startUpload(
 ): { readonly number: number; readonly channel: Channel } {
   check(head)
   const number = ++last
-  const fetch: OpenFetch = { invocation, receiver, bodyUnits: 0, channel: undefined }
+  const fetch: OpenFetch = { invocation, receiver, channel: undefined }
   const framing: Framing = {
     begin(isWhole) {
       const isSentWhole = isWhole && channel.leavingBytes <= maxBodyBytes
@@ -118,10 +118,6 @@ export function stopFetch(number: number, reason: unknown): boolean {
   if (fetch === undefined) return false
   // Of an upload that has not begun the host knows nothing.
   if (fetch.channel?.hasBegun !== false || responding.has(number)) bridge.stopFetch(number)
-  if (fetch.bodyUnits > 0) {
-    if (stoppedUnits === 0) flushAtEnd(endStopped)
-    stoppedUnits += fetch.bodyUnits
-  }
   remove(number)
   fetch.channel?.close(reason)
   const { receiver } = fetch
@@ -161,7 +157,6 @@ export function settleFetch(number: number, resultText: string, bodyKind: BodyKi
 
 function endFetch(number: number, fetch: OpenFetch, result: FetchResult, bodyKind: BodyKind, body: string): void {
   const isResponding = responding.has(number)
-  openUnits -= fetch.bodyUnits
   remove(number)
   const { receiver, channel } = fetch
   if (!isResponding) receiver.responded(result, bodyKind, body)
