@@ -122,6 +122,23 @@ t.test('Each end runs with its microtasks, and what it leaves for an end waits f
   t.end()
 })
 
+t.test('An end that could not be asked for where the stack ends is asked for by who comes next', (t) => {
+  const guest = new Guest().load(
+    `{ default: { fetch: async () => {
+      const dive = () => { try { dive() } catch {} try { carpoolSupport_.afterEntry(() => {}) } catch {} }
+      dive()
+      await new Promise((resolve) => setTimeout(resolve))
+      carpoolSupport_.afterEntry(() => console.log('end'))
+      return new Response()
+    } } }`,
+  )
+  guest.start()
+  guest.fireTimer([...guest.timers.keys()][0]!)
+  t.strictSame(guest.lines, ['info: end'])
+  guest.isolate.dispose()
+  t.end()
+})
+
 t.test('What cannot leave at the end of an entry holds up nothing behind it', (t) => {
   const guest = new Guest().load(
     `{ default: { fetch: async () => {

@@ -418,8 +418,8 @@ export class Channel {
 
   #flushSoon(): void {
     if (this.#isDirty) return
-    this.#isDirty = true
     flushAtEnd(this)
+    this.#isDirty = true
   }
 
   #drop(): void {

@@ -20,12 +20,13 @@ let isEnding = false
 
 /** Has it flushed at the end of this entry. */
 export function flushAtEnd(what: AtEnd): void {
-  const index = atEnd.length
-  atEnd[index] = what
-  if (index > 0) return
-  if (hasEntries) bridge.awaitEnd()
-  // The module scope is no entry of a batch.
-  else void flushLater()
+  // Asked for first: at the end of the stack this throws, and who finds something in the list takes the end for asked for.
+  if (atEnd.length === 0) {
+    if (hasEntries) bridge.awaitEnd()
+    // The module scope is no entry of a batch.
+    else void flushLater()
+  }
+  atEnd[atEnd.length] = what
 }
 
 /**
@@ -37,12 +38,12 @@ export function afterEntry(run: () => void): void {
   if (isEnding) return void setImmediate(run)
   const invocation = invocationNow()
   const carriedAlong = carriedByTimer()
+  if (callbacks.length === 0) flushAtEnd(nextCallback)
   callbacks[callbacks.length] = () => {
     enter(invocation)
     carryForTimer(carriedAlong)
     run()
   }
-  if (callbacks.length === 1) flushAtEnd(nextCallback)
 }
 
 /** From now on all runs in entries, whose ends the addon tells. */
