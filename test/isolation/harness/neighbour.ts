@@ -1,3 +1,4 @@
+import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
 import type { Test } from 'tap'
@@ -12,6 +13,11 @@ export const NEIGHBOUR = 'neighbour'
 /** CPU time that a call of it takes, in ms. */
 const CALL_CPU_MS = 5
 const CALIBRATION_LOOPS = 2_000_000
+/**
+ * Beside the attacks not the function is called, but a process of its own that does the same: what slows that one down is what
+ * the attacks and their clients take of the machine, and not what comes of sharing a host.
+ */
+const IS_PROCESS = process.env['CARPOOL_ISOLATION_NEIGHBOUR'] === 'process'
 
 /** How the neighbour fared for a while. */
 export interface Probe {
@@ -30,7 +36,7 @@ export interface Neighbour {
   check(): Promise<{ readonly answer: Answer; readonly wrong: string | undefined }>
   /** Calls it at a constant rate, whether or not the calls before are answered, until it is told to stop. */
   watch(perSecond: number): { stop(): Promise<Probe> }
-  /** How many calls were made. */
+  /** How many calls of the function were made. */
   readonly calls: () => number
 }
 
@@ -68,19 +74,30 @@ export async function settleNeighbour(t: Test, server: TestServer, secret: strin
     fastestMs = Math.min(fastestMs, Number(cpuMs))
   }
   loops = Math.max(1, Math.round((CALIBRATION_LOOPS * CALL_CPU_MS) / fastestMs))
+  const watchedUrl = IS_PROCESS ? await startProcess(t, upstreamUrl) : `${server.url}/${NEIGHBOUR}/`
   const watch: Neighbour['watch'] = (perSecond) => {
-    const url = `${server.url}/${NEIGHBOUR}/?loops=${loops}`
+    const url = `${watchedUrl}?loops=${loops}`
     const watched = caller.watch({ url, perSecond, firstNumber: count + 1 })
     let probe: Promise<Probe> | undefined
     return {
       stop: () =>
         (probe ??= watched.stop().then((calls) => {
-          count += calls.calls
+          if (!IS_PROCESS) count += calls.calls
           return { ...calls, p99Ms: quantile(calls.tookMs, 0.99) }
         })),
     }
   }
   return { check, watch, calls: () => count }
+}
+
+/** In a session of its own, so that the system gives it a share of its own (sched(7): autogroups). @returns its address */
+async function startProcess(t: Test, upstreamUrl: string): Promise<string> {
+  // Without the hooks of the test runner.
+  const options = { execArgv: [], env: {}, detached: true }
+  const child = fork(new URL('neighbour-process.ts', import.meta.url), [upstreamUrl], options)
+  t.teardown(() => child.kill('SIGKILL'))
+  const [port] = (await once(child, 'message')) as [number]
+  return `http://127.0.0.1:${port}/`
 }
 
 type Calls = Extract<FromNeighbour, { readonly calls: number }>
