@@ -18,9 +18,9 @@ let nextIndex = 0
 /** Some of it has run in this entry. */
 let isEnding = false
 
-/** Has it flushed at the end of this entry. */
+/** Has it flushed at the end of this entry. @throws RangeError where the stack ends: it will not be flushed then */
 export function flushAtEnd(what: AtEnd): void {
-  // Asked for first: at the end of the stack this throws, and who finds something in the list takes the end for asked for.
+  // Comes first, as it may throw: a list with something in it means that the end was asked for.
   if (atEnd.length === 0) {
     if (hasEntries) bridge.awaitEnd()
     // The module scope is no entry of a batch.
