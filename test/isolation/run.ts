@@ -18,13 +18,13 @@ const LATENCY = /: its p99 was /
 const options = benchArguments('npm run test:isolation -- [options]', {
   files: { help: 'tests to run', default: 'test/isolation/*.test.ts' },
   form: { help: 'full, or quick as in npm test', default: 'full' },
-  neighbour: { help: 'function, or process: the same beside the host, to tell what the machine takes', default: 'function' },
+  neighbour: { help: 'function, or process: the same on plain Node.js, in a process of its own', default: 'function' },
 })
 const environment = readEnvironment()
 const folder = mkdtempSync(join(tmpdir(), 'carpool-isolation-'))
 try {
   const form = options.text('form') === 'full' ? { CARPOOL_ISOLATION: 'full' } : {}
-  const neighbour = options.text('neighbour') === 'process' ? { CARPOOL_ISOLATION_NEIGHBOUR: 'process' } : {}
+  const neighbour = { CARPOOL_ISOLATION_NEIGHBOUR: options.text('neighbour') }
   const { passed, failed } = await runTap(options.text('files').split(','), { ...form, ...neighbour, [ROWS_FOLDER]: folder })
   const rows = readRows(folder)
   const wrong = failed.filter((name) => !LATENCY.test(name))

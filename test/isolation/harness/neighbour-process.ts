@@ -1,19 +1,20 @@
-/** What the neighbour's function does, as a process that Carpool has nothing to do with; `neighbour.ts` starts it. */
+/** Serves the neighbour's function on plain Node.js, without Carpool. `neighbour.ts` starts it, with the code and its `env`. */
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { runInThisContext } from 'node:vm'
 
-const [upstreamUrl] = process.argv.slice(2)
-let kept = 0
+interface Handler {
+  fetch(request: Pick<Request, 'url'>, env: object): Promise<Response>
+}
 
-async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
-  const { searchParams } = new URL(request.url ?? '/', 'http://localhost')
-  let work = 0
-  for (let turn = Number(searchParams.get('loops')); turn > 0; turn--) work = (work * 31 + turn) | 0
-  kept = work
-  const pong = await fetch(`${upstreamUrl}?${searchParams.get('number')}`)
-  response.setHeader('x-work', String(kept))
-  response.end(`mine ${await pong.text()}`)
+const [code = '', env = ''] = process.argv.slice(2)
+const { default: handler } = (runInThisContext(code) as () => { default: Handler })()
+const bindings = JSON.parse(env) as object
+
+async function answer({ url }: IncomingMessage, response: ServerResponse): Promise<void> {
+  const answered = await handler.fetch({ url: `http://localhost${url}` }, bindings)
+  response.end(await answered.text())
 }
 
 const server = createServer((request, response) => void answer(request, response))

@@ -14,8 +14,8 @@ export const NEIGHBOUR = 'neighbour'
 const CALL_CPU_MS = 5
 const CALIBRATION_LOOPS = 2_000_000
 /**
- * Beside the attacks not the function is called, but a process of its own that does the same: what slows that one down is what
- * the attacks and their clients take of the machine, and not what comes of sharing a host.
+ * Calls the function on plain Node.js instead, in a process of its own. What slows that down comes of the attacks and their
+ * clients on the same machine, and not of sharing a host.
  */
 const IS_PROCESS = process.env['CARPOOL_ISOLATION_NEIGHBOUR'] === 'process'
 
@@ -55,7 +55,8 @@ const CODE = `(function () {
 export async function settleNeighbour(t: Test, server: TestServer, secret: string): Promise<Neighbour> {
   const caller = await Caller.start(t)
   const { upstreamUrl } = caller
-  const request = { code: CODE, env: { UPSTREAM: upstreamUrl, SECRET: secret } }
+  const env = { UPSTREAM: upstreamUrl, SECRET: secret }
+  const request = { code: CODE, env }
   const deployed = await deployScript(server, NEIGHBOUR, request, NEIGHBOUR)
   if (deployed.status !== 201) throw new Error(`The neighbour was refused: ${JSON.stringify(deployed)}`)
   let count = 0
@@ -74,7 +75,7 @@ export async function settleNeighbour(t: Test, server: TestServer, secret: strin
     fastestMs = Math.min(fastestMs, Number(cpuMs))
   }
   loops = Math.max(1, Math.round((CALIBRATION_LOOPS * CALL_CPU_MS) / fastestMs))
-  const watchedUrl = IS_PROCESS ? await startProcess(t, upstreamUrl) : `${server.url}/${NEIGHBOUR}/`
+  const watchedUrl = IS_PROCESS ? await startProcess(t, env) : `${server.url}/${NEIGHBOUR}/`
   const watch: Neighbour['watch'] = (perSecond) => {
     const url = `${watchedUrl}?loops=${loops}`
     const watched = caller.watch({ url, perSecond, firstNumber: count + 1 })
@@ -91,11 +92,11 @@ export async function settleNeighbour(t: Test, server: TestServer, secret: strin
 }
 
 /** In a session of its own, so that the system gives it a share of its own (sched(7): autogroups). @returns its address */
-async function startProcess(t: Test, upstreamUrl: string): Promise<string> {
+async function startProcess(t: Test, env: object): Promise<string> {
   // Without the hooks of the test runner.
   const options = { execArgv: [], env: {}, detached: true }
-  const child = fork(new URL('neighbour-process.ts', import.meta.url), [upstreamUrl], options)
-  t.teardown(() => child.kill('SIGKILL'))
+  const child = fork(new URL('neighbour-process.ts', import.meta.url), [CODE, JSON.stringify(env)], options)
+  t.teardown(() => child.disconnect())
   const [port] = (await once(child, 'message')) as [number]
   return `http://127.0.0.1:${port}/`
 }
