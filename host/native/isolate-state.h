@@ -48,6 +48,8 @@ struct IsolateState {
 	// Suspension. 1: its thread sleeps at the next interrupt, until it is 0 again; and at the begin of a batch, if the host ends
 	// the isolate.
 	std::atomic<uint32_t> suspended{0};
+	// 1: the host has not yet given isolated-vm all that is to be measured as one entry, which does not begin until it is 0.
+	std::atomic<uint32_t> is_begin_held{0};
 	// The thread that is limited to few cores for it; 0 if none is.
 	pid_t affinity_thread = 0;
 	// The thread that takes long turns for it; 0 if none does.
@@ -164,6 +166,7 @@ void ReadCores();
 void UseAllCores();
 // On the isolate's thread.
 void SleepWhileSuspended(IsolateState* state);
+void SleepWhileBeginIsHeld(IsolateState* state);
 // Lets the isolate be interrupted from now on, and tells of its end.
 void TrackIsolate(IsolateState* state, v8::Isolate* isolate, v8::Local<v8::Context> context);
 void AddSuspend(v8::Isolate* isolate, v8::Local<v8::Context> context, v8::Local<v8::Object> host);

@@ -412,7 +412,12 @@ void Connect(const v8::FunctionCallbackInfo<v8::Value>& info) {
 }
 
 // begin(), for the host alone: an entry begins that is not one of a batch.
-void Begin(const v8::FunctionCallbackInfo<v8::Value>& info) { BeginEntry(StateOf(info.Data())); }
+void Begin(const v8::FunctionCallbackInfo<v8::Value>& info) {
+	IsolateState* state = StateOf(info.Data());
+	// isolated-vm leaves an isolate where it finds nothing more to do; what comes just then runs on another thread, unmeasured.
+	SleepWhileBeginIsHeld(state);
+	BeginEntry(state);
+}
 
 // trim(), for the host alone, before any user code: gives the garbage of booting back to the system.
 void Trim(const v8::FunctionCallbackInfo<v8::Value>& info) {

@@ -51,6 +51,22 @@ t.test('load resolves after the code has run, with its microtasks; its messages 
   )
 })
 
+t.test(
+  'what is measured does not begin before all of it is given: the rest could run on another thread, unmeasured',
+  async (t) => {
+    const { isolate } = await isolateWith(t)
+    isolate.resetEntryCpu()
+    await isolate.measure(() => {
+      const untilMs = performance.now() + 100
+      while (isolate.readEntryCpu() === 0 && performance.now() < untilMs);
+      t.equal(isolate.readEntryCpu(), 0)
+      return isolate.collectGarbage()
+    })
+    t.equal(isolate.readEntryCpu(), 1)
+    t.ok(isolate.entryCpuNs[0]! > 0)
+  },
+)
+
 t.test('the heap is measured with what it holds outside', async (t) => {
   const { isolate, run } = await isolateWith(t, 128)
   const before = await isolate.heapBytes()

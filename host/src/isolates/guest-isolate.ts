@@ -348,11 +348,22 @@ export class GuestIsolate {
 
   /** Does a task that enters the isolate once, as an entry whose CPU time {@link readEntryCpu} gives when it has settled. */
   async measure<T>(task: () => Promise<T>): Promise<T> {
-    // All three go in together, so they run on one thread.
-    this.#booted.begin.applyIgnored(undefined, NO_ARGUMENTS)
-    const [done] = await Promise.allSettled([task(), this.#booted.end.apply(undefined, NO_ARGUMENTS)])
+    const [done] = await this.#goingInTogether(() => {
+      this.#booted.begin.applyIgnored(undefined, NO_ARGUMENTS)
+      return Promise.allSettled([task(), this.#booted.end.apply(undefined, NO_ARGUMENTS)])
+    })
     if (done.status === 'rejected') throw done.reason
     return done.value
+  }
+
+  /** What is given to isolated-vm meanwhile, `begin` first, runs on one thread: that does not begin before all of it is there. */
+  #goingInTogether<T>(given: () => T): T {
+    if (!this.#isReleased) addon.holdBegin(this.#index)
+    try {
+      return given()
+    } finally {
+      if (!this.#isReleased) addon.releaseBegin(this.#index)
+    }
   }
 
   /** Ends the isolate now, also in the middle of an entry. Harmless if it is gone. */
