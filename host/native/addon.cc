@@ -49,7 +49,7 @@ void Release(const v8::FunctionCallbackInfo<v8::Value>& info) {
 // Called by isolated-vm for a context of a guest.
 extern "C" __attribute__((visibility("default"))) void InitForContext(
 	v8::Isolate* isolate, v8::Local<v8::Context> context, v8::Local<v8::Object> target) {
-	ForgetBatch();
+	TurnAway();
 	uint32_t index = TakeState();
 	if (index == kIsolates) return;
 	v8::Local<v8::Value> data = v8::Integer::NewFromUnsigned(isolate, index);

@@ -31,12 +31,11 @@ int64_t Read(clockid_t clock) {
 	return static_cast<int64_t>(time.tv_sec) * 1000000000 + time.tv_nsec;
 }
 
-// The entry that this thread ran last. Its batch may be over.
+// Whose entry this thread ran last. Its batch may be over.
 thread_local struct {
 	IsolateState* state;
-	uint32_t index;
 	uint32_t batch;
-} last_entry = {nullptr, 0, 0};
+} last_entry = {nullptr, 0};
 
 // The batch that this thread ran last, and when it ended.
 thread_local struct {
@@ -61,21 +60,34 @@ void TurnTo(IsolateState* state, int64_t now) {
 	IsolateState* before = last_entry.state;
 	if (before == nullptr || before == state) return;
 	last_entry.state = nullptr;
-	if (before->batches.load(std::memory_order_relaxed) != last_entry.batch) return;
-	before->ends_ns[last_entry.index].store(now, std::memory_order_relaxed);
+	if (before->batches.load(std::memory_order_relaxed) == last_entry.batch) before->end_ns.store(now, std::memory_order_relaxed);
 }
 
-// CPU time of an entry, in ns. It ended when its thread turned to another isolate, or when the next entry began, if on the same
-// thread; else its thread has done nothing since. `own` is a clock that was read `now`.
-int64_t CpuTimeOf(const IsolateState* state, uint32_t index, uint32_t begun, int32_t own = 0, int64_t now = 0) {
-	int32_t clock = state->clocks[index].load(std::memory_order_relaxed);
-	bool has_next = index + 1 < begun && state->clocks[index + 1].load(std::memory_order_relaxed) == clock;
-	int64_t left = state->ends_ns[index].load(std::memory_order_relaxed);
-	int64_t end = left;
-	if (end == 0 && has_next) end = state->starts_ns[index + 1].load(std::memory_order_relaxed);
-	if (end == 0) end = clock == own ? now : Read(clock);
+// CPU time of an entry, in ns.
+int64_t CpuTimeOf(const IsolateState* state, uint32_t index, uint32_t begun) {
+	int64_t end = index + 1 < begun ? state->starts_ns[index + 1].load(std::memory_order_relaxed)
+									: state->end_ns.load(std::memory_order_relaxed);
+	if (end == 0) end = Read(state->clock.load(std::memory_order_relaxed));
 	int64_t cpu_ns = end - state->starts_ns[index].load(std::memory_order_relaxed);
 	return cpu_ns > 0 ? cpu_ns : 0;
+}
+
+// @param before_ns what counts as used by then
+void BeginEntryAfter(IsolateState* state, int64_t before_ns) {
+	BeginTaking(state);
+	clockid_t clock = OwnClock();
+	int64_t now = Read(clock);
+	TurnTo(state, now);
+	uint32_t index = state->begun.load(std::memory_order_relaxed);
+	if (index == 0) {
+		state->clock.store(clock, std::memory_order_relaxed);
+		state->end_ns.store(0, std::memory_order_relaxed);
+		last_entry = {state, state->batches.load(std::memory_order_relaxed)};
+		state->starts_ns[0].store(BatchStart(state, now) - before_ns, std::memory_order_relaxed);
+	} else if (index < kEntries) {
+		state->starts_ns[index].store(now, std::memory_order_relaxed);
+	}
+	state->begun.store(index + 1, std::memory_order_release);
 }
 
 // Where the host reads the CPU time of entries.
@@ -110,45 +122,50 @@ void ResetEntryCpu(const v8::FunctionCallbackInfo<v8::Value>& info) {
 	if (state != nullptr) ResetEntries(state);
 }
 
+// holdBegin(index): what is measured from now on does not begin.
+void HoldBegin(const v8::FunctionCallbackInfo<v8::Value>& info) {
+	IsolateState* state = StateOf(info[0]);
+	if (state != nullptr) state->is_begin_held.store(1);
+}
+
+// releaseBegin(index): it may begin.
+void ReleaseBegin(const v8::FunctionCallbackInfo<v8::Value>& info) {
+	IsolateState* state = StateOf(info[0]);
+	if (state != nullptr) ClearAndWake(state->is_begin_held);
+}
+
 }  // namespace
 
-void BeginEntry(IsolateState* state) {
-	BeginTaking(state);
-	clockid_t clock = OwnClock();
-	int64_t now = Read(clock);
-	TurnTo(state, now);
-	if (state->ended.exchange(false, std::memory_order_relaxed)) state->begun.store(0, std::memory_order_release);
-	uint32_t index = state->begun.load(std::memory_order_relaxed);
-	if (index < kEntries) {
-		state->ends_ns[index].store(0, std::memory_order_relaxed);
-		last_entry = {state, index, state->batches.load(std::memory_order_relaxed)};
-		int64_t start = index == 0 ? BatchStart(state, now) : now;
-		state->starts_ns[index].store(start, std::memory_order_relaxed);
-		state->clocks[index].store(clock, std::memory_order_relaxed);
-	}
-	state->begun.store(index + 1, std::memory_order_release);
+void BeginEntry(IsolateState* state) { BeginEntryAfter(state, 0); }
+
+void BeginPart(IsolateState* state) {
+	// isolated-vm leaves an isolate where it finds nothing more to do; what comes just then may run on another thread, unmeasured.
+	SleepWhile(state->is_begin_held);
+	int64_t before_ns = state->ended.load(std::memory_order_relaxed) ? CpuTimeOf(state, 0, 1) : 0;
+	ResetEntries(state);
+	BeginEntryAfter(state, before_ns);
 }
 
 void EndEntries(IsolateState* state) {
 	clockid_t clock = OwnClock();
 	int64_t now = Read(clock);
 	TurnTo(state, now);
-	uint32_t begun = state->ended.load(std::memory_order_relaxed) ? 0 : state->begun.load(std::memory_order_relaxed);
-	for (uint32_t index = 0; begun <= kEntries && index < begun; index++) {
-		// Its thread goes on with something else.
-		int64_t cpu_ns = CpuTimeOf(state, index, begun, clock, now);
-		state->ends_ns[index].store(state->starts_ns[index].load(std::memory_order_relaxed) + cpu_ns, std::memory_order_relaxed);
-	}
+	bool are_its_own = state->clock.load(std::memory_order_relaxed) == clock;
+	// Its thread goes on with something else.
+	if (are_its_own && !state->ended.load(std::memory_order_relaxed)) state->end_ns.store(now, std::memory_order_relaxed);
 	uint32_t batches = state->batches.fetch_add(1, std::memory_order_relaxed) + 1;
 	last_batch = {state, batches, now};
 	state->ended.store(true, std::memory_order_release);
 }
 
-void ForgetBatch() { last_batch.state = nullptr; }
+void TurnAway() {
+	last_batch.state = nullptr;
+	if (last_entry.state != nullptr) TurnTo(nullptr, Read(OwnClock()));
+}
 
 int32_t RunningClock(const IsolateState* state) {
 	uint32_t begun = state->begun.load(std::memory_order_acquire);
-	return begun > 0 && begun <= kEntries ? state->clocks[begun - 1].load(std::memory_order_relaxed) : 0;
+	return begun > 0 ? state->clock.load(std::memory_order_relaxed) : 0;
 }
 
 pid_t ThreadOf(int32_t clock) { return static_cast<pid_t>(~(clock >> 3)); }
@@ -162,4 +179,6 @@ void AddClock(v8::Isolate* isolate, v8::Local<v8::Context> context, v8::Local<v8
 	Set(isolate, context, host, "shareEntryCpu", MakeFunction(context, ShareEntryCpu));
 	Set(isolate, context, host, "readEntryCpu", MakeFunction(context, ReadEntryCpu));
 	Set(isolate, context, host, "resetEntryCpu", MakeFunction(context, ResetEntryCpu));
+	Set(isolate, context, host, "holdBegin", MakeFunction(context, HoldBegin));
+	Set(isolate, context, host, "releaseBegin", MakeFunction(context, ReleaseBegin));
 }

@@ -38,18 +38,20 @@ struct IsolateState {
 	std::atomic<uint32_t> begun{0};
 	// All entries have run: their CPU time can be read until the next begins.
 	std::atomic<bool> ended{false};
-	std::atomic<int32_t> clocks[kEntries];
+	// Of the thread that all of them run on.
+	std::atomic<int32_t> clock{0};
 	std::atomic<int64_t> starts_ns[kEntries];
-	// When the entry's thread turned to another isolate; 0 if it did not.
-	std::atomic<int64_t> ends_ns[kEntries];
+	// When the last one ended, or its thread turned to another isolate; 0 until then.
+	std::atomic<int64_t> end_ns{0};
 	// Batches so far.
 	std::atomic<uint32_t> batches{0};
+	// 1: the host has not yet given isolated-vm all that is to be measured together, which does not begin until it is 0. Until then
+	// the host does nothing else.
+	std::atomic<uint32_t> is_begin_held{0};
 
 	// Suspension. 1: its thread sleeps at the next interrupt, until it is 0 again; and at the begin of a batch, if the host ends
 	// the isolate.
 	std::atomic<uint32_t> suspended{0};
-	// 1: the host has not yet given isolated-vm all that is to be measured as one entry, which does not begin until it is 0.
-	std::atomic<uint32_t> is_begin_held{0};
 	// The thread that is limited to few cores for it; 0 if none is.
 	pid_t affinity_thread = 0;
 	// The thread that takes long turns for it; 0 if none does.
@@ -151,8 +153,11 @@ inline void Set(v8::Isolate* isolate, v8::Local<v8::Context> context, v8::Local<
 // entry-clock.cc: on the isolate's thread.
 void BeginEntry(IsolateState* state);
 void EndEntries(IsolateState* state);
-// The thread does something that is no part of a batch.
-void ForgetBatch();
+// A part of what is measured as one entry begins, when all of it has been given to isolated-vm. What the parts before took, since
+// the last reset, counts as well.
+void BeginPart(IsolateState* state);
+// The thread does something that is no part of a batch, or may end.
+void TurnAway();
 // On the host's: the clock that the running entry's thread has; 0 if none runs.
 int32_t RunningClock(const IsolateState* state);
 // The thread that a clock is of.
@@ -166,7 +171,9 @@ void ReadCores();
 void UseAllCores();
 // On the isolate's thread.
 void SleepWhileSuspended(IsolateState* state);
-void SleepWhileBeginIsHeld(IsolateState* state);
+void SleepWhile(std::atomic<uint32_t>& is_set);
+// Makes it 0, and wakes up who sleeps while it is 1.
+void ClearAndWake(std::atomic<uint32_t>& is_set);
 // Lets the isolate be interrupted from now on, and tells of its end.
 void TrackIsolate(IsolateState* state, v8::Isolate* isolate, v8::Local<v8::Context> context);
 void AddSuspend(v8::Isolate* isolate, v8::Local<v8::Context> context, v8::Local<v8::Object> host);

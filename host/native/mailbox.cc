@@ -411,13 +411,8 @@ void Connect(const v8::FunctionCallbackInfo<v8::Value>& info) {
 	info.GetReturnValue().Set(MakeFunction(context, Run, data));
 }
 
-// begin(), for the host alone: an entry begins that is not one of a batch.
-void Begin(const v8::FunctionCallbackInfo<v8::Value>& info) {
-	IsolateState* state = StateOf(info.Data());
-	// isolated-vm leaves an isolate where it finds nothing more to do; what comes just then runs on another thread, unmeasured.
-	SleepWhileBeginIsHeld(state);
-	BeginEntry(state);
-}
+// begin(), for the host alone: a part of what is measured begins that is not a batch.
+void Begin(const v8::FunctionCallbackInfo<v8::Value>& info) { BeginPart(StateOf(info.Data())); }
 
 // trim(), for the host alone, before any user code: gives the garbage of booting back to the system.
 void Trim(const v8::FunctionCallbackInfo<v8::Value>& info) {
@@ -428,7 +423,7 @@ void Trim(const v8::FunctionCallbackInfo<v8::Value>& info) {
 	StateOf(info.Data())->has_collected = false;
 }
 
-// end(), for the host alone: all entries have run.
+// end(), for the host alone: it has run.
 void End(const v8::FunctionCallbackInfo<v8::Value>& info) {
 	IsolateState* state = StateOf(info.Data());
 	if (state->has_grown) KeepToLimit(state, info.GetIsolate());

@@ -29,14 +29,6 @@ bool has_few = false;
 // no C library.
 bool SetCores(pid_t thread, const cpu_set_t& cores) { return syscall(SYS_sched_setaffinity, thread, sizeof(cores), &cores) == 0; }
 
-void SleepWhile(std::atomic<uint32_t>& is_set) {
-	while (is_set.load(std::memory_order_acquire) == 1) syscall(SYS_futex, &is_set, FUTEX_WAIT_PRIVATE, 1, nullptr, nullptr, 0);
-}
-
-void WakeUp(std::atomic<uint32_t>& is_set) {
-	if (is_set.exchange(0) == 1) syscall(SYS_futex, &is_set, FUTEX_WAKE_PRIVATE, INT_MAX, nullptr, nullptr, 0);
-}
-
 // On the isolate's thread, at an interrupt.
 void SleepAtInterrupt(v8::Isolate*, void* data) { SleepWhileSuspended(static_cast<IsolateState*>(data)); }
 
@@ -55,19 +47,7 @@ void Suspend(const v8::FunctionCallbackInfo<v8::Value>& info) {
 // resume(index): it goes on. Without effect if it was not suspended.
 void Resume(const v8::FunctionCallbackInfo<v8::Value>& info) {
 	IsolateState* state = StateOf(info[0]);
-	if (state != nullptr) WakeUp(state->suspended);
-}
-
-// holdBegin(index): what is measured as one entry does not begin.
-void HoldBegin(const v8::FunctionCallbackInfo<v8::Value>& info) {
-	IsolateState* state = StateOf(info[0]);
-	if (state != nullptr) state->is_begin_held.store(1);
-}
-
-// releaseBegin(index): it may.
-void ReleaseBegin(const v8::FunctionCallbackInfo<v8::Value>& info) {
-	IsolateState* state = StateOf(info[0]);
-	if (state != nullptr) WakeUp(state->is_begin_held);
+	if (state != nullptr) ClearAndWake(state->suspended);
 }
 
 // setAffinity(index): the thread that runs the isolate is kept to a few cores. Returns whether it is, and was not before.
@@ -94,7 +74,7 @@ void ClearAffinity(const v8::FunctionCallbackInfo<v8::Value>& info) {
 
 // What hangs on an isolate to tell of its end: V8 frees all memory of array buffers before that of the isolate itself.
 void IsolateEnds(void*, size_t, void* data) {
-	ForgetBatch();
+	TurnAway();
 	IsolateState* state = static_cast<IsolateState*>(data);
 	{
 		Locked locked(state->isolate_lock);
@@ -120,9 +100,15 @@ void ReadCores() {
 	has_few = count > 1;
 }
 
-void SleepWhileSuspended(IsolateState* state) { SleepWhile(state->suspended); }
+void SleepWhile(std::atomic<uint32_t>& is_set) {
+	while (is_set.load(std::memory_order_acquire) == 1) syscall(SYS_futex, &is_set, FUTEX_WAIT_PRIVATE, 1, nullptr, nullptr, 0);
+}
 
-void SleepWhileBeginIsHeld(IsolateState* state) { SleepWhile(state->is_begin_held); }
+void ClearAndWake(std::atomic<uint32_t>& is_set) {
+	if (is_set.exchange(0) == 1) syscall(SYS_futex, &is_set, FUTEX_WAKE_PRIVATE, INT_MAX, nullptr, nullptr, 0);
+}
+
+void SleepWhileSuspended(IsolateState* state) { SleepWhile(state->suspended); }
 
 void UseAllCores() {
 	if (has_few) SetCores(0, all_cores);
@@ -142,8 +128,6 @@ void TrackIsolate(IsolateState* state, v8::Isolate* isolate, v8::Local<v8::Conte
 void AddSuspend(v8::Isolate* isolate, v8::Local<v8::Context> context, v8::Local<v8::Object> host) {
 	Set(isolate, context, host, "suspend", MakeFunction(context, Suspend));
 	Set(isolate, context, host, "resume", MakeFunction(context, Resume));
-	Set(isolate, context, host, "holdBegin", MakeFunction(context, HoldBegin));
-	Set(isolate, context, host, "releaseBegin", MakeFunction(context, ReleaseBegin));
 	Set(isolate, context, host, "setAffinity", MakeFunction(context, SetAffinity));
 	Set(isolate, context, host, "clearAffinity", MakeFunction(context, ClearAffinity));
 }

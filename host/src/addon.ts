@@ -39,7 +39,7 @@ interface Addon {
   /** @returns whether the isolate can be suspended */
   suspend(index: number): boolean
   resume(index: number): void
-  /** What is measured as one entry does not begin until {@link releaseBegin}, when all of it has been given to isolated-vm. */
+  /** What is measured from now on does not begin until {@link releaseBegin}, when all of it has been given to isolated-vm. */
   holdBegin(index: number): void
   releaseBegin(index: number): void
   /** @returns whether the thread that runs the isolate is limited to few cores now, and was not before */

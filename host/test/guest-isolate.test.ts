@@ -51,21 +51,41 @@ t.test('load resolves after the code has run, with its microtasks; its messages 
   )
 })
 
-t.test(
-  'what is measured does not begin before all of it is given: the rest could run on another thread, unmeasured',
-  async (t) => {
-    const { isolate } = await isolateWith(t)
-    isolate.resetEntryCpu()
-    await isolate.measure(() => {
-      const untilMs = performance.now() + 100
-      while (isolate.readEntryCpu() === 0 && performance.now() < untilMs);
-      t.equal(isolate.readEntryCpu(), 0)
-      return isolate.collectGarbage()
-    })
-    t.equal(isolate.readEntryCpu(), 1)
-    t.ok(isolate.entryCpuNs[0]! > 0)
-  },
-)
+t.test('what is measured begins when all of it is given: the rest could run on another thread, unmeasured', async (t) => {
+  const { isolate } = await isolateWith(t)
+  isolate.resetEntryCpu()
+  await isolate.measure(() => {
+    const untilMs = performance.now() + 100
+    while (isolate.readEntryCpu() === 0 && performance.now() < untilMs);
+    t.equal(isolate.readEntryCpu(), 0)
+    return isolate.collectGarbage()
+  })
+  t.equal(isolate.readEntryCpu(), 1)
+})
+
+t.test('what was measured since a reset is one entry, and what fails does not count on', async (t) => {
+  const { isolate, run } = await isolateWith(t)
+  const usedNs = (): number => (isolate.readEntryCpu() === 1 ? isolate.entryCpuNs[0]! : Number.NaN)
+  const loop = { source: '(function () { for (let i = 0; i < 1e7; i++); })', filename: 'f.js' }
+  const measured = <T>(task: () => Promise<T>): Promise<T> => isolate.measure(task)
+  isolate.resetEntryCpu()
+  await isolate.load('', loop, measured)
+  const onceNs = usedNs()
+  t.ok(onceNs > 1e6, `${onceNs} ns`)
+  await isolate.load('', loop, measured)
+  const twiceNs = usedNs()
+  t.ok(twiceNs > onceNs + 1e6, `${twiceNs} ns, of which ${onceNs} the first time`)
+  const fails = (): never => {
+    throw new Error('fails')
+  }
+  await t.rejects(isolate.measure(fails), { message: 'fails' })
+  const afterNs = usedNs()
+  t.ok(afterNs >= twiceNs && afterNs < twiceNs + 1e6, `${afterNs} ns, and ${twiceNs} before`)
+  await run('for (let i = 0; i < 1e7; i++); 0')
+  isolate.resetEntryCpu()
+  await isolate.measure(() => isolate.heapBytes())
+  t.ok(usedNs() < onceNs)
+})
 
 t.test('the heap is measured with what it holds outside', async (t) => {
   const { isolate, run } = await isolateWith(t, 128)

@@ -202,7 +202,7 @@ export class GuestIsolate {
     }
   }
 
-  /** Makes {@link readEntryCpu} begin anew, as {@link enter} does. To be called before {@link measure}. */
+  /** Makes {@link readEntryCpu} begin anew, as {@link enter} does. To be called before what is to be measured as one entry. */
   resetEntryCpu(): void {
     if (!this.#isReleased) addon.resetEntryCpu(this.#index)
   }
@@ -346,24 +346,21 @@ export class GuestIsolate {
     return script.cachedData === undefined ? undefined : new Uint8Array(script.cachedData.copy())
   }
 
-  /** Does a task that enters the isolate once, as an entry whose CPU time {@link readEntryCpu} gives when it has settled. */
+  /**
+   * Does a task that enters the isolate once. All that were measured since {@link resetEntryCpu} are one entry, whose CPU time
+   * {@link readEntryCpu} gives.
+   * @throws Error if the isolate is gone
+   */
   async measure<T>(task: () => Promise<T>): Promise<T> {
-    const [done] = await this.#goingInTogether(() => {
-      this.#booted.begin.applyIgnored(undefined, NO_ARGUMENTS)
-      return Promise.allSettled([task(), this.#booted.end.apply(undefined, NO_ARGUMENTS)])
-    })
+    if (this.#isReleased) throw new Error('The isolate is gone.')
+    // Its thread waits at `begin` until all three have gone in, or it could leave in between, and another thread go on.
+    addon.holdBegin(this.#index)
+    this.#booted.begin.applyIgnored(undefined, NO_ARGUMENTS)
+    const all = Promise.allSettled([(async () => task())(), this.#booted.end.apply(undefined, NO_ARGUMENTS)])
+    addon.releaseBegin(this.#index)
+    const [done] = await all
     if (done.status === 'rejected') throw done.reason
     return done.value
-  }
-
-  /** What is given to isolated-vm meanwhile, `begin` first, runs on one thread: that does not begin before all of it is there. */
-  #goingInTogether<T>(given: () => T): T {
-    if (!this.#isReleased) addon.holdBegin(this.#index)
-    try {
-      return given()
-    } finally {
-      if (!this.#isReleased) addon.releaseBegin(this.#index)
-    }
   }
 
   /** Ends the isolate now, also in the middle of an entry. Harmless if it is gone. */

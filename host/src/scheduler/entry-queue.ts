@@ -23,7 +23,7 @@ export interface EnteredIsolate {
    * gone.
    */
   enter(): void
-  /** Does a task that enters the isolate, as the only entry that is measured. */
+  /** Does a task that enters the isolate. All since the reset are one entry, the only one that is measured. */
   measure<T>(task: () => Promise<T>): Promise<T>
 }
 
@@ -166,17 +166,8 @@ export class EntryQueue {
     const begin = async (): Promise<void> => {
       this.#isolate.resetEntryCpu()
       const batch = this.#begin([account])
-      let knownNs = 0
-      const measured: Measured = async (task) => {
-        try {
-          return await this.#isolate.measure(task)
-        } finally {
-          if (this.#isolate.readEntryCpu() > 0) knownNs += this.#isolate.entryCpuNs[0] ?? 0
-          batch.peakBytes = this.#isolate.peakBytes
-        }
-      }
-      const [settled] = await Promise.allSettled([(async () => work(measured))()])
-      this.#leave(batch, knownNs)
+      const [settled] = await Promise.allSettled([(async () => work((task) => this.#isolate.measure(task)))()])
+      this.#leave(batch)
       this.#finish(batch)
       if (settled.status === 'fulfilled') resolve(settled.value)
       else reject(settled.reason)
@@ -286,15 +277,11 @@ export class EntryQueue {
     return batch
   }
 
-  /** @param aloneNs CPU time of its one entry, if not that of the last measured task alone */
-  #leave(batch: Batch, aloneNs?: number): void {
+  #leave(batch: Batch): void {
     this.#listener.readMessages()
     if (this.#isolate.disposed) return this.#listener.batchLost(batch)
-    if (aloneNs !== undefined) batch.measured([aloneNs])
-    else {
-      batch.measured(this.#isolate.entryCpuNs, this.#isolate.readEntryCpu())
-      batch.peakBytes = this.#isolate.peakBytes
-    }
+    batch.measured(this.#isolate.entryCpuNs, this.#isolate.readEntryCpu())
+    batch.peakBytes = this.#isolate.peakBytes
     batch.charge()
     this.#listener.batchEnded(batch)
   }
