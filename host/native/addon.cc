@@ -34,6 +34,7 @@ void Release(const v8::FunctionCallbackInfo<v8::Value>& info) {
 	ResetEntries(state);
 	// No thread writes to it any more for what it ran last.
 	state->batches.fetch_add(1);
+	state->between_ns.store(0);
 	state->suspended.store(0);
 	state->is_closed.store(false);
 	state->affinity_thread = 0;
@@ -66,7 +67,7 @@ extern "C" __attribute__((visibility("default"))) napi_value napi_register_modul
 	ReadCores();
 	LengthenTurnsOfHelpers();
 	bool is_watched = WatchMemory();
-	KeepRequests();
+	WatchVisits();
 	v8::Isolate* isolate = v8::Isolate::GetCurrent();
 	v8::Local<v8::Context> context = isolate->GetCurrentContext();
 	v8::Local<v8::Value> value;

@@ -37,22 +37,24 @@ thread_local struct {
 	uint32_t batch;
 } last_entry = {nullptr, 0};
 
-// The batch that this thread ran last, and when it ended.
+// The batch that this thread ran last, and when it ended; or, where it is known what the thread did since then, when that ended.
+// Null once it has done something else than leave the isolate and enter it again.
 thread_local struct {
 	IsolateState* state;
 	uint32_t batches;
 	int64_t ns;
 } last_batch = {nullptr, 0, 0};
 
-// If its thread did more than this since the batch before, that was not the way out of an isolate and in again, and none of it is
-// charged.
+// If its thread did more than this since, V8 did something of itself, as collecting garbage, which is nobody's entry.
 constexpr int64_t kMostBetweenNs = 200000;
 
 // When the first entry of a batch begins. To leave an isolate and enter it again takes isolated-vm and the system a while, which
-// nobody else would be charged for: what a thread did since the last batch, if that was of the same isolate, is the next one's.
-int64_t BatchStart(const IsolateState* state, int64_t now) {
+// nobody else would be charged for: it is the next entry's.
+int64_t BatchStart(IsolateState* state, int64_t now) {
 	if (last_batch.state != state || last_batch.batches != state->batches.load(std::memory_order_relaxed)) return now;
-	return now - last_batch.ns <= kMostBetweenNs ? last_batch.ns : now;
+	if (now - last_batch.ns <= kMostBetweenNs) return last_batch.ns;
+	state->between_ns.fetch_add(now - last_batch.ns, std::memory_order_relaxed);
+	return now;
 }
 
 // The thread turns to an isolate, which may not be the one that it served last.
@@ -84,6 +86,7 @@ void BeginEntryAfter(IsolateState* state, int64_t before_ns) {
 		state->end_ns.store(0, std::memory_order_relaxed);
 		last_entry = {state, state->batches.load(std::memory_order_relaxed)};
 		state->starts_ns[0].store(BatchStart(state, now) - before_ns, std::memory_order_relaxed);
+		last_batch.state = nullptr;
 	} else if (index < kEntries) {
 		state->starts_ns[index].store(now, std::memory_order_relaxed);
 	}
@@ -120,6 +123,13 @@ void ReadEntryCpu(const v8::FunctionCallbackInfo<v8::Value>& info) {
 void ResetEntryCpu(const v8::FunctionCallbackInfo<v8::Value>& info) {
 	IsolateState* state = StateOf(info[0]);
 	if (state != nullptr) ResetEntries(state);
+}
+
+// takeBetween(index): CPU time of what V8 did of itself behind batches, in ns, since the last call.
+void TakeBetween(const v8::FunctionCallbackInfo<v8::Value>& info) {
+	IsolateState* state = StateOf(info[0]);
+	int64_t ns = state == nullptr ? 0 : state->between_ns.exchange(0, std::memory_order_relaxed);
+	info.GetReturnValue().Set(static_cast<double>(ns));
 }
 
 // holdBegin(index): what is measured from now on does not begin.
@@ -163,6 +173,14 @@ void TurnAway() {
 	if (last_entry.state != nullptr) TurnTo(nullptr, Read(OwnClock()));
 }
 
+void ThreadEnters(const IsolateState* state) {
+	if (last_batch.state != state) last_batch.state = nullptr;
+}
+
+void ThreadLeaves() {
+	if (last_batch.state != nullptr) last_batch.ns = BatchStart(last_batch.state, Read(OwnClock()));
+}
+
 int32_t RunningClock(const IsolateState* state) {
 	uint32_t begun = state->begun.load(std::memory_order_acquire);
 	return begun > 0 ? state->clock.load(std::memory_order_relaxed) : 0;
@@ -179,6 +197,7 @@ void AddClock(v8::Isolate* isolate, v8::Local<v8::Context> context, v8::Local<v8
 	Set(isolate, context, host, "shareEntryCpu", MakeFunction(context, ShareEntryCpu));
 	Set(isolate, context, host, "readEntryCpu", MakeFunction(context, ReadEntryCpu));
 	Set(isolate, context, host, "resetEntryCpu", MakeFunction(context, ResetEntryCpu));
+	Set(isolate, context, host, "takeBetween", MakeFunction(context, TakeBetween));
 	Set(isolate, context, host, "holdBegin", MakeFunction(context, HoldBegin));
 	Set(isolate, context, host, "releaseBegin", MakeFunction(context, ReleaseBegin));
 }

@@ -14,6 +14,7 @@
 #include "isolate-state.h"
 
 extern "C" void InitializeLocker(v8::Locker*, v8::Isolate*) __asm__("_ZN2v86Locker10InitializeEPNS_7IsolateE");
+extern "C" void DestroyLocker(v8::Locker*) __asm__("_ZN2v86LockerD1Ev");
 
 namespace {
 
@@ -43,8 +44,9 @@ uint32_t RequestBetween(uint32_t before, uint32_t after) {
 	return is_one ? more : 0;
 }
 
-// In place of V8's, for isolated-vm alone.
+// In place of V8's, for isolated-vm alone, as is the next.
 void LockIsolate(v8::Locker* locker, v8::Isolate* isolate) {
+	ThreadEnters(isolate == host ? nullptr : TrackedOf(isolate));
 	int at = requests_at.load(std::memory_order_acquire);
 	bool is_tracked = at >= 0 && isolate != host && TrackedOf(isolate) != nullptr;
 	uint32_t asked = is_tracked ? __atomic_load_n(GuardOf(isolate) + at, __ATOMIC_RELAXED) & ~termination.load() : 0;
@@ -55,11 +57,17 @@ void LockIsolate(v8::Locker* locker, v8::Isolate* isolate) {
 	isolate->RequestInterrupt(Nothing, nullptr);
 }
 
+void UnlockIsolate(v8::Locker* locker) {
+	ThreadLeaves();
+	DestroyLocker(locker);
+}
+
 }  // namespace
 
-void KeepRequests() {
+void WatchVisits() {
 	host = v8::Isolate::GetCurrent();
 	ReplaceImport(kIsolatedVm, "_ZN2v86Locker10InitializeEPNS_7IsolateE", reinterpret_cast<void*>(LockIsolate));
+	ReplaceImport(kIsolatedVm, "_ZN2v86LockerD1Ev", reinterpret_cast<void*>(UnlockIsolate));
 }
 
 void LearnRequests(v8::Isolate* isolate) {

@@ -45,6 +45,8 @@ struct IsolateState {
 	std::atomic<int64_t> end_ns{0};
 	// Batches so far.
 	std::atomic<uint32_t> batches{0};
+	// What V8 did of itself behind them, as collecting garbage, since the host asked.
+	std::atomic<int64_t> between_ns{0};
 	// 1: the host has not yet given isolated-vm all that is to be measured together, which does not begin until it is 0. Until then
 	// the host does nothing else.
 	std::atomic<uint32_t> is_begin_held{0};
@@ -158,6 +160,9 @@ void EndEntries(IsolateState* state);
 void BeginPart(IsolateState* state);
 // The thread does something that is no part of a batch, or may end.
 void TurnAway();
+// The thread enters an isolate, null if it has no state, and leaves the one that it entered.
+void ThreadEnters(const IsolateState* state);
+void ThreadLeaves();
 // On the host's: the clock that the running entry's thread has; 0 if none runs.
 int32_t RunningClock(const IsolateState* state);
 // The thread that a clock is of.
@@ -179,8 +184,9 @@ void TrackIsolate(IsolateState* state, v8::Isolate* isolate, v8::Local<v8::Conte
 void AddSuspend(v8::Isolate* isolate, v8::Local<v8::Context> context, v8::Local<v8::Object> host);
 
 // interrupts.cc
-// What V8 asks of an isolate while no thread is in it is kept from now on, once it is known where that is.
-void KeepRequests();
+// What V8 asks of an isolate while no thread is in it is kept from now on, once it is known where that is; and the clock is told
+// when a thread enters and leaves one.
+void WatchVisits();
 // Looks where it is, in an isolate that has run nothing, on its thread.
 void LearnRequests(v8::Isolate* isolate);
 

@@ -36,6 +36,8 @@ interface Addon {
   /** @returns for how many entries there is a CPU time; the last place has the most memory that the isolate ever held */
   readEntryCpu(index: number): number
   resetEntryCpu(index: number): void
+  /** @returns CPU time of what V8 did of itself behind batches, in ns, since the last call */
+  takeBetween(index: number): number
   /** @returns whether the isolate can be suspended */
   suspend(index: number): boolean
   resume(index: number): void

@@ -1,4 +1,5 @@
 /** What an invocation used, and where that can be read. */
+import { readdirSync, readFileSync } from 'node:fs'
 import type { InvocationRecord, LogLine } from '@carpool/core'
 import t, { type Test } from 'tap'
 import { rowsOf } from '../support/ledger.ts'
@@ -48,6 +49,46 @@ t.test('an answer says where its time went; its record and its report say the sa
 
   t.equal((await call(t, server, '/nobody/')).status, 404)
   t.equal((await call(t, server, '/')).status, 404)
+})
+
+/** CPU time of the threads of a host that run isolates, in ms. They have the name of the process's first thread. */
+function isolateThreadsMs(pid: number): number {
+  const folder = `/proc/${pid}/task`
+  const nameOf = (thread: string): string => readFileSync(`${folder}/${thread}/comm`, 'utf8')
+  const threads = readdirSync(folder).filter((thread) => thread !== String(pid) && nameOf(thread) === nameOf(String(pid)))
+  return threads.reduce((ms, thread) => ms + Number(readFileSync(`${folder}/${thread}/schedstat`, 'utf8').split(' ')[0]) / 1e6, 0)
+}
+
+t.test('the garbage that a function makes is collected on its bill', async (t) => {
+  const code = `
+    const kept = new Map()
+    export default {
+      fetch() {
+        for (let i = 0; i < 10_000; i++) kept.set((Math.random() * 100_000) | 0, { i, s: [i, i] })
+        return new Response('kept')
+      },
+    }`
+  await server.deploy('garbage', code)
+  const callOften = async (times: number): Promise<void> => {
+    for (let count = 0; count < times; count++) await (await server.get('/garbage/')).arrayBuffer()
+  }
+  await callOften(50)
+  const { pid = 0 } = (await server.info()).hosts[0] ?? {}
+  const billedMs = async (): Promise<number> => {
+    await server.recorded()
+    const { rows } = await server.json<{ rows: Array<{ key: string; cpuUs: number; backgroundCpuUs: number }> }>('usage')
+    const { cpuUs = 0, backgroundCpuUs = 0 } = rows.find(({ key }) => key === 'garbage') ?? {}
+    return (cpuUs + backgroundCpuUs) / 1000
+  }
+  const [usedBeforeMs, billedBeforeMs] = [isolateThreadsMs(pid), await billedMs()]
+  await callOften(500)
+  const usedMs = isolateThreadsMs(pid) - usedBeforeMs
+  // What is not of one call is reported now and then.
+  const billed = await until(async () => {
+    const ms = (await billedMs()) - billedBeforeMs
+    return ms > 0.9 * usedMs && ms
+  })
+  t.pass(`${billed} of ${usedMs} ms are billed`)
 })
 
 t.test('a start is told by what was there', async (t) => {

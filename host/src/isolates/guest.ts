@@ -69,8 +69,8 @@ export class Guest implements Poolable, BatchListener, BridgedGuest, Runnable {
   /** What its background work is charged to. */
   readonly background = new Account()
   /**
-   * What entries of its sockets are charged to while it runs calls and it is not known for which: its calls wait for them, but
-   * none is to pay for the others.
+   * What is for no call alone: entries of its sockets, while it runs calls and it is not known for which, and what V8 does behind
+   * batches. Its calls wait for that, but none is to pay for the others.
    */
   readonly shared = new Account()
   readonly backgroundBudget = new BackgroundBudget()
@@ -204,7 +204,8 @@ export class Guest implements Poolable, BatchListener, BridgedGuest, Runnable {
     this.isolate.clearAffinity()
     this.isolate.resetTurns()
     this.#memory.saw(batch.peakBytes)
-    this.#chargedNs += batch.totalNs
+    this.#chargedNs += batch.totalNs + batch.betweenNs
+    this.shared.charge(batch.betweenNs)
     this.#host.scheduler.ended(this, batch)
     this.#host.calls.endOverCpuLimit(this, batch)
     if (this.#memory.isDue(batch.totalNs, performance.now())) this.#measureMemory()

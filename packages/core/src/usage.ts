@@ -45,7 +45,10 @@ export const NO_USAGE: InvocationUsage = {
   attempts: 0,
 }
 
-/** What a function used in the background: timers and promises left after an answer, and starts that no invocation caused. */
+/**
+ * What a function used in the background: timers and promises left after an answer, starts that no invocation caused, and garbage
+ * that was collected between calls.
+ */
 export interface BackgroundUsage {
   readonly functionName: string
   readonly revision: string
