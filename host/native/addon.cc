@@ -50,7 +50,6 @@ void Release(const v8::FunctionCallbackInfo<v8::Value>& info) {
 // Called by isolated-vm for a context of a guest.
 extern "C" __attribute__((visibility("default"))) void InitForContext(
 	v8::Isolate* isolate, v8::Local<v8::Context> context, v8::Local<v8::Object> target) {
-	TurnAway();
 	uint32_t index = TakeState();
 	if (index == kIsolates) return;
 	v8::Local<v8::Value> data = v8::Integer::NewFromUnsigned(isolate, index);
@@ -66,8 +65,7 @@ extern "C" __attribute__((visibility("default"))) void InitForContext(
 extern "C" __attribute__((visibility("default"))) napi_value napi_register_module_v1(napi_env env, napi_value exports) {
 	ReadCores();
 	LengthenTurnsOfHelpers();
-	bool is_watched = WatchMemory();
-	WatchVisits();
+	bool is_watched = WatchMemory() && WatchVisits();
 	v8::Isolate* isolate = v8::Isolate::GetCurrent();
 	v8::Local<v8::Context> context = isolate->GetCurrentContext();
 	v8::Local<v8::Value> value;
@@ -78,7 +76,7 @@ extern "C" __attribute__((visibility("default"))) napi_value napi_register_modul
 	AddSuspend(isolate, context, host);
 	AddTurns(isolate, context, host);
 	AddMemory(isolate, context, host);
-	Set(isolate, context, host, "watchesMemory", v8::Boolean::New(isolate, is_watched));
+	Set(isolate, context, host, "watches", v8::Boolean::New(isolate, is_watched));
 	AddMailboxOfHost(isolate, context, host);
 	AddScriptsOfHost(isolate, context, host);
 	Set(isolate, context, host, "release", MakeFunction(context, Release));

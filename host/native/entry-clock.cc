@@ -31,38 +31,42 @@ int64_t Read(clockid_t clock) {
 	return static_cast<int64_t>(time.tv_sec) * 1000000000 + time.tv_nsec;
 }
 
-// Whose entry this thread ran last. Its batch may be over.
-thread_local struct {
-	IsolateState* state;
-	uint32_t batch;
-} last_entry = {nullptr, 0};
+// Whose entries this thread runs; null if none are under way.
+thread_local IsolateState* running = nullptr;
 
-// The batch that this thread ran last, and when it ended; or, where it is known what the thread did since then, when that ended.
-// Null once it has done something else than leave the isolate and enter it again.
+// How many locks of isolates this thread holds: within an entry it may take down another one.
+thread_local int locks = 0;
+// It has run entries: the host's own never does.
+thread_local bool runs_entries = false;
+
+// What this thread does in an isolate besides entries: where, as of which batch, and up to when it is counted. Null where that is
+// not known.
 thread_local struct {
 	IsolateState* state;
 	uint32_t batches;
-	int64_t ns;
-} last_batch = {nullptr, 0, 0};
+	int64_t since_ns;
+} between = {nullptr, 0, 0};
 
-// If its thread did more than this since, V8 did something of itself, as collecting garbage, which is nobody's entry.
+// Less than this between two batches is the way out of an isolate and in again; more, what V8 did on its own, as collecting
+// garbage.
 constexpr int64_t kMostBetweenNs = 200000;
+
+// Another isolate may have its state by now, or another thread have gone on.
+bool IsCurrent() {
+	return between.state != nullptr && between.batches == between.state->batches.load(std::memory_order_relaxed);
+}
+
+void CountBetween(int64_t now) {
+	between.state->between_ns.fetch_add(now - between.since_ns, std::memory_order_relaxed);
+	between.since_ns = now;
+}
 
 // When the first entry of a batch begins. To leave an isolate and enter it again takes isolated-vm and the system a while, which
 // nobody else would be charged for: it is the next entry's.
-int64_t BatchStart(IsolateState* state, int64_t now) {
-	if (last_batch.state != state || last_batch.batches != state->batches.load(std::memory_order_relaxed)) return now;
-	if (now - last_batch.ns <= kMostBetweenNs) return last_batch.ns;
-	state->between_ns.fetch_add(now - last_batch.ns, std::memory_order_relaxed);
-	return now;
-}
-
-// The thread turns to an isolate, which may not be the one that it served last.
-void TurnTo(IsolateState* state, int64_t now) {
-	IsolateState* before = last_entry.state;
-	if (before == nullptr || before == state) return;
-	last_entry.state = nullptr;
-	if (before->batches.load(std::memory_order_relaxed) == last_entry.batch) before->end_ns.store(now, std::memory_order_relaxed);
+int64_t EntryStart(const IsolateState* state, int64_t now) {
+	if (between.state != state || !IsCurrent()) return now;
+	if (now - between.since_ns > kMostBetweenNs) CountBetween(now);
+	return between.since_ns;
 }
 
 // CPU time of an entry, in ns.
@@ -75,18 +79,23 @@ int64_t CpuTimeOf(const IsolateState* state, uint32_t index, uint32_t begun) {
 }
 
 // @param before_ns what counts as used by then
-void BeginEntryAfter(IsolateState* state, int64_t before_ns) {
+void BeginEntryAt(IsolateState* state, uint32_t index, int64_t before_ns) {
 	BeginTaking(state);
 	clockid_t clock = OwnClock();
 	int64_t now = Read(clock);
-	TurnTo(state, now);
-	uint32_t index = state->begun.load(std::memory_order_relaxed);
 	if (index == 0) {
+		runs_entries = true;
+		running = state;
+		// Odd while the host would read a mixture.
+		uint32_t changes = state->changes.load(std::memory_order_relaxed);
+		state->changes.store(changes + 1, std::memory_order_relaxed);
+		std::atomic_thread_fence(std::memory_order_release);
+		state->ended.store(false, std::memory_order_relaxed);
 		state->clock.store(clock, std::memory_order_relaxed);
 		state->end_ns.store(0, std::memory_order_relaxed);
-		last_entry = {state, state->batches.load(std::memory_order_relaxed)};
-		state->starts_ns[0].store(BatchStart(state, now) - before_ns, std::memory_order_relaxed);
-		last_batch.state = nullptr;
+		state->starts_ns[0].store(EntryStart(state, now) - before_ns, std::memory_order_relaxed);
+		between.state = nullptr;
+		state->changes.store(changes + 2, std::memory_order_release);
 	} else if (index < kEntries) {
 		state->starts_ns[index].store(now, std::memory_order_relaxed);
 	}
@@ -106,17 +115,20 @@ void ShareEntryCpu(const v8::FunctionCallbackInfo<v8::Value>& info) {
 
 // readEntryCpu(index): CPU time of each entry, in ns: of the batch that runs, the last entry so far; else of the batch that ran
 // last. The last place is for the most memory that the isolate ever held, in bytes. Returns how many entries there are: 0 if
-// none has begun since the last reset, or more than can be kept.
+// none has begun since the last reset, or more than can be kept, or one begins just now.
 void ReadEntryCpu(const v8::FunctionCallbackInfo<v8::Value>& info) {
 	info.GetReturnValue().Set(0);
 	const IsolateState* state = StateOf(info[0]);
 	if (state == nullptr) return;
+	uint32_t changes = state->changes.load(std::memory_order_acquire);
 	uint32_t begun = state->begun.load(std::memory_order_acquire);
 	if (entry_cpu_size > 0) entry_cpu[entry_cpu_size - 1] = static_cast<double>(state->peak_bytes.load(std::memory_order_relaxed));
 	if (begun > kEntries || begun >= entry_cpu_size) return;
 	for (uint32_t index = 0; index < begun; index++) entry_cpu[index] = static_cast<double>(CpuTimeOf(state, index, begun));
-	// The batch may have ended meanwhile, and another begun: what was read is a mixture then.
-	if (state->begun.load(std::memory_order_acquire) >= begun) info.GetReturnValue().Set(begun);
+	// Another part may have begun meanwhile: what was read is a mixture then.
+	std::atomic_thread_fence(std::memory_order_acquire);
+	bool is_whole = changes % 2 == 0 && state->changes.load(std::memory_order_relaxed) == changes;
+	if (is_whole) info.GetReturnValue().Set(begun);
 }
 
 // resetEntryCpu(index): a batch is about to begin. No thread is in the isolate.
@@ -125,7 +137,7 @@ void ResetEntryCpu(const v8::FunctionCallbackInfo<v8::Value>& info) {
 	if (state != nullptr) ResetEntries(state);
 }
 
-// takeBetween(index): CPU time of what V8 did of itself behind batches, in ns, since the last call.
+// takeBetween(index): CPU time of what V8 did on its own between batches, in ns, since the last call.
 void TakeBetween(const v8::FunctionCallbackInfo<v8::Value>& info) {
 	IsolateState* state = StateOf(info[0]);
 	int64_t ns = state == nullptr ? 0 : state->between_ns.exchange(0, std::memory_order_relaxed);
@@ -146,39 +158,44 @@ void ReleaseBegin(const v8::FunctionCallbackInfo<v8::Value>& info) {
 
 }  // namespace
 
-void BeginEntry(IsolateState* state) { BeginEntryAfter(state, 0); }
+void BeginEntry(IsolateState* state) { BeginEntryAt(state, state->begun.load(std::memory_order_relaxed), 0); }
 
 void BeginPart(IsolateState* state) {
 	// isolated-vm leaves an isolate where it finds nothing more to do; what comes just then may run on another thread, unmeasured.
 	SleepWhile(state->is_begin_held);
-	int64_t before_ns = state->ended.load(std::memory_order_relaxed) ? CpuTimeOf(state, 0, 1) : 0;
-	ResetEntries(state);
-	BeginEntryAfter(state, before_ns);
+	BeginEntryAt(state, 0, state->ended.load(std::memory_order_relaxed) ? CpuTimeOf(state, 0, 1) : 0);
 }
 
 void EndEntries(IsolateState* state) {
-	clockid_t clock = OwnClock();
-	int64_t now = Read(clock);
-	TurnTo(state, now);
-	bool are_its_own = state->clock.load(std::memory_order_relaxed) == clock;
-	// Its thread goes on with something else.
-	if (are_its_own && !state->ended.load(std::memory_order_relaxed)) state->end_ns.store(now, std::memory_order_relaxed);
-	uint32_t batches = state->batches.fetch_add(1, std::memory_order_relaxed) + 1;
-	last_batch = {state, batches, now};
+	int64_t now = Read(OwnClock());
+	if (running == state) state->end_ns.store(now, std::memory_order_relaxed);
+	running = nullptr;
+	between = {state, state->batches.fetch_add(1, std::memory_order_relaxed) + 1, now};
 	state->ended.store(true, std::memory_order_release);
 }
 
-void TurnAway() {
-	last_batch.state = nullptr;
-	if (last_entry.state != nullptr) TurnTo(nullptr, Read(OwnClock()));
-}
-
-void ThreadEnters(const IsolateState* state) {
-	if (last_batch.state != state) last_batch.state = nullptr;
+void ThreadEnters(IsolateState* state) {
+	if (locks++ > 0 || !runs_entries || (between.state == state && IsCurrent())) return;
+	int64_t now = Read(OwnClock());
+	// The way out of the one before.
+	if (IsCurrent()) CountBetween(now);
+	between = {state, state == nullptr ? 0 : state->batches.load(std::memory_order_relaxed), now};
 }
 
 void ThreadLeaves() {
-	if (last_batch.state != nullptr) last_batch.ns = BatchStart(last_batch.state, Read(OwnClock()));
+	if (--locks > 0 || !runs_entries) return;
+	int64_t now = Read(OwnClock());
+	if (running != nullptr) {
+		// V8 has ended the isolate, and the thread goes on with something else, or ends.
+		running->end_ns.store(now, std::memory_order_relaxed);
+		running = nullptr;
+	} else if (IsCurrent() && now - between.since_ns > kMostBetweenNs) {
+		CountBetween(now);
+	}
+}
+
+void ThreadEnds(const IsolateState* state) {
+	if (between.state == state) between.state = nullptr;
 }
 
 int32_t RunningClock(const IsolateState* state) {

@@ -41,12 +41,14 @@ struct IsolateState {
 	// Of the thread that all of them run on.
 	std::atomic<int32_t> clock{0};
 	std::atomic<int64_t> starts_ns[kEntries];
-	// When the last one ended, or its thread turned to another isolate; 0 until then.
+	// When the last one ended, or its thread left the isolate; 0 until then.
 	std::atomic<int64_t> end_ns{0};
 	// Batches so far.
 	std::atomic<uint32_t> batches{0};
-	// What V8 did of itself behind them, as collecting garbage, since the host asked.
+	// What V8 did on its own between them, as collecting garbage, since the host asked.
 	std::atomic<int64_t> between_ns{0};
+	// Odd while the clock is set for a batch, or a part.
+	std::atomic<uint32_t> changes{0};
 	// 1: the host has not yet given isolated-vm all that is to be measured together, which does not begin until it is 0. Until then
 	// the host does nothing else.
 	std::atomic<uint32_t> is_begin_held{0};
@@ -158,11 +160,11 @@ void EndEntries(IsolateState* state);
 // A part of what is measured as one entry begins, when all of it has been given to isolated-vm. What the parts before took, since
 // the last reset, counts as well.
 void BeginPart(IsolateState* state);
-// The thread does something that is no part of a batch, or may end.
-void TurnAway();
-// The thread enters an isolate, null if it has no state, and leaves the one that it entered.
-void ThreadEnters(const IsolateState* state);
+// The thread is about to enter an isolate, null if it has no state; or to leave the one that it entered.
+void ThreadEnters(IsolateState* state);
 void ThreadLeaves();
+// It takes the isolate down, which is on nobody's bill.
+void ThreadEnds(const IsolateState* state);
 // On the host's: the clock that the running entry's thread has; 0 if none runs.
 int32_t RunningClock(const IsolateState* state);
 // The thread that a clock is of.
@@ -183,10 +185,10 @@ void ClearAndWake(std::atomic<uint32_t>& is_set);
 void TrackIsolate(IsolateState* state, v8::Isolate* isolate, v8::Local<v8::Context> context);
 void AddSuspend(v8::Isolate* isolate, v8::Local<v8::Context> context, v8::Local<v8::Object> host);
 
-// interrupts.cc
+// visits.cc
 // What V8 asks of an isolate while no thread is in it is kept from now on, once it is known where that is; and the clock is told
-// when a thread enters and leaves one.
-void WatchVisits();
+// when a thread enters and leaves one. Once, before there are isolates. Returns false if it is not.
+bool WatchVisits();
 // Looks where it is, in an isolate that has run nothing, on its thread.
 void LearnRequests(v8::Isolate* isolate);
 

@@ -74,8 +74,8 @@ void ClearAffinity(const v8::FunctionCallbackInfo<v8::Value>& info) {
 
 // What hangs on an isolate to tell of its end: V8 frees all memory of array buffers before that of the isolate itself.
 void IsolateEnds(void*, size_t, void* data) {
-	TurnAway();
 	IsolateState* state = static_cast<IsolateState*>(data);
+	ThreadEnds(state);
 	{
 		Locked locked(state->isolate_lock);
 		if (state->isolate != nullptr) UntrackMemory(state->isolate);

@@ -36,7 +36,7 @@ interface Addon {
   /** @returns for how many entries there is a CPU time; the last place has the most memory that the isolate ever held */
   readEntryCpu(index: number): number
   resetEntryCpu(index: number): void
-  /** @returns CPU time of what V8 did of itself behind batches, in ns, since the last call */
+  /** @returns CPU time of what V8 did on its own between batches, in ns, since the last call */
   takeBetween(index: number): number
   /** @returns whether the isolate can be suspended */
   suspend(index: number): boolean
@@ -62,8 +62,8 @@ interface Addon {
   readOutbox(index: number): Array<number | string | Uint8Array> | undefined
   /** What all isolates together may take beyond their memory limits, in bytes. Unless it is called, there is no bound. */
   setMemoryStock(bytes: number): void
-  /** Whether it sees what V8 and isolated-vm take. */
-  readonly watchesMemory: boolean
+  /** Whether it sees what V8 and isolated-vm take, and when threads enter isolates and leave them. */
+  readonly watches: boolean
   /** What the isolate holds, as last seen, in bytes; while an entry runs, with what it took since. */
   heldBytes(index: number): number
   release(index: number): void
@@ -89,10 +89,11 @@ if (!existsSync(file)) {
 export const nativeModule = new ivm.NativeModule(file)
 export const addon = createRequire(import.meta.url)(file) as Addon
 
-if (!addon.watchesMemory) {
+if (!addon.watches) {
   throw new Error(
-    `The addon of isolates does not see what this Node.js takes (${process.execPath}), so nothing would bound the memory of ` +
-      'functions: it needs one that is linked with the C library dynamically, and isolated-vm as it is shipped.',
+    `The addon of isolates does not see what this Node.js does (${process.execPath}), so nothing would bound the memory of ` +
+      'functions, or measure all of their CPU time: it needs one that is linked with the C library dynamically, and isolated-vm ' +
+      'as it is shipped.',
   )
 }
 

@@ -1,7 +1,6 @@
 import { Account } from '../src/accounting/account.ts'
 import fc from 'fast-check'
 import t from 'tap'
-import { RunPermit } from '../src/scheduler/run-scheduler.ts'
 import { batchLog, entry, fakeIsolate, queueOf, schedulerOf, settle } from './support/fake-isolate.ts'
 
 t.test('every entry is charged what the clock of entries says, one alone as well', async (t) => {
@@ -22,24 +21,6 @@ t.test('every entry is charged what the clock of entries says, one alone as well
     [7, 101],
   )
   t.equal(queue.batch, undefined)
-})
-
-t.test('what V8 does behind a batch is on no entry, but takes from the share', async (t) => {
-  const isolate = fakeIsolate()
-  const log = batchLog()
-  const released: number[] = []
-  const none = { add: () => {} }
-  const queue = queueOf(isolate, log, {
-    request: ({ guest, begin }) => begin(new RunPermit(guest.holder, 0, (_permit, usedMs) => void released.push(usedMs))),
-    runDelay: none,
-    sharedDelay: none,
-  })
-  isolate.betweenNs = 5_000_000
-  const only = entry('a')
-  queue.push(only)
-  settle(isolate, 2_000_000)
-  t.same([only.account.cpuNs, log.ended[0]?.totalNs, log.ended[0]?.betweenNs], [2_000_000, 2_000_000, 5_000_000])
-  t.same(released, [7])
 })
 
 t.test('what is charged early is what each has so far, and the end charges the rest', async (t) => {

@@ -63,7 +63,7 @@ t.test('what is measured begins when all of it is given: the rest could run on a
   t.equal(isolate.readEntryCpu(), 1)
 })
 
-t.test('what was measured since a reset is one entry, and what fails does not count on', async (t) => {
+t.test('what was measured since a reset is one entry; a task that fails adds nothing', async (t) => {
   const { isolate, run } = await isolateWith(t)
   const usedNs = (): number => (isolate.readEntryCpu() === 1 ? isolate.entryCpuNs[0]! : Number.NaN)
   const loop = { source: '(function () { for (let i = 0; i < 1e7; i++); })', filename: 'f.js' }

@@ -95,6 +95,21 @@ t.test('what other isolates did on its thread, since it was disposed, does not c
   t.ok(wrong.length <= 3, `${wrong.length} of 16 are too long: ${wrong.join('; ')}`)
 })
 
+t.test('what V8 does between batches is known, of the isolate in which it does that', async (t) => {
+  const [one, other] = [await isolateWith(t, 128), await isolateWith(t)]
+  const replace = 'globalThis.kept ??= new Map(); for (let i = 0; i < 3000; i++) kept.set((Math.random() * 2e5) | 0, { i }); 0'
+  await Promise.all([one.run('0'), other.run('0')])
+  one.isolate.takeBetweenNs()
+  other.isolate.takeBetweenNs()
+  for (let round = 0; round < 300; round++) {
+    await one.batch(replace)
+    await other.batch(loop(0))
+  }
+  const [oneNs, otherNs] = [one.isolate.takeBetweenNs(), other.isolate.takeBetweenNs()]
+  t.ok(oneNs > 3e6 && otherNs < oneNs / 4, `${oneNs} ns where garbage is made, and ${otherNs} where none is`)
+  t.ok(one.isolate.takeBetweenNs() < oneNs / 10)
+})
+
 t.test('where a thread ends with what it ran, the CPU time of that is known', async (t) => {
   // All threads that isolated-vm keeps are busy, so what comes then has one of its own.
   for (let busy = 0; busy <= availableParallelism(); busy++) {

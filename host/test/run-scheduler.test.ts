@@ -106,6 +106,31 @@ t.test('who always asks gets no more than its share', async (t) => {
   t.ok(Math.abs(servedMs.small - servedMs.large) <= 20, `${servedMs.small} and ${servedMs.large}`)
 })
 
+t.test('what is used besides takes from the share as well', async (t) => {
+  const scheduler = schedulerOf(1)
+  const served = { tidy: 0, messy: 0 }
+  const guests = { tidy: guestOf('tidy'), messy: guestOf('messy') }
+  let left = 2_200
+  const enter = (name: 'tidy' | 'messy'): void =>
+    scheduler.request({
+      guest: guests[name],
+      costMs: 1,
+      begin: (permit) => {
+        served[name]++
+        if (left-- <= 0) return
+        enter(name)
+        taken.push(permit)
+        // Each of its batches leaves garbage.
+        if (name === 'messy') scheduler.used(guests.messy.holder, 9)
+      },
+    })
+  const taken: RunPermit[] = []
+  enter('messy')
+  enter('tidy')
+  while (taken.length > 0) taken.shift()!.release()
+  t.ok(Math.abs(served.tidy / served.messy - 10) <= 1, `${served.tidy} and ${served.messy}`)
+})
+
 t.test('a permit that is released twice is one permit', async (t) => {
   const scheduler = schedulerOf(1)
   const taken: RunPermit[] = []

@@ -59,8 +59,9 @@ export class UsageReport {
   }
 
   #sendBackground(guest: Guest): boolean {
+    guest.chargeBetween()
     const cpuUs = this.#sendOf(guest, guest.background)
-    // Calls wait for it, so it has no budget of its own.
+    // Calls wait for it, or have brought it about, so it has no budget of its own.
     this.#sendOf(guest, guest.shared)
     if (!guest.disposed) return !guest.backgroundBudget.take(cpuUs / 1000, guest.limits.cpuMs, performance.now())
     if (guest.batch !== undefined) return false

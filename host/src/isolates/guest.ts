@@ -69,8 +69,8 @@ export class Guest implements Poolable, BatchListener, BridgedGuest, Runnable {
   /** What its background work is charged to. */
   readonly background = new Account()
   /**
-   * What is for no call alone: entries of its sockets, while it runs calls and it is not known for which, and what V8 does behind
-   * batches. Its calls wait for that, but none is to pay for the others.
+   * What is for no call alone: entries of its sockets, while it runs calls and it is not known for which, and what V8 does
+   * between batches. None of its calls is to pay for the others.
    */
   readonly shared = new Account()
   readonly backgroundBudget = new BackgroundBudget()
@@ -95,6 +95,11 @@ export class Guest implements Poolable, BatchListener, BridgedGuest, Runnable {
   readonly #onMessage: OnMessage
   readonly #host: GuestHost
   readonly #memory = new MemoryWatch()
+  /** CPU time of what V8 did on its own that is not charged yet, in ns. */
+  #betweenNs = 0
+  /** {@link chargedNs} when that was charged last. */
+  #reportedNs = 0
+  #backgroundShare = 0
   #revision = ''
   #holder: Holder = NOBODY
   #logs: LogThrottle | undefined
@@ -204,11 +209,33 @@ export class Guest implements Poolable, BatchListener, BridgedGuest, Runnable {
     this.isolate.clearAffinity()
     this.isolate.resetTurns()
     this.#memory.saw(batch.peakBytes)
-    this.#chargedNs += batch.totalNs + batch.betweenNs
-    this.shared.charge(batch.betweenNs)
+    this.#chargedNs += batch.totalNs
+    this.#lookBetween()
     this.#host.scheduler.ended(this, batch)
     this.#host.calls.endOverCpuLimit(this, batch)
     if (this.#memory.isDue(batch.totalNs, performance.now())) this.#measureMemory()
+  }
+
+  /** What V8 did on its own takes from the share of the function like its entries. */
+  #lookBetween(): void {
+    const ns = this.isolate.takeBetweenNs()
+    if (ns === 0) return
+    this.#betweenNs += ns
+    this.#host.scheduler.used(this.#holder, ns / 1e6)
+  }
+
+  /** Charges what V8 did on its own since the last call: to background work as far as that has used the CPU since. */
+  chargeBetween(): void {
+    if (this.#revision === '') return
+    this.#lookBetween()
+    const usedNs = this.#chargedNs - this.#reportedNs
+    if (usedNs > 0) this.#backgroundShare = Math.min(1, this.background.cpuNs / usedNs)
+    const ofBackgroundNs = Math.round(this.#betweenNs * this.#backgroundShare)
+    this.background.charge(ofBackgroundNs)
+    this.shared.charge(this.#betweenNs - ofBackgroundNs)
+    this.#chargedNs += this.#betweenNs
+    this.#reportedNs = this.#chargedNs
+    this.#betweenNs = 0
   }
 
   batchLost(batch: Batch): void {
@@ -273,6 +300,8 @@ export class Guest implements Poolable, BatchListener, BridgedGuest, Runnable {
    * @throws LoadFailure
    */
   async load(code: GuestCode, options: GuestOptions, owner: string): Promise<void> {
+    // The garbage of booting is not the function's.
+    this.isolate.takeBetweenNs()
     this.#revision = options.revision
     this.#holder = { owner, functionName: options.functionName }
     this.#limits = options.limits

@@ -172,7 +172,8 @@ export class Watchdog implements GuestWatchdog {
 
   /** Disposes the isolate, unless it is. Its thread may need a core to leave it; what it used before does not count for that. */
   #dispose(guest: Guest, batch: Batch): void {
-    batch.atEndNs = guest.usedNs
+    // What it reads just while a part begins is nothing.
+    batch.atEndNs = Math.max(batch.totalNs, guest.usedNs)
     guest.queue.chargeEarly()
     batch.endedAtMs = performance.now()
     batch.rung = 'ended'

@@ -61,8 +61,6 @@ export class Batch {
   readonly #chargedNs: number[]
   /** Most memory that its isolate ever held, as of its end, in bytes. */
   peakBytes = 0
-  /** CPU time that V8 took in the isolate of itself, between the batch before and the end of this one, in ns. */
-  betweenNs = 0
   /** How far it has climbed the kill ladder. */
   rung: Rung = 'running'
   /** When its isolate was disposed, on the monotonic clock, in ms. From then on nothing is charged to it. */

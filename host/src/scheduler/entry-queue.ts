@@ -14,8 +14,6 @@ export interface EnteredIsolate {
   readonly entryCpuNs: ArrayLike<number>
   /** Most memory that it ever held, in bytes, as of the last read. */
   readonly peakBytes: number
-  /** CPU time of what V8 did of itself behind batches, since the last call, in ns. */
-  takeBetweenNs(): number
   /** A batch is about to begin in which {@link enter} is not called. */
   resetEntryCpu(): void
   /** Adds an entry to those that go in next. */
@@ -284,18 +282,18 @@ export class EntryQueue {
     if (this.#isolate.disposed) return this.#listener.batchLost(batch)
     batch.measured(this.#isolate.entryCpuNs, this.#isolate.readEntryCpu())
     batch.peakBytes = this.#isolate.peakBytes
-    batch.betweenNs = this.#isolate.takeBetweenNs()
     batch.charge()
     this.#listener.batchEnded(batch)
   }
 
   #finish(batch: Batch): void {
-    this.cost.record(batch.totalNs / 1e6)
+    const usedMs = batch.totalNs / 1e6
+    this.cost.record(usedMs)
     this.#batch = undefined
     this.#entries = NO_ENTRIES
     this.#callBackCharged()
     // Others that wait for a permit may go first.
-    this.#permit?.release((batch.totalNs + batch.betweenNs) / 1e6)
+    this.#permit?.release(usedMs)
     this.#next()
   }
 

@@ -148,8 +148,8 @@ export class RunScheduler<G extends Runnable> {
   #isGranting = false
   readonly #onRelease = ({ holder, chargedMs }: RunPermit, usedMs: number): void => {
     this.#permitsTaken--
-    // What costs more than expected would else be served as often as what does not. Where nobody waits, nobody is owed anything.
-    if (this.#waiting > 0) this.#permitOrder.adjust(holder, usedMs - chargedMs)
+    // What costs more than expected would else be served as often as what does not.
+    this.used(holder, usedMs - chargedMs)
     this.#grant()
     if (this.#permitsTaken === 0 && this.#waiting === 0) this.#permitOrder.reset()
   }
@@ -180,6 +180,11 @@ export class RunScheduler<G extends Runnable> {
     this.#waiting++
     this.#permitOrder.wait(request.guest.holder, costOf(request)).requests.push(request)
     this.#crowdedTimer ??= setTimeout(() => this.checkCrowded(), CROWDED_CHECK_MS).unref()
+  }
+
+  /** They have had so much of the CPU besides what was expected, in ms. Where nobody waits, nobody is owed anything. */
+  used(holder: Holder, ms: number): void {
+    if (this.#waiting > 0) this.#permitOrder.adjust(holder, ms)
   }
 
   /** To be called when the isolate is about to be entered. */

@@ -9,8 +9,6 @@ export interface FakeIsolate extends EnteredIsolate {
   disposed: boolean
   /** What its clock of entries says, in ns. */
   entryCpuNs: readonly number[]
-  /** What V8 did behind each batch, in ns. */
-  betweenNs: number
   /** Texts of the entries that went in, in order. */
   readonly entered: string[]
   /** Batches that are under way. */
@@ -26,8 +24,6 @@ export function fakeIsolate(): FakeIsolate {
     entryCpuNs: [],
     peakBytes: 0,
     readEntryCpu: () => isolate.entryCpuNs.length,
-    betweenNs: 0,
-    takeBetweenNs: () => isolate.betweenNs,
     resetEntryCpu: () => {
       isolate.entryCpuNs = []
     },

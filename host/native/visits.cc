@@ -1,4 +1,5 @@
-// Keeps what V8 asks of an isolate while no thread is in it.
+// Stands by where a thread enters an isolate and leaves it: tells the clock of entries, and keeps what V8 asks of an isolate
+// while no thread is in it.
 //
 // V8's helpers compile functions that run often, and then have the thread of the isolate put the code to use at its next
 // interrupt. But isolated-vm lets the isolate go behind each batch, and a thread that takes it begins with nothing asked of it
@@ -46,10 +47,10 @@ uint32_t RequestBetween(uint32_t before, uint32_t after) {
 
 // In place of V8's, for isolated-vm alone, as is the next.
 void LockIsolate(v8::Locker* locker, v8::Isolate* isolate) {
-	ThreadEnters(isolate == host ? nullptr : TrackedOf(isolate));
 	int at = requests_at.load(std::memory_order_acquire);
 	bool is_tracked = at >= 0 && isolate != host && TrackedOf(isolate) != nullptr;
 	uint32_t asked = is_tracked ? __atomic_load_n(GuardOf(isolate) + at, __ATOMIC_RELAXED) & ~termination.load() : 0;
+	ThreadEnters(isolate == host ? nullptr : TrackedOf(isolate));
 	InitializeLocker(locker, isolate);
 	if (asked == 0) return;
 	__atomic_fetch_or(GuardOf(isolate) + at, asked, __ATOMIC_RELAXED);
@@ -64,10 +65,10 @@ void UnlockIsolate(v8::Locker* locker) {
 
 }  // namespace
 
-void WatchVisits() {
+bool WatchVisits() {
 	host = v8::Isolate::GetCurrent();
-	ReplaceImport(kIsolatedVm, "_ZN2v86Locker10InitializeEPNS_7IsolateE", reinterpret_cast<void*>(LockIsolate));
-	ReplaceImport(kIsolatedVm, "_ZN2v86LockerD1Ev", reinterpret_cast<void*>(UnlockIsolate));
+	return ReplaceImport(kIsolatedVm, "_ZN2v86Locker10InitializeEPNS_7IsolateE", reinterpret_cast<void*>(LockIsolate)) &&
+		ReplaceImport(kIsolatedVm, "_ZN2v86LockerD1Ev", reinterpret_cast<void*>(UnlockIsolate));
 }
 
 void LearnRequests(v8::Isolate* isolate) {
