@@ -1,13 +1,11 @@
 import { KILL_POLICY, resolveLimits } from '@carpool/core'
-import t, { type Test } from 'tap'
+import t from 'tap'
 import { Account } from '../src/accounting/account.ts'
 import { LoadFailure } from '../src/isolates/code-store.ts'
-import { Guest, type EnteredCalls } from '../src/isolates/guest.ts'
 import { Bootstrap } from '../src/isolates/guest-isolate.ts'
-import { LogThrottles } from '../src/limits/log-throttle.ts'
-import { DisposingIsolates, Watchdog } from '../src/limits/watchdog.ts'
+import { DisposingIsolates } from '../src/limits/watchdog.ts'
 import { Batch } from '../src/scheduler/batch.ts'
-import { RunScheduler } from '../src/scheduler/run-scheduler.ts'
+import { guestWith, type GuestRig } from './support/guest.ts'
 
 /** The least of a runtime: it runs a module scope. */
 const BOOT = new Bootstrap(`(function boot() {
@@ -16,66 +14,15 @@ const BOOT = new Bootstrap(`(function boot() {
 
 const REVISION = 'r'
 
-interface Rig {
-  readonly guest: Guest
-  readonly watchdog: Watchdog
-  readonly disposing: DisposingIsolates
-  /** What the process was harmed by. */
-  readonly poisoned: string[]
-  /** How isolates were lost. */
-  readonly lost: string[]
-}
-
-/** A guest and its watchdog, as the host has them. */
-async function made(t: Test): Promise<Rig> {
-  const disposing = new DisposingIsolates()
-  const poisoned: string[] = []
-  const lost: string[] = []
-  const none = (): void => {}
-  const scheduler = new RunScheduler<Guest>({ permits: 1, longBatches: 1, firstSliceMs: 60_000, onLong: none, onCheck: none })
-  const watchdog = new Watchdog({
-    invocations: { isolateLost: (_guest, _culprit, outcome) => void lost.push(outcome) },
-    disposing,
-    scheduler,
-    pool: { setAside: () => false },
-    onDisposed: none,
-    onPoisoned: (_guest, why) => void poisoned.push(why),
-  })
-  const calls: EnteredCalls = {
-    answered: none,
-    headAnswered: none,
-    answerEnded: none,
-    failed: none,
-    fetchStarted: none,
-    fetchStopped: none,
-    socketOpened: none,
-    socketUsed: none,
-    tlsStarted: none,
-    socketStopped: none,
-    canceled: none,
-    logged: none,
-    accountOf: () => undefined,
-    entryRan: none,
-    endOverCpuLimit: none,
-  }
-  const onCatastrophe = (reason: string): void => void t.fail(reason)
-  const guest = await Guest.blank(
-    { bootstrap: BOOT, memoryLimitMb: 32 },
-    { calls, watchdog, scheduler, logs: new LogThrottles(none), onGrown: none, onCatastrophe },
-  )
-  t.teardown(() => guest.dispose())
-  return { guest, watchdog, disposing, poisoned, lost }
-}
-
 /** The batch of a guest once it has used more CPU time than its thread may use to leave the isolate. */
-async function longBatch({ guest }: Rig): Promise<Batch> {
+async function longBatch({ guest }: GuestRig): Promise<Batch> {
   const isLong = (): boolean => guest.usedNs / 1e6 > KILL_POLICY.disposeGraceMs
   while (guest.batch === undefined || !isLong()) await new Promise((resolve) => setImmediate(resolve))
   return guest.batch
 }
 
 t.test('a module scope that has looped for long may take as long to come out as any other', async (t) => {
-  const rig = await made(t)
+  const rig = await guestWith(t, BOOT)
   const { guest, watchdog, disposing, poisoned } = rig
   const options = { functionName: 'loops', revision: REVISION, env: {}, limits: resolveLimits({ wallMs: 60_000 }) }
   const loading = guest.load({ source: '(function () { for (;;); })', filename: 'loops.js' }, options, 'o')
@@ -97,7 +44,7 @@ t.test('a module scope that has looped for long may take as long to come out as 
 })
 
 t.test('where V8 gives an isolate up outside of a batch, it is lost, and the process is harmed', async (t) => {
-  const { guest, watchdog, disposing, poisoned, lost } = await made(t)
+  const { guest, watchdog, disposing, poisoned, lost } = await guestWith(t, BOOT)
   const options = { functionName: 'parks', revision: REVISION, env: {}, limits: resolveLimits({}) }
   const loading = guest.load({ source: '(function () { for (;;); })', filename: 'parks.js' }, options, 'o').catch(() => {})
   while (guest.batch === undefined) await new Promise((resolve) => setImmediate(resolve))
