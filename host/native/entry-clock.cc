@@ -175,6 +175,8 @@ void EndEntries(IsolateState* state) {
 }
 
 void ThreadEnters(IsolateState* state) {
+	// What booting takes is nobody's.
+	if (state != nullptr && state->is_blank) state = nullptr;
 	if (locks++ > 0 || !runs_entries || (between.state == state && IsCurrent())) return;
 	int64_t now = Read(OwnClock());
 	// The way out of the one before.
