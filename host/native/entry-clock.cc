@@ -39,12 +39,12 @@ thread_local int locks = 0;
 // It has run entries: the host's own never does.
 thread_local bool runs_entries = false;
 
-// What this thread does in an isolate besides entries: where, as of which batch, and up to when it is counted. Null where that is
+// What this thread does in an isolate besides entries: where, as of which batch, and until when it is counted. Null where that is
 // not known.
 thread_local struct {
 	IsolateState* state;
 	uint32_t batches;
-	int64_t since_ns;
+	int64_t counted_until_ns;
 } between = {nullptr, 0, 0};
 
 // Less than this between two batches is the way out of an isolate and in again; more, what V8 did on its own, as collecting
@@ -57,16 +57,16 @@ bool IsCurrent() {
 }
 
 void CountBetween(int64_t now) {
-	between.state->between_ns.fetch_add(now - between.since_ns, std::memory_order_relaxed);
-	between.since_ns = now;
+	between.state->between_ns.fetch_add(now - between.counted_until_ns, std::memory_order_relaxed);
+	between.counted_until_ns = now;
 }
 
 // When the first entry of a batch begins. To leave an isolate and enter it again takes isolated-vm and the system a while, which
 // nobody else would be charged for: it is the next entry's.
 int64_t EntryStart(const IsolateState* state, int64_t now) {
 	if (between.state != state || !IsCurrent()) return now;
-	if (now - between.since_ns > kMostBetweenNs) CountBetween(now);
-	return between.since_ns;
+	if (now - between.counted_until_ns > kMostBetweenNs) CountBetween(now);
+	return between.counted_until_ns;
 }
 
 // CPU time of an entry, in ns.
@@ -191,7 +191,7 @@ void ThreadLeaves() {
 		// V8 has ended the isolate, and the thread goes on with something else, or ends.
 		running->end_ns.store(now, std::memory_order_relaxed);
 		running = nullptr;
-	} else if (IsCurrent() && now - between.since_ns > kMostBetweenNs) {
+	} else if (IsCurrent() && now - between.counted_until_ns > kMostBetweenNs) {
 		CountBetween(now);
 	}
 }

@@ -47,10 +47,11 @@ uint32_t RequestBetween(uint32_t before, uint32_t after) {
 
 // In place of V8's, for isolated-vm alone, as is the next.
 void LockIsolate(v8::Locker* locker, v8::Isolate* isolate) {
+	IsolateState* state = isolate == host ? nullptr : TrackedOf(isolate);
+	ThreadEnters(state);
 	int at = requests_at.load(std::memory_order_acquire);
-	bool is_tracked = at >= 0 && isolate != host && TrackedOf(isolate) != nullptr;
-	uint32_t asked = is_tracked ? __atomic_load_n(GuardOf(isolate) + at, __ATOMIC_RELAXED) & ~termination.load() : 0;
-	ThreadEnters(isolate == host ? nullptr : TrackedOf(isolate));
+	bool is_kept = at >= 0 && state != nullptr;
+	uint32_t asked = is_kept ? __atomic_load_n(GuardOf(isolate) + at, __ATOMIC_RELAXED) & ~termination.load() : 0;
 	InitializeLocker(locker, isolate);
 	if (asked == 0) return;
 	__atomic_fetch_or(GuardOf(isolate) + at, asked, __ATOMIC_RELAXED);

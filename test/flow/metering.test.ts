@@ -51,6 +51,11 @@ t.test('an answer says where its time went; its record and its report say the sa
   t.equal((await call(t, server, '/')).status, 404)
 })
 
+/** What each function has used, by its name. */
+async function usageRows(): Promise<ReadonlyArray<{ key: string; cpuUs: number; backgroundCpuUs: number }>> {
+  return (await server.json<{ rows: Array<{ key: string; cpuUs: number; backgroundCpuUs: number }> }>('usage')).rows
+}
+
 /** CPU time of the threads of a host that run isolates, in ms. They have the name of the process's first thread. */
 function isolateThreadsMs(pid: number): number {
   const folder = `/proc/${pid}/task`
@@ -77,7 +82,7 @@ t.test('the garbage that functions make is collected on their bills', async (t) 
   const { pid = 0 } = (await server.info()).hosts[0] ?? {}
   const billedMs = async (): Promise<number> => {
     await server.recorded()
-    const { rows } = await server.json<{ rows: Array<{ key: string; cpuUs: number; backgroundCpuUs: number }> }>('usage')
+    const rows = await usageRows()
     const mine = rows.filter(({ key }) => names.includes(key))
     return mine.reduce((us, { cpuUs, backgroundCpuUs }) => us + cpuUs + backgroundCpuUs, 0) / 1000
   }
@@ -180,7 +185,7 @@ t.test("work that nobody waits for is the function's, not the invocation's", asy
   await server.get('/behind/')
   await server.untilLogged('behind', /"msg":"worked"/)
   const used = await until(async () => {
-    const { rows } = await server.json<{ rows: Array<{ key: string; cpuUs: number; backgroundCpuUs: number }> }>('usage')
+    const rows = await usageRows()
     const row = rows.find(({ key }) => key === 'behind')
     return row !== undefined && row.backgroundCpuUs > 5_000 && row
   })
@@ -264,7 +269,7 @@ t.test('what an entry runs on after its client has left is on the bill of its ca
   const [answered, canceled] = [records.find(({ id }) => id === whole.id), records.find(({ outcome }) => outcome === 'canceled')]
   const [wholeUs, leftUs] = [answered?.cpuUs ?? 0, canceled?.cpuUs ?? 0]
   t.ok(leftUs > wholeUs * 0.6, `${leftUs} µs, ${wholeUs} µs for the one that is answered`)
-  const { rows } = await server.json<{ rows: Array<{ key: string; backgroundCpuUs: number }> }>('usage')
+  const rows = await usageRows()
   const background = rows.find(({ key }) => key === 'left')?.backgroundCpuUs ?? 0
   t.ok(background < wholeUs * 0.1, `${background} µs behind its answers`)
 })
