@@ -7,6 +7,7 @@ import {
   type Runnable,
   type RunPermit,
   type RunPermitRequest,
+  type RunScheduler,
   type Suspendable,
 } from '../src/scheduler/run-scheduler.ts'
 import { schedulerOf } from './support/fake-isolate.ts'
@@ -81,54 +82,46 @@ t.test('who needs little does not wait for a round of those who need much', asyn
   t.ok(order.slice(before).filter((name) => name === 'quiet').length >= 9)
 })
 
-t.test('who always asks gets no more than its share', async (t) => {
-  const scheduler = schedulerOf(1)
-  const servedMs = { small: 0, large: 0 }
-  const costs = { small: 1, large: 10 }
-  const guests = { small: guestOf('small'), large: guestOf('large') }
-  let left = 2_000
-  const enter = (name: 'small' | 'large'): void =>
+/** Has each function ask again before it leaves, so that all of them always wait. @returns how often each was served */
+function serveAll(
+  scheduler: Pick<RunScheduler<never>, 'request'>,
+  costsMs: Readonly<Record<string, number>>,
+  calls: number,
+  onBegin: (guest: RunPermitRequest['guest']) => void = () => {},
+): Record<string, number> {
+  const served: Record<string, number> = {}
+  const taken: RunPermit[] = []
+  let left = calls
+  const enter = (name: string, guest: RunPermitRequest['guest']): void =>
     scheduler.request({
-      guest: guests[name],
-      costMs: costs[name],
+      guest,
+      costMs: costsMs[name]!,
       begin: (permit) => {
-        servedMs[name] += costs[name]
+        served[name] = (served[name] ?? 0) + 1
         if (left-- <= 0) return
-        // It asks again before it leaves, so that both always wait.
-        enter(name)
+        enter(name, guest)
         taken.push(permit)
+        onBegin(guest)
       },
     })
-  const taken: RunPermit[] = []
-  enter('large')
-  enter('small')
+  for (const name of Object.keys(costsMs)) enter(name, guestOf(name))
   while (taken.length > 0) taken.shift()!.release()
-  t.ok(Math.abs(servedMs.small - servedMs.large) <= 20, `${servedMs.small} and ${servedMs.large}`)
+  return served
+}
+
+t.test('who always asks gets no more than its share', async (t) => {
+  const served = serveAll(schedulerOf(1), { large: 10, small: 1 }, 2_000)
+  const [smallMs, largeMs] = [served['small']!, served['large']! * 10]
+  t.ok(Math.abs(smallMs - largeMs) <= 20, `${smallMs} and ${largeMs}`)
 })
 
 t.test('what is used besides takes from the share as well', async (t) => {
   const scheduler = schedulerOf(1)
-  const served = { tidy: 0, messy: 0 }
-  const guests = { tidy: guestOf('tidy'), messy: guestOf('messy') }
-  let left = 2_200
-  const enter = (name: 'tidy' | 'messy'): void =>
-    scheduler.request({
-      guest: guests[name],
-      costMs: 1,
-      begin: (permit) => {
-        served[name]++
-        if (left-- <= 0) return
-        enter(name)
-        taken.push(permit)
-        // Each of its batches leaves garbage.
-        if (name === 'messy') scheduler.used(guests.messy.holder, 9)
-      },
-    })
-  const taken: RunPermit[] = []
-  enter('messy')
-  enter('tidy')
-  while (taken.length > 0) taken.shift()!.release()
-  t.ok(Math.abs(served.tidy / served.messy - 10) <= 1, `${served.tidy} and ${served.messy}`)
+  // Each batch of one leaves garbage.
+  const served = serveAll(scheduler, { messy: 1, tidy: 1 }, 2_200, ({ holder }) => {
+    if (holder.functionName === 'messy') scheduler.used(holder, 9)
+  })
+  t.ok(Math.abs(served['tidy']! / served['messy']! - 10) <= 1, `${served['tidy']} and ${served['messy']}`)
 })
 
 t.test('a permit that is released twice is one permit', async (t) => {
