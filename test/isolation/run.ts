@@ -20,17 +20,22 @@ const options = benchArguments('npm run test:isolation -- [options]', {
   form: { help: 'full, or quick as in npm test', default: 'full' },
   neighbour: { help: 'function, or process: the same on plain Node.js, in a process of its own', default: 'function' },
 })
+const form = options.word('form', ['full', 'quick'])
+const neighbour = options.word('neighbour', ['function', 'process'])
 const environment = readEnvironment()
 const folder = mkdtempSync(join(tmpdir(), 'carpool-isolation-'))
 try {
-  const form = options.text('form') === 'full' ? { CARPOOL_ISOLATION: 'full' } : {}
-  const neighbour = { CARPOOL_ISOLATION_NEIGHBOUR: options.text('neighbour') }
-  const { passed, failed } = await runTap(options.text('files').split(','), { ...form, ...neighbour, [ROWS_FOLDER]: folder })
+  const { passed, failed } = await runTap(options.text('files').split(','), {
+    CARPOOL_ISOLATION: form,
+    CARPOOL_ISOLATION_NEIGHBOUR: neighbour,
+    [ROWS_FOLDER]: folder,
+  })
   const rows = readRows(folder)
   const wrong = failed.filter((name) => !LATENCY.test(name))
   publish(
     {
-      bench: 'isolation',
+      // The results of Carpool are not overwritten.
+      bench: neighbour === 'function' ? 'isolation' : `isolation-${neighbour}`,
       title: 'Attacks, each beside a neighbour',
       environment,
       blocks: [renderTable(rows), ...(failed.length > 0 ? [failed.map((name) => `not ok: ${name}`).join('\n')] : [])],

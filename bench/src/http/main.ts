@@ -9,7 +9,7 @@ import { checkRatios, resultsByConnections } from './checks.ts'
 import { processColumns, processRows, rateColumns, rateRows, ratioColumns } from './columns.ts'
 import { requestOf, runRound, type Run } from './rounds.ts'
 import { serversFor, startServer, type BenchedServer } from './servers.ts'
-import { WORKLOAD, WORKLOADS, type WorkloadName } from './workloads.ts'
+import { WORKLOAD, WORKLOADS } from './workloads.ts'
 
 /** A generator that takes more than this of its core sets the pace itself. */
 const GENERATOR_LIMIT = 0.95
@@ -22,7 +22,7 @@ const options = benchArguments('npm run bench:http -- [options]', {
   'warm-up': { help: 'seconds of load before the first round, for each server', default: '3' },
   'checkout': { help: 'root folder of another checkout, with its dependencies, whose Carpool is loaded too', default: '' },
 })
-const workloadName = workloadOf(options.text('workload'))
+const workloadName = options.word('workload', WORKLOADS)
 const workload = WORKLOAD[workloadName]
 const connectionCounts = options.wholes('connections')
 const roundCount = options.whole('rounds', 1)
@@ -77,13 +77,6 @@ publish(
   },
   options,
 )
-
-function workloadOf(text: string): WorkloadName {
-  const found = WORKLOADS.find((name) => name === text)
-  if (found !== undefined) return found
-  progress(`--workload knows ${WORKLOADS.join(', ')}, not ${JSON.stringify(text)}.`)
-  process.exit(2)
-}
 
 /** @throws Error if a server does not answer with what it is measured for */
 async function checkAnswer({ name, url }: BenchedServer): Promise<void> {

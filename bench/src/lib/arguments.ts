@@ -10,10 +10,14 @@ export interface BenchArguments<Name extends string> extends ReportOptions {
   /** Prints the tables as Markdown. */
   readonly markdown: boolean
   text(name: Name): string
-  /** @throws RangeError if it is not a whole number of at least `min` */
+  /** Of at least `min`. */
   whole(name: Name, min?: number): number
   /** Whole numbers between commas. */
   wholes(name: Name): number[]
+  /** One of the words that it may be. */
+  word<Word extends string>(name: Name, known: readonly Word[]): Word
+  /** Such words between commas. */
+  words<Word extends string>(name: Name, known: readonly Word[]): Set<Word>
 }
 
 const FLAGS = {
@@ -48,6 +52,13 @@ export function benchArguments<Name extends string>(usage: string, options: Reco
         text(name)
           .split(',')
           .map((part) => wholeNumber(name, part, 1)),
+      word: (name, known) => knownWord(name, text(name), known),
+      words: (name, known) =>
+        new Set(
+          text(name)
+            .split(',')
+            .map((part) => knownWord(name, part, known)),
+        ),
     }
   } catch (error) {
     return refuse(error as Error)
@@ -58,6 +69,11 @@ function wholeNumber(name: string, text: string, min: number): number {
   const value = text.trim() === '' ? Number.NaN : Number(text)
   if (Number.isSafeInteger(value) && value >= min) return value
   return refuse(new RangeError(`--${name} must be a whole number of at least ${min}, not ${JSON.stringify(text)}.`))
+}
+
+function knownWord<Word extends string>(name: string, text: string, known: readonly Word[]): Word {
+  const word = known.find((one) => one === text)
+  return word ?? refuse(new RangeError(`--${name} knows ${known.join(', ')}, not ${JSON.stringify(text)}.`))
 }
 
 function refuse(error: Error): never {

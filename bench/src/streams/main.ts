@@ -27,12 +27,15 @@ const LIMITS = ['--cpu-ms', '900000', '--timeout-ms', '900000', '--stream-ms', '
 const options = benchArguments('npm run bench:streams -- [options]', {
   megabytes: { help: 'length of a body in MiB; 1024 for what is claimed', default: '256' },
   rounds: { help: 'how often each server is measured', default: '3' },
-  only: { help: `some workloads: ${WORKLOADS.map(({ name }) => name).join(',')}`, default: '' },
+  only: { help: 'workloads, between commas', default: WORKLOADS.map(({ name }) => name).join(',') },
 })
 const bytes = options.whole('megabytes', 1) * MEGABYTE
 const rounds = options.whole('rounds', 1)
-const only = options.text('only')
-const workloads = WORKLOADS.filter(({ name }) => only === '' || only.split(',').includes(name))
+const wanted = options.words(
+  'only',
+  WORKLOADS.map(({ name }) => name),
+)
+const workloads = WORKLOADS.filter(({ name }) => wanted.has(name))
 const environment = readEnvironment()
 
 interface Server {
