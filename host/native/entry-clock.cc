@@ -36,8 +36,8 @@ thread_local IsolateState* running = nullptr;
 
 // How many locks of isolates this thread holds: within an entry it may take down another one.
 thread_local int locks = 0;
-// It has run entries: the host's own never does.
-thread_local bool runs_entries = false;
+// It is the host's own, which runs no entries.
+thread_local bool is_host = false;
 
 // What this thread does in an isolate besides entries: where, as of which batch, and until when it is counted. Null where that is
 // not known.
@@ -84,7 +84,6 @@ void BeginEntryAt(IsolateState* state, uint32_t index, int64_t before_ns) {
 	clockid_t clock = OwnClock();
 	int64_t now = Read(clock);
 	if (index == 0) {
-		runs_entries = true;
 		running = state;
 		// Odd while the host would read a mixture.
 		uint32_t changes = state->changes.load(std::memory_order_relaxed);
@@ -177,21 +176,23 @@ void EndEntries(IsolateState* state) {
 void ThreadEnters(IsolateState* state) {
 	// What booting takes is nobody's.
 	if (state != nullptr && state->is_blank) state = nullptr;
-	if (locks++ > 0 || !runs_entries || (between.state == state && IsCurrent())) return;
+	if (locks++ > 0 || is_host) return;
+	bool is_counting = IsCurrent();
+	if (is_counting ? between.state == state : state == nullptr) return;
 	int64_t now = Read(OwnClock());
 	// The way out of the one before.
-	if (IsCurrent()) CountBetween(now);
+	if (is_counting) CountBetween(now);
 	between = {state, state == nullptr ? 0 : state->batches.load(std::memory_order_relaxed), now};
 }
 
 void ThreadLeaves() {
-	if (--locks > 0 || !runs_entries) return;
+	if (--locks > 0 || is_host || (running == nullptr && !IsCurrent())) return;
 	int64_t now = Read(OwnClock());
 	if (running != nullptr) {
 		// V8 has ended the isolate, and the thread goes on with something else, or ends.
 		running->end_ns.store(now, std::memory_order_relaxed);
 		running = nullptr;
-	} else if (IsCurrent() && now - between.counted_until_ns > kMostBetweenNs) {
+	} else if (now - between.counted_until_ns > kMostBetweenNs) {
 		CountBetween(now);
 	}
 }
@@ -213,6 +214,7 @@ void ResetEntries(IsolateState* state) {
 }
 
 void AddClock(v8::Isolate* isolate, v8::Local<v8::Context> context, v8::Local<v8::Object> host) {
+	is_host = true;
 	Set(isolate, context, host, "shareEntryCpu", MakeFunction(context, ShareEntryCpu));
 	Set(isolate, context, host, "readEntryCpu", MakeFunction(context, ReadEntryCpu));
 	Set(isolate, context, host, "resetEntryCpu", MakeFunction(context, ResetEntryCpu));
