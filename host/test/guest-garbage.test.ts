@@ -22,24 +22,28 @@ async function loaded(t: Test): Promise<Guest> {
   const { guest } = await guestWith(t, BOOT, 128)
   const options = { functionName: 'garbage', revision: 'r', env: {}, limits: resolveLimits({}) }
   await guest.load({ source: '(function () {})', filename: 'garbage.js' }, options, 'o')
-  guest.chargeBetween()
-  guest.background.take()
-  guest.shared.take()
   return guest
 }
 
-async function runOften(guest: Guest, account: Account): Promise<void> {
-  for (let round = 0; round < 300; round++) {
+async function runOften(guest: Guest, account: Account, rounds: number): Promise<void> {
+  for (let round = 0; round < rounds; round++) {
     guest.queue.push(new Entry(account, ENTRIES.fireTimer, 0))
     while (guest.batch !== undefined) await new Promise((resolve) => setImmediate(resolve))
   }
+}
+
+/** However little it is, that is charged when the guest is gone. */
+async function chargeAll(guest: Guest): Promise<void> {
+  guest.dispose()
+  while (!guest.isReleased) await new Promise((resolve) => setImmediate(resolve))
   guest.chargeBetween()
 }
 
 t.test('what V8 does between the entries of calls is on no call, and not background work either', async (t) => {
   const guest = await loaded(t)
   const call = new Account()
-  await runOften(guest, call)
+  await runOften(guest, call, 300)
+  await chargeAll(guest)
   t.equal(guest.background.cpuNs, 0)
   t.ok(guest.shared.cpuNs > 3e6, `${guest.shared.cpuNs} ns besides ${call.cpuNs}`)
   t.ok(guest.chargedNs >= guest.shared.cpuNs + call.cpuNs)
@@ -47,8 +51,20 @@ t.test('what V8 does between the entries of calls is on no call, and not backgro
 
 t.test('what V8 does between the entries of background work is background work as well', async (t) => {
   const guest = await loaded(t)
-  await runOften(guest, guest.background)
+  await runOften(guest, guest.background, 300)
+  t.ok(guest.backgroundNs > guest.background.cpuNs, 'its budget knows of it before it is charged')
+  await chargeAll(guest)
   const { cpuNs } = guest.background
   t.ok(guest.shared.cpuNs < cpuNs / 10, `${guest.shared.cpuNs} ns besides ${cpuNs}`)
   t.ok(cpuNs > guest.chargedNs * 0.9, `${cpuNs} of ${guest.chargedNs} ns`)
+})
+
+t.test('background work pays for its part of what all have used, also where nothing else ran of late', async (t) => {
+  const guest = await loaded(t)
+  await runOften(guest, new Account(), 300)
+  guest.chargeBetween()
+  const before = guest.shared.cpuNs
+  await runOften(guest, guest.background, 100)
+  await chargeAll(guest)
+  t.ok(guest.shared.cpuNs > before)
 })

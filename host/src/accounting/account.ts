@@ -11,6 +11,7 @@ export class Account {
   sockets = 0
   /** How long sockets of it were open, together, up to {@link countSockets}. */
   socketUs = 0
+  #takenNs = 0
   #socketsOpen = 0
   #socketsCountedAtMs = 0
   /** Its invocation has begun in its isolate. */
@@ -78,8 +79,20 @@ export class Account {
   take(): Pick<Account, 'cpuNs' | 'egressBytesOut' | 'egressBytesIn' | 'sockets' | 'socketUs'> {
     if (this.#socketsOpen > 0 && performance.now() - this.#socketsCountedAtMs >= SOCKETS_COUNTED_MS) this.countSockets()
     const { cpuNs, egressBytesOut, egressBytesIn, sockets, socketUs } = this
+    this.#takenNs += cpuNs
     this.cpuNs = this.egressBytesOut = this.egressBytesIn = this.sockets = this.socketUs = 0
     return { cpuNs, egressBytesOut, egressBytesIn, sockets, socketUs }
+  }
+
+  /** Puts some of the CPU time back that was taken, in ns. */
+  putBack(cpuNs: number): void {
+    this.cpuNs += cpuNs
+    this.#takenNs -= cpuNs
+  }
+
+  /** CPU time that was ever charged, taken or not, in ns. */
+  get everNs(): number {
+    return this.#takenNs + this.cpuNs
   }
 }
 
@@ -96,11 +109,16 @@ const CORE_SHARE = 0.1
 export class BackgroundBudget {
   /** CPU time used, less what has been earned since, in ms. */
   #owedMs = 0
+  #usedMs = 0
   #atMs = 0
 
-  /** Takes from it. @returns false if it is used up */
-  take(cpuMs: number, limitMs: number, nowMs: number): boolean {
-    this.#owedMs = Math.max(0, this.#owedMs - (nowMs - this.#atMs) * CORE_SHARE) + cpuMs
+  /**
+   * @param usedMs CPU time of the background work from its begin on
+   * @returns false if it is used up
+   */
+  take(usedMs: number, limitMs: number, nowMs: number): boolean {
+    this.#owedMs = Math.max(0, this.#owedMs - (nowMs - this.#atMs) * CORE_SHARE) + usedMs - this.#usedMs
+    this.#usedMs = usedMs
     this.#atMs = nowMs
     return this.#owedMs <= limitMs
   }

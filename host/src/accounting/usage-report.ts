@@ -60,29 +60,28 @@ export class UsageReport {
 
   #sendBackground(guest: Guest): boolean {
     guest.chargeBetween()
-    const cpuUs = this.#sendOf(guest, guest.background)
+    this.#sendOf(guest, guest.background)
     // Calls wait for it, or have brought it about, so it has no budget of its own.
     this.#sendOf(guest, guest.shared)
-    if (!guest.disposed) return !guest.backgroundBudget.take(cpuUs / 1000, guest.limits.cpuMs, performance.now())
-    if (guest.batch !== undefined) return false
+    if (!guest.disposed) return !guest.backgroundBudget.take(guest.backgroundNs / 1e6, guest.limits.cpuMs, performance.now())
+    // Its thread may still leave it, and take some time for that.
+    if (guest.batch !== undefined || !guest.isReleased) return false
     this.#guests.delete(guest)
     this.#goneNs += guest.chargedNs
     this.#goneMemoryWatchNs += guest.memoryAccount.cpuNs
     return false
   }
 
-  /** @returns the CPU time that it has sent, in µs */
-  #sendOf({ revision, disposed }: Guest, account: Account): number {
-    // Its sockets end with it, and this is the last report of it.
+  #sendOf({ revision, disposed }: Guest, account: Account): void {
+    // Its sockets end with it.
     if (disposed) account.countSockets()
     const { cpuNs, ...rest } = account.take()
     const cpuUs = Math.floor(cpuNs / 1000)
-    account.charge(cpuNs - cpuUs * 1000)
+    account.putBack(cpuNs - cpuUs * 1000)
     const { egressBytesOut, egressBytesIn, sockets, socketUs } = rest
     if (cpuUs + egressBytesOut + egressBytesIn + sockets + socketUs > 0) {
       this.#parts.send({ type: 'background', revision, cpuUs, ...rest })
     }
-    return cpuUs
   }
 
   /**

@@ -187,6 +187,11 @@ export class GuestIsolate {
     addon.release(this.#index)
   }
 
+  /** Whether nothing is left of it: it is disposed, and no thread is in it. */
+  get isReleased(): boolean {
+    return this.#isReleased
+  }
+
   /** Whether the isolate is gone: disposed by us, or by V8 for passing its memory limit. */
   get disposed(): boolean {
     // To ask isolated-vm takes longer than most of what is done for a call, and V8 ends an isolate only while something is in it.

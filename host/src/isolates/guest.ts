@@ -63,6 +63,8 @@ export interface GuestHost {
  * that.
  */
 const START_WALL_MAX_MS = 60_000
+/** What V8 does on its own is charged when it comes to this much, in ns: the ledger gets a row each time. */
+const MIN_BETWEEN_NS = 10_000_000
 
 /** An isolate with the guest runtime in it: first blank, then, once loaded, one revision of a function. */
 export class Guest implements Poolable, BatchListener, BridgedGuest, Runnable {
@@ -97,9 +99,6 @@ export class Guest implements Poolable, BatchListener, BridgedGuest, Runnable {
   readonly #memory = new MemoryWatch()
   /** CPU time of what V8 did on its own that is not charged yet, in ns. */
   #betweenNs = 0
-  /** {@link chargedNs} when that was charged last. */
-  #reportedNs = 0
-  #backgroundShare = 0
   #revision = ''
   #holder: Holder = NOBODY
   #logs: LogThrottle | undefined
@@ -167,6 +166,11 @@ export class Guest implements Poolable, BatchListener, BridgedGuest, Runnable {
     return this.isolate.disposed
   }
 
+  /** Whether nothing of it is left: it is disposed, and no thread is in it. */
+  get isReleased(): boolean {
+    return this.isolate.isReleased
+  }
+
   /** Whether its module scope has run. */
   get isLoaded(): boolean {
     return this.#isLoaded
@@ -186,7 +190,7 @@ export class Guest implements Poolable, BatchListener, BridgedGuest, Runnable {
     return this.isolate.bootNs
   }
 
-  /** CPU time of all batches that have ended, in ns. */
+  /** CPU time of all batches that have ended, and of what V8 did on its own, as far as it is charged, in ns. */
   get chargedNs(): number {
     return this.#chargedNs
   }
@@ -224,18 +228,31 @@ export class Guest implements Poolable, BatchListener, BridgedGuest, Runnable {
     this.#host.scheduler.used(this.#holder, ns / 1e6)
   }
 
-  /** Charges what V8 did on its own since the last call: to background work as far as that has used the CPU since. */
+  /** Charges what V8 did on its own, once it is worth it. */
   chargeBetween(): void {
     if (this.#revision === '') return
     this.#lookBetween()
-    const usedNs = this.#chargedNs - this.#reportedNs
-    if (usedNs > 0) this.#backgroundShare = Math.min(1, this.background.cpuNs / usedNs)
-    const ofBackgroundNs = Math.round(this.#betweenNs * this.#backgroundShare)
+    if (this.#betweenNs < (this.isReleased ? 1 : MIN_BETWEEN_NS)) return
+    const ofBackgroundNs = this.#betweenOfBackgroundNs
     this.background.charge(ofBackgroundNs)
     this.shared.charge(this.#betweenNs - ofBackgroundNs)
     this.#chargedNs += this.#betweenNs
-    this.#reportedNs = this.#chargedNs
     this.#betweenNs = 0
+  }
+
+  /**
+   * As background work has used the CPU so far: garbage may be of any time. The batch that runs must be charged as far as it is
+   * measured.
+   */
+  get #betweenOfBackgroundNs(): number {
+    // Nothing, if its start was lost.
+    const usedNs = this.#chargedNs + (this.batch?.totalNs ?? 0) || 1
+    return Math.round(this.#betweenNs * Math.min(1, this.background.everNs / usedNs))
+  }
+
+  /** CPU time of background work so far, charged or not, in ns. */
+  get backgroundNs(): number {
+    return this.background.everNs + this.#betweenOfBackgroundNs
   }
 
   batchLost(batch: Batch): void {

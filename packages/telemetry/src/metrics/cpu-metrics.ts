@@ -30,9 +30,8 @@ export type CpuPart = (typeof CPU_PARTS)[number]
 
 /**
  * Adds up the CPU time of host processes by what it was for. `threads` is what the process used outside its event loop and its
- * isolates: V8's helper threads, and the threads' own comings and goings. `unattributed` is CPU time of isolates that is in no
- * record: of what is still under way it becomes part of a record later, so it may go down; what stays is an error of the
- * metering.
+ * isolates: V8's helper threads, and threads that come and go. `unattributed` is CPU time of isolates that is in no record: of
+ * what is still under way it becomes part of a record later, so it may go down; what stays is an error of the metering.
  */
 export class CpuAccount {
   readonly #hosts = new Map<number, HostCpuTime>()
