@@ -111,3 +111,22 @@ t.test('the heap limit that was not asked for longest loses its shelf', async (t
     ],
   )
 })
+
+t.test('a blank whose shelf has had to make room is disposed', async (t) => {
+  const { promise: isMade, resolve: made } = Promise.withResolvers<void>()
+  const disposed: number[] = []
+  const prewarmer = new Prewarmer(
+    async (memoryLimitMb) => {
+      if (memoryLimitMb === 1) await isMade
+      return { dispose: () => void disposed.push(memoryLimitMb) }
+    },
+    1,
+    () => false,
+  )
+  prewarmer.open(1)
+  const filled = prewarmer.fill()
+  for (const memoryLimitMb of [2, 3, 4, 5]) prewarmer.open(memoryLimitMb)
+  made()
+  await filled
+  t.strictSame(disposed, [1])
+})

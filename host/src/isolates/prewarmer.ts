@@ -82,7 +82,10 @@ export class Prewarmer<Blank extends { dispose(): void }> {
       const missing = [...this.#shelves].find(([, shelf]) => shelf.length < this.#shelfSize)
       if (missing === undefined) return
       const [memoryLimitMb, shelf] = missing
-      shelf.push(await this.#make(memoryLimitMb, true))
+      const blank = await this.#make(memoryLimitMb, true)
+      // Its shelf may have had to make room meanwhile.
+      if (this.#shelves.get(memoryLimitMb) === shelf) shelf.push(blank)
+      else blank.dispose()
     }
   }
 
