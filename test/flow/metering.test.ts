@@ -1,7 +1,7 @@
 /** What an invocation used, and where that can be read. */
-import { readdirSync, readFileSync } from 'node:fs'
 import type { InvocationRecord, LogLine } from '@carpool/core'
 import t, { type Test } from 'tap'
+import { readThreadTimes } from '../../bench/src/lib/thread-table.ts'
 import { backgroundRowsOf, rowsOf } from '../support/ledger.ts'
 import { startServer, until, type TestServer } from '../support/server.ts'
 
@@ -56,12 +56,9 @@ async function usageRows(): Promise<ReadonlyArray<{ key: string; cpuUs: number; 
   return (await server.json<{ rows: Array<{ key: string; cpuUs: number; backgroundCpuUs: number }> }>('usage')).rows
 }
 
-/** CPU time of the threads of a host that run isolates, in ms. They have the name of the process's first thread. */
+/** CPU time of the threads of a host that run isolates, in ms. Those of libuv, which are in it, have next to nothing to do. */
 function isolateThreadsMs(pid: number): number {
-  const folder = `/proc/${pid}/task`
-  const nameOf = (thread: string): string => readFileSync(`${folder}/${thread}/comm`, 'utf8')
-  const threads = readdirSync(folder).filter((thread) => thread !== String(pid) && nameOf(thread) === nameOf(String(pid)))
-  return threads.reduce((ms, thread) => ms + Number(readFileSync(`${folder}/${thread}/schedstat`, 'utf8').split(' ')[0]) / 1e6, 0)
+  return (readThreadTimes(pid)?.others ?? 0) * 1000
 }
 
 t.test('the garbage that functions make is collected on their bills', async (t) => {
