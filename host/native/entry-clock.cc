@@ -214,6 +214,7 @@ void ResetEntries(IsolateState* state) {
 }
 
 void AddClock(v8::Isolate* isolate, v8::Local<v8::Context> context, v8::Local<v8::Object> host) {
+	// The host's thread loads the addon.
 	is_host = true;
 	Set(isolate, context, host, "shareEntryCpu", MakeFunction(context, ShareEntryCpu));
 	Set(isolate, context, host, "readEntryCpu", MakeFunction(context, ReadEntryCpu));

@@ -45,7 +45,7 @@ struct IsolateState {
 	std::atomic<int64_t> end_ns{0};
 	// Batches so far.
 	std::atomic<uint32_t> batches{0};
-	// What V8 did on its own between them, as collecting garbage, since the host asked.
+	// What threads did in it between them, mostly V8's collecting of garbage, since the host asked.
 	std::atomic<int64_t> between_ns{0};
 	// Odd while the clock is set for a batch, or a part.
 	std::atomic<uint32_t> changes{0};
@@ -163,7 +163,7 @@ void BeginPart(IsolateState* state);
 // The thread is about to enter an isolate, null if it has no state; or to leave the one that it entered.
 void ThreadEnters(IsolateState* state);
 void ThreadLeaves();
-// It takes the isolate down, which is on nobody's bill.
+// It takes the isolate down: what it does from now on is on nobody's bill.
 void ThreadEnds(const IsolateState* state);
 // On the host's: the clock that the running entry's thread has; 0 if none runs.
 int32_t RunningClock(const IsolateState* state);

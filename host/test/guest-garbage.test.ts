@@ -2,9 +2,11 @@ import { resolveLimits } from '@carpool/core'
 import { ENTRIES, SAYS } from '@carpool/runtime/bridge'
 import t, { type Test } from 'tap'
 import { Account } from '../src/accounting/account.ts'
+import { UsageReport } from '../src/accounting/usage-report.ts'
 import { Bootstrap } from '../src/isolates/guest-isolate.ts'
 import type { Guest } from '../src/isolates/guest.ts'
 import { Entry } from '../src/scheduler/batch.ts'
+import type { Send } from '../src/send.ts'
 import { guestWith } from './support/guest.ts'
 
 /** Each entry replaces some of what it keeps. */
@@ -32,39 +34,47 @@ async function runOften(guest: Guest, account: Account, rounds: number): Promise
   }
 }
 
-/** However little it is, that is charged when the guest is gone. */
-async function chargeAll(guest: Guest): Promise<void> {
+async function untilReleased(guest: Guest): Promise<void> {
   guest.dispose()
   while (!guest.isReleased) await new Promise((resolve) => setImmediate(resolve))
-  guest.chargeBetween()
 }
 
-t.test('what V8 does between the entries of calls is on no call, and not background work either', async (t) => {
+t.test('what V8 does between entries is on no call, and not background work either', async (t) => {
   const guest = await loaded(t)
   const call = new Account()
   await runOften(guest, call, 300)
-  await chargeAll(guest)
+  await untilReleased(guest)
+  // However little it is, it is charged when the guest is gone.
+  guest.chargeBetween()
   t.equal(guest.background.cpuNs, 0)
   t.ok(guest.shared.cpuNs > 3e6, `${guest.shared.cpuNs} ns besides ${call.cpuNs}`)
-  t.ok(guest.chargedNs >= guest.shared.cpuNs + call.cpuNs)
+  t.equal(guest.totalNs, guest.start.cpuNs + call.cpuNs + guest.memoryAccount.cpuNs + guest.shared.cpuNs)
 })
 
-t.test('what V8 does between the entries of background work is background work as well', async (t) => {
+t.test('what V8 does between the entries of background work is within its budget', async (t) => {
   const guest = await loaded(t)
   await runOften(guest, guest.background, 300)
-  t.ok(guest.backgroundNs > guest.background.cpuNs, 'its budget knows of it before it is charged')
-  await chargeAll(guest)
   const { cpuNs } = guest.background
-  t.ok(guest.shared.cpuNs < cpuNs / 10, `${guest.shared.cpuNs} ns besides ${cpuNs}`)
-  t.ok(cpuNs > guest.chargedNs * 0.9, `${cpuNs} of ${guest.chargedNs} ns`)
+  t.notOk(guest.backgroundBudget.take(cpuNs, cpuNs / 1e6 + 1, 0))
 })
 
-t.test('background work pays for its part of what all have used, also where nothing else ran of late', async (t) => {
+t.test('a report sends what has not been sent, the rest of it when the guest is gone', async (t) => {
+  const sent: number[] = []
+  const send: Send = (message) => message.type === 'background' && sent.push(message.cpuUs)
+  const report = new UsageReport({ send, underWay: () => [] })
   const guest = await loaded(t)
-  await runOften(guest, new Account(), 300)
-  guest.chargeBetween()
-  const before = guest.shared.cpuNs
-  await runOften(guest, guest.background, 100)
-  await chargeAll(guest)
-  t.ok(guest.shared.cpuNs > before)
+  report.add(guest)
+  await runOften(guest, new Account(), 100)
+  report.send()
+  t.strictSame(sent, [], 'it is not worth a report yet')
+  guest.dispose()
+  report.send()
+  await untilReleased(guest)
+  report.send()
+  const wholeUs = Math.floor(guest.shared.everNs / 1000)
+  t.ok(wholeUs > 0)
+  t.strictSame(sent, [wholeUs])
+  guest.shared.charge(5_000)
+  report.send()
+  t.strictSame(sent, [wholeUs], 'it is forgotten then')
 })

@@ -98,28 +98,3 @@ export class Account {
 
 /** How often the time of open sockets is counted that nobody closes, in ms. */
 const SOCKETS_COUNTED_MS = 60_000
-
-/** Background work may go on using this much of a core. */
-const CORE_SHARE = 0.1
-
-/**
- * What the background work of a guest may use: as much as one invocation at once, and a tenth of a core in the long run. Each
- * entry of it has a limit of its own, but timers that start each other would take a core for ever.
- */
-export class BackgroundBudget {
-  /** CPU time used, less what has been earned since, in ms. */
-  #owedMs = 0
-  #usedMs = 0
-  #atMs = 0
-
-  /**
-   * @param usedMs CPU time of the background work from its begin on
-   * @returns false if it is used up
-   */
-  take(usedMs: number, limitMs: number, nowMs: number): boolean {
-    this.#owedMs = Math.max(0, this.#owedMs - (nowMs - this.#atMs) * CORE_SHARE) + usedMs - this.#usedMs
-    this.#usedMs = usedMs
-    this.#atMs = nowMs
-    return this.#owedMs <= limitMs
-  }
-}

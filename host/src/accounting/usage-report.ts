@@ -63,11 +63,11 @@ export class UsageReport {
     this.#sendOf(guest, guest.background)
     // Calls wait for it, or have brought it about, so it has no budget of its own.
     this.#sendOf(guest, guest.shared)
-    if (!guest.disposed) return !guest.backgroundBudget.take(guest.backgroundNs / 1e6, guest.limits.cpuMs, performance.now())
+    if (!guest.disposed) return !guest.backgroundBudget.take(guest.background.everNs, guest.limits.cpuMs, performance.now())
     // Its thread may still leave it, and take some time for that.
     if (guest.batch !== undefined || !guest.isReleased) return false
     this.#guests.delete(guest)
-    this.#goneNs += guest.chargedNs
+    this.#goneNs += guest.totalNs
     this.#goneMemoryWatchNs += guest.memoryAccount.cpuNs
     return false
   }
@@ -108,7 +108,7 @@ export class UsageReport {
     let isolatesNs = this.#goneNs + this.#blanksNs
     let memoryWatchNs = this.#goneMemoryWatchNs
     for (const guest of this.#guests) {
-      isolatesNs += guest.chargedNs
+      isolatesNs += guest.totalNs
       memoryWatchNs += guest.memoryAccount.cpuNs
     }
     return {

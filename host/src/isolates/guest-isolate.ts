@@ -187,7 +187,7 @@ export class GuestIsolate {
     addon.release(this.#index)
   }
 
-  /** Whether nothing is left of it: it is disposed, and no thread is in it. */
+  /** Whether nothing is left of it: it is disposed, and its thread has taken it down. */
   get isReleased(): boolean {
     return this.#isReleased
   }

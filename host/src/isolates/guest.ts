@@ -9,7 +9,8 @@ import {
   type InvokeHead,
   type LoadReport,
 } from '@carpool/runtime/bridge'
-import { Account, BackgroundBudget } from '../accounting/account.ts'
+import { Account } from '../accounting/account.ts'
+import { BackgroundBudget } from '../accounting/background-budget.ts'
 import type { Stream } from '../calls/streams.ts'
 import type { LogThrottle, LogThrottles } from '../limits/log-throttle.ts'
 import { MemoryWatch } from '../limits/memory.ts'
@@ -97,14 +98,16 @@ export class Guest implements Poolable, BatchListener, BridgedGuest, Runnable {
   readonly #onMessage: OnMessage
   readonly #host: GuestHost
   readonly #memory = new MemoryWatch()
-  /** CPU time of what V8 did on its own that is not charged yet, in ns. */
+  /** CPU time of what V8 did on its own, in ns; and what of it is charged. */
   #betweenNs = 0
+  #betweenChargedNs = 0
   #revision = ''
   #holder: Holder = NOBODY
   #logs: LogThrottle | undefined
   #isLoaded = false
   #isOver = false
-  #chargedNs = 0
+  /** CPU time of all batches that have ended, in ns. */
+  #entriesNs = 0
   #heapBytes = 0
   #loadBatch: Promise<void> | undefined
   #endLoad: ((failure: LoadFailure) => void) | undefined
@@ -166,7 +169,7 @@ export class Guest implements Poolable, BatchListener, BridgedGuest, Runnable {
     return this.isolate.disposed
   }
 
-  /** Whether nothing of it is left: it is disposed, and no thread is in it. */
+  /** Whether nothing of it is left: it is disposed, and its thread has taken it down. */
   get isReleased(): boolean {
     return this.isolate.isReleased
   }
@@ -190,9 +193,9 @@ export class Guest implements Poolable, BatchListener, BridgedGuest, Runnable {
     return this.isolate.bootNs
   }
 
-  /** CPU time of all batches that have ended, and of what V8 did on its own, as far as it is charged, in ns. */
-  get chargedNs(): number {
-    return this.#chargedNs
+  /** CPU time of all batches that have ended, and of what V8 did on its own, in ns. */
+  get totalNs(): number {
+    return this.#entriesNs + this.#betweenNs
   }
 
   /** Acts on its messages since the last read. */
@@ -213,46 +216,33 @@ export class Guest implements Poolable, BatchListener, BridgedGuest, Runnable {
     this.isolate.clearAffinity()
     this.isolate.resetTurns()
     this.#memory.saw(batch.peakBytes)
-    this.#chargedNs += batch.totalNs
-    this.#lookBetween()
+    this.#entriesNs += batch.totalNs
+    this.#lookBetween(0)
     this.#host.scheduler.ended(this, batch)
     this.#host.calls.endOverCpuLimit(this, batch)
     if (this.#memory.isDue(batch.totalNs, performance.now())) this.#measureMemory()
   }
 
-  /** What V8 did on its own takes from the share of the function like its entries. */
-  #lookBetween(): void {
+  /**
+   * What V8 did on its own takes from the share of the function like its entries, and from the budget of background work.
+   * @param runningNs what is charged of a batch that runs
+   */
+  #lookBetween(runningNs: number): void {
     const ns = this.isolate.takeBetweenNs()
     if (ns === 0) return
     this.#betweenNs += ns
     this.#host.scheduler.used(this.#holder, ns / 1e6)
+    this.backgroundBudget.between(ns, this.#entriesNs + runningNs, this.background.everNs)
   }
 
-  /** Charges what V8 did on its own, once it is worth it. */
+  /** Charges what V8 did on its own, once it is worth it. The batch that runs must be charged as far as it is measured. */
   chargeBetween(): void {
     if (this.#revision === '') return
-    this.#lookBetween()
-    if (this.#betweenNs < (this.isReleased ? 1 : MIN_BETWEEN_NS)) return
-    const ofBackgroundNs = this.#betweenOfBackgroundNs
-    this.background.charge(ofBackgroundNs)
-    this.shared.charge(this.#betweenNs - ofBackgroundNs)
-    this.#chargedNs += this.#betweenNs
-    this.#betweenNs = 0
-  }
-
-  /**
-   * As background work has used the CPU so far: garbage may be of any time. The batch that runs must be charged as far as it is
-   * measured.
-   */
-  get #betweenOfBackgroundNs(): number {
-    // Nothing, if its start was lost.
-    const usedNs = this.#chargedNs + (this.batch?.totalNs ?? 0) || 1
-    return Math.round(this.#betweenNs * Math.min(1, this.background.everNs / usedNs))
-  }
-
-  /** CPU time of background work so far, charged or not, in ns. */
-  get backgroundNs(): number {
-    return this.background.everNs + this.#betweenOfBackgroundNs
+    this.#lookBetween(this.batch?.totalNs ?? 0)
+    const dueNs = this.#betweenNs - this.#betweenChargedNs
+    if (dueNs < MIN_BETWEEN_NS && !this.isReleased) return
+    this.shared.charge(dueNs)
+    this.#betweenChargedNs = this.#betweenNs
   }
 
   batchLost(batch: Batch): void {
@@ -448,7 +438,7 @@ export class Guest implements Poolable, BatchListener, BridgedGuest, Runnable {
       .runAlone(this.#memory.account, async (measured) => {
         const bytes = await measured(() => this.isolate.heapBytes())
         this.#memory.saw(bytes)
-        if (!this.#host.watchdog.isNearLimit(this, bytes) || !this.#memory.mayCollect(this.#chargedNs)) return bytes
+        if (!this.#host.watchdog.isNearLimit(this, bytes) || !this.#memory.mayCollect(this.#entriesNs)) return bytes
         return this.#measureWithoutGarbage(measured)
       })
       .then(
@@ -467,7 +457,7 @@ export class Guest implements Poolable, BatchListener, BridgedGuest, Runnable {
     await measured(() => this.isolate.collectGarbage())
     const tookNs = this.isolate.readEntryCpu() > 0 ? this.isolate.entryCpuNs[0]! : 0
     const bytes = await measured(() => this.isolate.heapBytes())
-    this.#memory.collected(this.#chargedNs, tookNs, this.#host.watchdog.isNearLimit(this, bytes))
+    this.#memory.collected(this.#entriesNs, tookNs, this.#host.watchdog.isNearLimit(this, bytes))
     return bytes
   }
 
