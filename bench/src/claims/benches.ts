@@ -27,6 +27,7 @@ export type BenchName =
   | 'containment'
   | 'http'
   | 'isolation'
+  | 'isolation-process'
   | 'records'
   | 'streams'
   | 'events'
@@ -96,7 +97,15 @@ export const BENCHES: Readonly<Record<BenchName, Bench>> = {
   isolation: {
     script: 'test/isolation/run.ts',
     quickArgs: ['--form', 'quick'],
-    minutes: 30,
+    minutes: 45,
+    quickMinutes: 8,
+    needs: `${QUIET}, bubblewrap`,
+  },
+  'isolation-process': {
+    script: 'test/isolation/run.ts',
+    args: ['--neighbour', 'process'],
+    quickArgs: ['--form', 'quick'],
+    minutes: 45,
     quickMinutes: 8,
     needs: `${QUIET}, bubblewrap`,
   },

@@ -41,6 +41,15 @@ export const ISOLATION_CLAIMS: readonly Claim[] = [
     },
   },
   {
+    // What slows down even this comes of the attacks and their clients on the same machine.
+    name: 'isolation-process',
+    bench: 'isolation-process',
+    read: (document) => {
+      const { slowed } = countsOf(document)
+      return { text: `in ${slowed}`, figures: { 'process slowed': told(slowed) } }
+    },
+  },
+  {
     name: 'isolation-summary',
     bench: 'isolation',
     read: (document) => {
