@@ -16,6 +16,14 @@ export interface Bench {
 const QUIET = 'a machine with nothing else to do'
 const NOTHING = 'nothing'
 
+const ISOLATION: Bench = {
+  script: 'test/isolation/run.ts',
+  quickArgs: ['--form', 'quick'],
+  minutes: 45,
+  quickMinutes: 8,
+  needs: `${QUIET}, bubblewrap`,
+}
+
 export type BenchName =
   | 'seed'
   | 'sleep'
@@ -94,21 +102,8 @@ export const BENCHES: Readonly<Record<BenchName, Bench>> = {
     quickMinutes: 0.4,
     needs: QUIET,
   },
-  isolation: {
-    script: 'test/isolation/run.ts',
-    quickArgs: ['--form', 'quick'],
-    minutes: 45,
-    quickMinutes: 8,
-    needs: `${QUIET}, bubblewrap`,
-  },
-  'isolation-process': {
-    script: 'test/isolation/run.ts',
-    args: ['--neighbour', 'process'],
-    quickArgs: ['--form', 'quick'],
-    minutes: 45,
-    quickMinutes: 8,
-    needs: `${QUIET}, bubblewrap`,
-  },
+  'isolation': ISOLATION,
+  'isolation-process': { ...ISOLATION, args: ['--neighbour', 'process'] },
   records: { script: 'bench/src/records/main.ts', quickArgs: ['--calls', '1500'], minutes: 1, quickMinutes: 0.3, needs: NOTHING },
   streams: {
     script: 'bench/src/streams/main.ts',

@@ -14,8 +14,10 @@ export interface App {
 /** The name of a package that a function imports, and this file does not. */
 const quoted = (name: string): string => JSON.stringify(name)
 
+export const APP_NAMES = ['hello', 'hono', 'express'] as const
+
 /** What is deployed, by what it is made with. */
-export const APPS: Readonly<Record<string, App>> = {
+export const APPS: Readonly<Record<(typeof APP_NAMES)[number], App>> = {
   hello: {
     aimMs: 3,
     hasPackages: false,
@@ -69,13 +71,6 @@ export default {
       export default app
 `,
   },
-}
-
-/** @throws RangeError if there is none of the name */
-export function appOf(name: string): App {
-  const app = APPS[name]
-  if (app === undefined) throw new RangeError(`--app must be one of ${Object.keys(APPS).join(', ')}, not ${name}.`)
-  return app
 }
 
 /** Where functions of an app are written to, so that they find its packages. */

@@ -10,7 +10,7 @@ import { median, percentile } from '../lib/statistics.ts'
 import { renderTable, type Column } from '../lib/table.ts'
 import { temporaryFolder } from '../lib/temporary-folder.ts'
 import { atMost } from '../lib/verdict.ts'
-import { appOf, APPS, folderOf, writeCountingFunction } from './functions.ts'
+import { APP_NAMES, APPS, folderOf, writeCountingFunction } from './functions.ts'
 import type { Sample, StartKind } from './samples.ts'
 import { evictedAndWarmCalls, firstCalls, killHost } from './scenario.ts'
 
@@ -18,7 +18,7 @@ import { evictedAndWarmCalls, firstCalls, killHost } from './scenario.ts'
 const MAX_ISOLATES = 2
 
 const options = benchArguments('npm run bench:cold -- [options]', {
-  app: { help: `what each function is: ${Object.keys(APPS).join(', ')}`, default: 'hello' },
+  app: { help: `what each function is: ${APP_NAMES.join(', ')}`, default: 'hello' },
   functions: { help: 'how many functions are deployed and called in turn', default: '30' },
   rounds: { help: 'how often each is called after it was evicted', default: '10' },
   restarts: { help: 'how often the server is started again for first calls, and how often a host is killed', default: '5' },
@@ -26,8 +26,8 @@ const options = benchArguments('npm run bench:cold -- [options]', {
 const functionCount = options.whole('functions', MAX_ISOLATES + 1)
 const rounds = options.whole('rounds', 1)
 const restarts = options.whole('restarts', 1)
-const appName = options.text('app')
-const app = appOf(appName)
+const appName = options.word('app', APP_NAMES)
+const app = APPS[appName]
 const environment = readEnvironment()
 
 await using folder = await temporaryFolder()

@@ -10,7 +10,7 @@ export interface BenchArguments<Name extends string> extends ReportOptions {
   /** Prints the tables as Markdown. */
   readonly markdown: boolean
   text(name: Name): string
-  /** Of at least `min`. */
+  /** A whole number of at least `min`. */
   whole(name: Name, min?: number): number
   /** Whole numbers between commas. */
   wholes(name: Name): number[]
@@ -42,23 +42,16 @@ export function benchArguments<Name extends string>(usage: string, options: Reco
       process.exit(0)
     }
     const text = (name: Name): string => String(values[name] ?? options[name].default)
+    const texts = (name: Name): string[] => text(name).split(',')
     return {
       json: values['json'] === true,
       markdown: values['markdown'] === true,
       save: values['save'] === true,
       text,
       whole: (name, min = 0) => wholeNumber(name, text(name), min),
-      wholes: (name) =>
-        text(name)
-          .split(',')
-          .map((part) => wholeNumber(name, part, 1)),
+      wholes: (name) => texts(name).map((part) => wholeNumber(name, part, 1)),
       word: (name, known) => knownWord(name, text(name), known),
-      words: (name, known) =>
-        new Set(
-          text(name)
-            .split(',')
-            .map((part) => knownWord(name, part, known)),
-        ),
+      words: (name, known) => new Set(texts(name).map((part) => knownWord(name, part, known))),
     }
   } catch (error) {
     return refuse(error as Error)
