@@ -166,7 +166,8 @@ t.test('new Date gives what it gives elsewhere, whatever it is given', (t) => {
     fc.integer({ min: -300_000, max: 300_000 }),
     fc.double({ noNaN: true, noDefaultInfinity: true }),
     fc.constantFrom('2020-01-01', 'x', '', null, true),
-    fc.date().map((date) => date.getTime()),
+    // JSON has no NaN.
+    fc.date({ noInvalidDate: true }).map((date) => date.getTime()),
   )
   fc.assert(
     fc.property(fc.array(argument, { minLength: 1, maxLength: 9 }), (args) => {
