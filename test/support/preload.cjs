@@ -4,7 +4,8 @@ const { registerHooks } = require('node:module')
 const { join } = require('node:path')
 const { pathToFileURL } = require('node:url')
 
-// Else tap reads every module that a test loads again, with its source map, to tell which tests a change concerns: `tap --changed` is not in use.
+// Else tap reads every module that a test loads again, with its source map, to tell which tests a change concerns:
+// `tap --changed` is not in use.
 process.env._TAPJS_PROCESSINFO_EXCLUDE_ = '/./'
 
 // tap in one file (tap-bundle.ts), in place of near 300.
@@ -14,6 +15,6 @@ if (existsSync(tap)) {
   registerHooks({ resolve: (specifier, context, next) => (specifier === 'tap' ? bundled : next(specifier, context)) })
 }
 
-// A test that has ended leaves as hosts do, without taking down its V8: a collection of garbage after isolated-vm has gone ends the
-// process by an assertion. All that listens for the end has been called by then.
+// A test that has ended leaves as hosts do, without taking down its V8: a collection of garbage after isolated-vm has gone would
+// end the process by an assertion. All that listens for the end has been called by then.
 process.once('beforeExit', () => process.on('exit', () => process.reallyExit(process.exitCode ?? 0)))
