@@ -15,6 +15,6 @@ if (existsSync(tap)) {
   registerHooks({ resolve: (specifier, context, next) => (specifier === 'tap' ? bundled : next(specifier, context)) })
 }
 
-// A test that has ended leaves as hosts do, without taking down its V8: a collection of garbage after isolated-vm has gone would
+// A test that has ended leaves as hosts do, without taking down its V8: a collection of garbage after isolated-vm has gone can
 // end the process by an assertion. All that listens for the end has been called by then.
 process.once('beforeExit', () => process.on('exit', () => process.reallyExit(process.exitCode ?? 0)))

@@ -166,7 +166,7 @@ t.test('new Date gives what it gives elsewhere, whatever it is given', (t) => {
     fc.integer({ min: -300_000, max: 300_000 }),
     fc.double({ noNaN: true, noDefaultInfinity: true }),
     fc.constantFrom('2020-01-01', 'x', '', null, true),
-    // JSON has no NaN.
+    // The time of an invalid date is NaN, which JSON turns into null.
     fc.date({ noInvalidDate: true }).map((date) => date.getTime()),
   )
   fc.assert(

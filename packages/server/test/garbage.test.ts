@@ -13,10 +13,10 @@ const support = (file: string): string => join(import.meta.dirname, 'support', f
 const makeBuffers = (way: 'counted' | 'plain'): Made =>
   JSON.parse(execFileSync(process.execPath, [support('new-buffers.mjs'), way, '30', '12'], { encoding: 'utf8' })) as Made
 
-/** V8 that is kept from marking in time by a busy machine lets the heap grow less, and collects it more often. */
-function makeCountedBuffers(mostMajors: number): Made {
+/** Runs it again, twice at most, after too many collections: where a busy machine delays its marking, V8 collects more often. */
+function makeCountedBuffers(tooMany: number): Made {
   let made = makeBuffers('counted')
-  for (let round = 1; round < 3 && made.majors >= mostMajors; round++) made = makeBuffers('counted')
+  for (let round = 1; round < 3 && made.majors >= tooMany; round++) made = makeBuffers('counted')
   return made
 }
 
