@@ -192,6 +192,10 @@ bool WatchVisits();
 // Looks where it is, in an isolate that has run nothing, on its thread.
 void LearnRequests(v8::Isolate* isolate);
 
+// collections.cc: on the isolate's thread, around each collection of the whole heap.
+void WaitToCollect(const IsolateState* state, v8::Isolate* isolate);
+void HasCollected();
+
 // turns.cc
 // What V8 collects garbage and compiles with beside the threads of isolates, all that there are so far, takes long turns.
 void LengthenTurnsOfHelpers();

@@ -281,16 +281,18 @@ void* TryNew(size_t size, const void* tag) {
 void Delete(void* memory) { Free(memory); }
 void DeleteSized(void* memory, size_t) { Free(memory); }
 
-void CollectionBegins(v8::Isolate* isolate, v8::GCType, v8::GCCallbackFlags, void* data) {
+void CollectionBegins(v8::Isolate* isolate, v8::GCType type, v8::GCCallbackFlags, void* data) {
 	IsolateState* state = static_cast<IsolateState*>(data);
+	if (type == v8::kGCTypeMarkSweepCompact) WaitToCollect(state, isolate);
 	state->is_collecting = true;
 	// Of all that was taken since the last look, this is the most.
 	if (!state->has_grown) return;
 	Remember(state, SizeOf(state, isolate).Held());
 }
 
-void CollectionEnds(v8::Isolate*, v8::GCType, v8::GCCallbackFlags, void* data) {
+void CollectionEnds(v8::Isolate*, v8::GCType type, v8::GCCallbackFlags, void* data) {
 	IsolateState* state = static_cast<IsolateState*>(data);
+	if (type == v8::kGCTypeMarkSweepCompact) HasCollected();
 	state->is_collecting = false;
 	state->has_collected = true;
 }
