@@ -51,7 +51,8 @@ export interface CallHandlerOptions {
 
 /**
  * Requests of one connection that may be pending at the same time: their answers are held in memory until the client has read
- * them.
+ * them. The next one ends the connection: what Node.js has read of it is all parsed in one turn of the event loop, and a thousand
+ * refusals in one would hold up everybody else.
  */
 const MAX_PIPELINED = 32
 const HOPS_HEADER = 'x-carpool-hops'
@@ -107,14 +108,22 @@ export class CallHandler {
    */
   receive(incoming: IncomingMessage, response: ServerResponse, nowMs: number): boolean {
     const connection = this.#options.connectionOf(incoming.socket)
-    if (connection === undefined || !connection.receive(response, nowMs)) return false
+    if (connection === undefined || !connection.receive(response, nowMs)) {
+      // Node.js keeps all that it has parsed, and reads on at the end of each request.
+      process.nextTick(() => incoming.socket.pause())
+      return false
+    }
     try {
+      if (connection.pending >= MAX_PIPELINED) {
+        throw new CarpoolError('too-many-requests', `A connection may have ${MAX_PIPELINED} requests waiting, not more.`)
+      }
       checkRequest(incoming, this.#options.limits)
       return true
     } catch (cause) {
       const error = CarpoolError.from(cause)
       this.#options.onRefused(error.code)
-      this.#refuse(connection, response, error, { id: randomUUIDv7(), queueMs: 0, isLast: true })
+      const close = (): void => this.#options.lingering.close(connection.socket)
+      this.#refuse(connection, response, error, { id: randomUUIDv7(), queueMs: 0, isLast: true }, close)
       return false
     }
   }
@@ -144,9 +153,9 @@ export class CallHandler {
       { connection, incoming, response },
       this,
     )
-    const pending = connection.add(call)
+    connection.add(call)
     try {
-      this.#checkCallable(functionName, pending)
+      this.#checkCallable(functionName)
       if (hasBody(incoming)) return void this.#readBody(call)
       if (expectsContinue(incoming)) response.writeContinue()
     } catch (cause) {
@@ -256,10 +265,7 @@ export class CallHandler {
   }
 
   /** @throws CarpoolError if the call is refused, whatever its body is */
-  #checkCallable(functionName: string, pending: number): void {
-    if (pending > MAX_PIPELINED) {
-      throw new CarpoolError('too-many-requests', `A connection may have ${MAX_PIPELINED} requests waiting, not more.`)
-    }
+  #checkCallable(functionName: string): void {
     if (this.#options.phase() === 'closed') {
       throw new CarpoolError('draining', 'The server is shutting down; another one may take its place.')
     }
@@ -271,14 +277,20 @@ export class CallHandler {
     return (this.#options.phase() !== 'open' || endsReading(response.req)) && connection.isNewest(response)
   }
 
-  #refuse(connection: ClientConnection, response: ServerResponse, error: CarpoolError, refusal: Refusal): void {
+  /** @param onFlushed closes the connection if something behind the answer is not read */
+  #refuse(
+    connection: ClientConnection,
+    response: ServerResponse,
+    error: CarpoolError,
+    refusal: Refusal,
+    onFlushed = this.#closerOfUnread(connection, response),
+  ): void {
     const { onFault, random } = this.#options
     const { socket } = connection
     if (error.code === 'internal') onFault(error)
     if (response.headersSent) return void response.destroy()
     if (socket.destroyed) return
     if (refusal.isLast) connection.refuseFurther()
-    const onFlushed = this.#closerOfUnread(connection, response)
     writeError(response, error, { ...refusal, random, onFlushed })
   }
 }

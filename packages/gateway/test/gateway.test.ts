@@ -1,6 +1,6 @@
 import { once } from 'node:events'
-import { connect } from 'node:net'
-import { CarpoolError, FROM_OUTSIDE, NO_USAGE, type FinishedInvocation } from '@carpool/core'
+import { connect, type Socket } from 'node:net'
+import { CarpoolError, FROM_OUTSIDE, NO_USAGE, type ErrorCode, type FinishedInvocation } from '@carpool/core'
 import t from 'tap'
 import { gatewayWith, ok, recordOf, type SeenCall } from './support/gateway.ts'
 
@@ -277,24 +277,43 @@ t.test('a path below the name is passed on as it is', async (t) => {
   t.match(await raw(port, 'GET /f/%zz/..%2f HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n'), 'http://x/%zz/..%2f')
 })
 
-t.test('one connection cannot have any number of requests wait', async (t) => {
+t.test('one connection cannot have any number of requests wait: one too many ends it', async (t) => {
   const release: Array<() => void> = []
-  let refused = 0
   const invoke = () => new Promise<FinishedInvocation>((resolve) => release.push(() => resolve(ok('late'))))
-  const { promise: all, resolve } = Promise.withResolvers<void>()
-  const onRefused = (): void => {
-    if (++refused === 8) resolve()
+  const refused: ErrorCode[] = []
+  const { promise: isRefused, resolve } = Promise.withResolvers<void>()
+  const onRefused = (code: ErrorCode): void => {
+    refused.push(code)
+    resolve()
   }
   const { port } = await gatewayWith(t, invoke, { onRefused })
   const socket = connect(port, '127.0.0.1')
   t.teardown(() => socket.destroy())
-  socket.write('GET /f/ HTTP/1.1\r\nhost: x\r\n\r\n'.repeat(39) + 'GET /f/ HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n')
-  await all
+  socket.write('GET /f/ HTTP/1.1\r\nhost: x\r\n\r\n'.repeat(40))
+  await isRefused
   for (const go of release) go()
   let text = ''
   for await (const chunk of socket) text += String(chunk)
   t.equal(text.match(/HTTP\/1\.1 200/g)?.length, 32)
-  t.equal(text.match(/HTTP\/1\.1 429/g)?.length, 8)
+  t.equal(text.match(/HTTP\/1\.1 429/g)?.length, 1)
+  t.strictSame(refused, ['too-many-requests'])
+})
+
+t.test('what comes behind the request that was one too many is not read', async (t) => {
+  const { promise: isRefused, resolve: onRefused } = Promise.withResolvers<unknown>()
+  const { app, port } = await gatewayWith(t, () => new Promise(() => {}), { onRefused })
+  const accepted = once(app.server, 'connection') as Promise<[Socket]>
+  const client = connect(port, '127.0.0.1')
+  client.write('GET /f/ HTTP/1.1\r\nhost: x\r\n\r\n'.repeat(33))
+  const [socket] = await accepted
+  t.teardown(() => {
+    client.destroy()
+    socket.destroy()
+  })
+  await isRefused
+  client.write('GET /f/ HTTP/1.1\r\nhost: x\r\n\r\n'.repeat(300_000))
+  for (let turn = 0; turn < 300; turn++) await new Promise((resolve) => setImmediate(resolve))
+  t.ok(socket.bytesRead < 1e6, `${socket.bytesRead} bytes were read`)
 })
 
 t.test('nothing behind a refused request is called, also when requests have to wait for their turn', async (t) => {

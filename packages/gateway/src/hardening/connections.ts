@@ -80,13 +80,15 @@ export class ClientConnection {
     this.body?.fail(error)
   }
 
-  /**
-   * Adds a call that is canceled when the connection closes; at once if it has.
-   * @returns how many calls of the connection are pending, with this one
-   */
-  add(call: PendingCall): number {
+  /** How many calls wait for their answers. */
+  get pending(): number {
+    return this.#pending.length
+  }
+
+  /** Adds a call that is canceled when the connection closes; at once if it has. */
+  add(call: PendingCall): void {
     if (this.socket.destroyed) call.cancel()
-    return this.#pending.push(call)
+    this.#pending.push(call)
   }
 
   /** Called before the answer of a call is written. */
