@@ -19,6 +19,7 @@ import type { Reservation } from './byte-budget.ts'
 import type { GatewayLimits } from './gateway-limits.ts'
 import type { ClientConnection } from './hardening/connections.ts'
 import type { LingeringClose, WriteStallOptions, WriteStallTimeout } from './hardening/slow-clients.ts'
+import { stopReading } from './hardening/stop-reading.ts'
 import { hasBody, wayOfBody, type BodyReader } from './request-body.ts'
 import { checkRequest, decodeRequest, endsReading, expectsContinue } from './request.ts'
 import { writeError, writeHeadAlone, writeResult, writeStreamHead, type Refusal } from './response-encoder.ts'
@@ -51,8 +52,7 @@ export interface CallHandlerOptions {
 
 /**
  * Requests of one connection that may be pending at the same time: their answers are held in memory until the client has read
- * them. The next one ends the connection: what Node.js has read of it is all parsed in one turn of the event loop, and a thousand
- * refusals in one would hold up everybody else.
+ * them. The next one ends the connection: a thousand refusals in one turn of the event loop would hold up everybody else.
  */
 const MAX_PIPELINED = 32
 const HOPS_HEADER = 'x-carpool-hops'
@@ -109,8 +109,7 @@ export class CallHandler {
   receive(incoming: IncomingMessage, response: ServerResponse, nowMs: number): boolean {
     const connection = this.#options.connectionOf(incoming.socket)
     if (connection === undefined || !connection.receive(response, nowMs)) {
-      // Node.js keeps all that it has parsed, and reads on at the end of each request.
-      process.nextTick(() => incoming.socket.pause())
+      stopReading(incoming.socket)
       return false
     }
     try {
@@ -124,6 +123,7 @@ export class CallHandler {
       this.#options.onRefused(error.code)
       const close = (): void => this.#options.lingering.close(connection.socket)
       this.#refuse(connection, response, error, { id: randomUUIDv7(), queueMs: 0, isLast: true }, close)
+      stopReading(connection.socket)
       return false
     }
   }

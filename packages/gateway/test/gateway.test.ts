@@ -316,6 +316,18 @@ t.test('what comes behind the request that was one too many is not read', async 
   t.ok(socket.bytesRead < 1e6, `${socket.bytesRead} bytes were read`)
 })
 
+t.test('no requests are made of what was read behind a refused one, nor a WebSocket', async (t) => {
+  const { app, port } = await gatewayWith(t, async () => ok('called'))
+  const requests: string[] = []
+  app.server.on('request', ({ url = '' }) => requests.push(url))
+  app.server.on('upgrade', ({ url = '' }) => requests.push(url))
+  const behind = ['GET /f/1 HTTP/1.1\r\nhost: x', 'GET /f/2 HTTP/1.1\r\nhost: x\r\nconnection: upgrade\r\nupgrade: websocket']
+  const text = await raw(port, `GET /f/0 HTTP/1.1\r\n\r\n${behind.map((head) => `${head}\r\n\r\n`).join('')}`.repeat(2))
+  t.equal(text.match(/HTTP\/1\.1 /g)?.length, 1)
+  t.match(text, /^HTTP\/1\.1 400 /)
+  t.strictSame(requests, ['/f/0'])
+})
+
 t.test('nothing behind a refused request is called, also when requests have to wait for their turn', async (t) => {
   const called: string[] = []
   const { port } = await gatewayWith(t, ({ functionName }) => {
