@@ -1,4 +1,4 @@
-import { afterPromises, monotonicClock, RoundRobin, type Holder } from '@carpool/core'
+import { monotonicClock, RoundRobin, type Holder } from '@carpool/core'
 import { failure, failureSentence } from './failure.ts'
 import type { FetchStream } from './fetch-stream.ts'
 import type { FetchOutcome } from './fetcher.ts'
@@ -10,9 +10,14 @@ import type { EgressRequest } from './messages.ts'
  */
 const TURN_MS = 1
 
-/** The turns in which connections are begun and stopped, most of which is done in promises. */
+/** The turns in which connections are begun and stopped. */
 export function createEgressTurns(): RoundRobin {
   return new RoundRobin({ turnMs: TURN_MS, clock: monotonicClock, nextTurn: setImmediate, afterTask: afterPromises })
+}
+
+/** Calls back when no promise has anything to do any more. Most of what begins a connection is done in promises. */
+function afterPromises(callback: () => void): void {
+  queueMicrotask(() => process.nextTick(callback))
 }
 
 /** Nothing of it has left. */

@@ -86,8 +86,3 @@ export class RoundRobin {
     this.#order.reset()
   }
 }
-
-/** An `afterTask` for tasks that do most of their work in promises: calls back when none has anything to do any more. */
-export function afterPromises(callback: () => void): void {
-  queueMicrotask(() => process.nextTick(callback))
-}

@@ -12,7 +12,6 @@ import { logRoutes } from './log-routes.ts'
 import { addOpenApi } from './openapi.ts'
 import { errorOfRequest, requireOperation } from './operation.ts'
 import { bodyBudget, readJsonBodies } from './request-bodies.ts'
-import { RequestTurns } from './request-turns.ts'
 import { secretRoutes } from './secret-routes.ts'
 import { healthRoutes, metricsRoute, statusRoutes } from './status-routes.ts'
 import { usageRoutes } from './usage-routes.ts'
@@ -33,7 +32,6 @@ const CHECK_INTERVAL_MS = 2_000
 export function createControlPlane(options: ControlPlaneOptions): FastifyInstance {
   const largestBodyBytes = Math.max(deployBodyLimit(options), invokeBodyLimit(options))
   const takeShare = bodyBudget({ ownerBytes: OWNER_BODIES * largestBodyBytes, totalBytes: TOTAL_BODIES * largestBodyBytes })
-  const turns = new RequestTurns()
   const refuse = (cause: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply => {
     const error = errorOfRequest(cause, request.routeOptions?.bodyLimit ?? BODY_LIMIT_BYTES)
     if (error.code === 'internal') options.onFault(error)
@@ -90,13 +88,9 @@ export function createControlPlane(options: ControlPlaneOptions): FastifyInstanc
         request.principal = authenticate(request, reply)
         requireOperation(request)
         const bytes = bodyBytes(request)
+        if (bytes === 0) return
         const { owner } = request.principal
-        if (bytes > 0) reply.raw.once('close', takeShare({ owner, bytes, isAdmin: isAdmin(request.principal) }))
-        await turns.wait(request)
-      })
-      // The bodies of many may end at once.
-      guarded.addHook('preValidation', async (request) => {
-        if (bodyBytes(request) > 0) await turns.wait(request)
+        reply.raw.once('close', takeShare({ owner, bytes, isAdmin: isAdmin(request.principal) }))
       })
       statusRoutes(guarded, options)
       functionRoutes(guarded, options)
