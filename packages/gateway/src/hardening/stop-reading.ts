@@ -10,8 +10,8 @@ interface Parser {
 
 /**
  * Takes no further request from a connection, also of what has been read: Node.js reads 64 KiB at once, which may hold a thousand
- * requests, and would make two streams of each, and two errors of them when the connection closes. Called while a request is
- * received. Nothing more is read either, so that it is not noticed when the client leaves.
+ * requests, and would make two streams of each, and two errors of them when the connection closes. Nothing more is read either,
+ * so that it is not noticed when the client leaves. Called while a request is received.
  */
 export function stopReading(socket: Socket & { parser?: Parser | null }): void {
   if (socket.parser) {
@@ -20,6 +20,7 @@ export function stopReading(socket: Socket & { parser?: Parser | null }): void {
       return OTHER_PROTOCOL
     }
   }
-  // Node.js reads on at the end of each request.
+  // Node.js reads on at the end of each request and once a client takes its answers, and ReadBackpressure in its turn.
+  socket.on('resume', () => socket.pause())
   process.nextTick(() => socket.pause())
 }
