@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http'
 import { freeBytes, type AnswerSink } from '@carpool/core'
 import type { Reservation } from './byte-budget.ts'
-import type { WriteStallOptions } from './hardening/slow-clients.ts'
+import { waitsItsTurn, type WriteStallOptions } from './hardening/slow-clients.ts'
 
 /** What is with the system at a time, so that it shows whether the client takes any of it. */
 const WRITING_BYTES = 64 * 1024
@@ -126,7 +126,7 @@ export class ClientAnswer implements AnswerSink {
     this.#reservation ??= budget.open(() => this.#response.destroy())
     this.#reservation.add(this.#waitingBytes - this.#countedBytes)
     this.#countedBytes = this.#waitingBytes
-    if (this.#flushedBytes !== this.#lookedAtBytes) {
+    if (this.#flushedBytes !== this.#lookedAtBytes || waitsItsTurn(this.#response)) {
       this.#lookedAtBytes = this.#flushedBytes
       this.#progressAtMs = nowMs
     } else if (nowMs - this.#progressAtMs >= timeoutMs) this.#response.destroy()

@@ -285,13 +285,14 @@ export class CallHandler {
     refusal: Refusal,
     onFlushed = this.#closerOfUnread(connection, response),
   ): void {
-    const { onFault, random } = this.#options
+    const { onFault, random, writeStall } = this.#options
     const { socket } = connection
     if (error.code === 'internal') onFault(error)
     if (response.headersSent) return void response.destroy()
     if (socket.destroyed) return
     if (refusal.isLast) connection.refuseFurther()
     writeError(response, error, { ...refusal, random, onFlushed })
+    writeStall.watch(socket, response, 0)
   }
 }
 

@@ -28,9 +28,9 @@ async function untilClosed(socket: Socket): Promise<string> {
   return text
 }
 
-async function untilNoneIsOpen({ server }: FastifyInstance): Promise<void> {
+async function untilOpen({ server }: FastifyInstance, most: number): Promise<void> {
   const open = (): Promise<number> => new Promise((resolve) => server.getConnections((_, count) => resolve(count)))
-  while ((await open()) > 0) await new Promise((resolve) => setTimeout(resolve, 5))
+  while ((await open()) > most) await new Promise((resolve) => setTimeout(resolve, 5))
 }
 
 function post(length: number, body: string): string {
@@ -80,9 +80,38 @@ t.test('a client that does not read its answers is cut', async (t) => {
   const socket = await connectTo(t, port)
   socket.pause()
   socket.write(GET.repeat(4))
-  await untilNoneIsOpen(app)
+  await untilOpen(app, 0)
   const text = await untilClosed(socket)
   t.ok(text.length < 4 * LARGE.length, `it got ${text.length} bytes`)
+})
+
+t.test('a client that does not read refusals is cut', async (t) => {
+  const { app, port } = await gatewayWith(t, () => ok(''), { limits: { answerTimeoutMs: 200 } })
+  const socket = await connectTo(t, port)
+  socket.pause()
+  socket.write('GET / HTTP/1.1\r\nhost: x\r\n\r\n'.repeat(100_000))
+  await untilOpen(app, 0)
+})
+
+t.test('a client whose answer waits behind one that takes long is not cut', async (t) => {
+  const { promise: answered, resolve: answer } = Promise.withResolvers<FinishedInvocation>()
+  const bodyOf: Record<string, () => FinishedInvocation | Promise<FinishedInvocation>> = {
+    slow: () => answered,
+    f: () => ok('quick'),
+    large: () => ok(LARGE),
+  }
+  const { app, port } = await gatewayWith(t, ({ functionName }) => bodyOf[functionName]!(), { limits: { answerTimeoutMs: 200 } })
+  const client = await connectTo(t, port)
+  client.write(
+    `${GET.replace('/f/', '/slow/')}${GET}${GET.replace('/f/', '/').replace('\r\n\r\n', '\r\nconnection: close\r\n\r\n')}`,
+  )
+  // This one is cut once the others have waited for longer.
+  const stalled = await connectTo(t, port)
+  stalled.pause()
+  stalled.write(GET.replace('/f/', '/large/'))
+  await untilOpen(app, 1)
+  answer(ok('slow'))
+  t.match(await untilClosed(client), /^HTTP\/1\.1 200 [^]*slowHTTP\/1\.1 200 [^]*quickHTTP\/1\.1 404 /)
 })
 
 t.test('when too much waits to be read, those who read least are cut', async (t) => {
@@ -195,7 +224,7 @@ t.test('a client that leaves is missed, and so is one that ends its side before'
     const { app, socket, canceled } = await callThatWaits(t)
     leave(socket)
     await canceled
-    await untilNoneIsOpen(app)
+    await untilOpen(app, 0)
   }
   t.pass()
 })

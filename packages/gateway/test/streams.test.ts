@@ -314,6 +314,31 @@ t.test('a slow reader is sent no more than it takes, and credits no more', async
   t.ok(sent < 20 * MIB, `the system took ${sent} bytes`)
 })
 
+t.test('a stream that waits behind an answer that takes long is not cut', async (t) => {
+  const { port, nextCall } = await streamingGateway(t, { answerTimeoutMs: 200 })
+  const client = await clientOf(t, port)
+  client.socket.write(GET.repeat(2))
+  const [slow, streamed] = [await nextCall(), await nextCall()]
+  streamed.begin()
+  streamed.write('streamed')
+  // This one is cut once the other has waited for longer.
+  const stalled = await clientOf(t, port)
+  stalled.socket.pause()
+  stalled.socket.write(GET)
+  const unread = await nextCall()
+  unread.begin()
+  while (!unread.call.isCanceled) {
+    unread.write(Buffer.alloc(64 * KIB, 'x'))
+    await new Promise((resolve) => setTimeout(resolve, 5))
+  }
+  slow.end('ok', 'slow')
+  await client.until(/slow/)
+  await client.until(/streamed/)
+  streamed.write('and more')
+  streamed.end()
+  await client.until(/and more/)
+})
+
 t.test('a client that leaves an answer that streams cancels its call', async (t) => {
   const { port, nextCall } = await streamingGateway(t)
   for (const phase of ['head', 'body'] as const) {

@@ -45,6 +45,11 @@ export function isFlushed(response: ServerResponse): boolean {
   return response.writableEnded && response.writableLength === 0
 }
 
+/** Whether nothing of an answer can be written yet, as the one to an earlier request on its connection is not. */
+export function waitsItsTurn(response: ServerResponse): boolean {
+  return response.socket === null
+}
+
 export interface WriteStallOptions {
   readonly sweep: Sweep
   readonly budget: ByteBudget
@@ -81,7 +86,7 @@ export class WriteStallTimeout {
         return true
       }
       const flushedNow = flushedBytes(socket)
-      if (flushedNow !== flushed) {
+      if (flushedNow !== flushed || waitsItsTurn(response)) {
         flushed = flushedNow
         progressAtMs = nowMs
       } else if (nowMs - progressAtMs >= timeoutMs) socket.destroy()
