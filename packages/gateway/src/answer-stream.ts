@@ -70,6 +70,12 @@ export class ClientAnswer implements AnswerSink {
     const { socket, req } = this.#response
     // Over HTTP/1.0 the end of the connection is that of a body.
     if (req.httpVersionMinor === 0) socket?.resetAndDestroy()
+    this.#cut()
+  }
+
+  /** Destroys the answer with its connection, which one that waits its turn has only then. */
+  #cut(): void {
+    if (waitsItsTurn(this.#response)) this.#response.once('socket', (socket) => socket.destroy())
     this.#response.destroy()
   }
 
@@ -123,13 +129,13 @@ export class ClientAnswer implements AnswerSink {
       this.#isWatched = false
       return true
     }
-    this.#reservation ??= budget.open(() => this.#response.destroy())
+    this.#reservation ??= budget.open(() => this.#cut())
     this.#reservation.add(this.#waitingBytes - this.#countedBytes)
     this.#countedBytes = this.#waitingBytes
     if (this.#flushedBytes !== this.#lookedAtBytes || waitsItsTurn(this.#response)) {
       this.#lookedAtBytes = this.#flushedBytes
       this.#progressAtMs = nowMs
-    } else if (nowMs - this.#progressAtMs >= timeoutMs) this.#response.destroy()
+    } else if (nowMs - this.#progressAtMs >= timeoutMs) this.#cut()
     return false
   }
 }

@@ -294,6 +294,23 @@ t.test('an answer that breaks off is no whole one for its client', async (t) => 
   }
 })
 
+t.test('a stream that breaks off behind an answer that takes long ends the connection in its turn', async (t) => {
+  for (const version of ['1.1', '1.0']) {
+    const { port, nextCall } = await streamingGateway(t)
+    const client = await clientOf(t, port)
+    client.socket.write(GET + GET.replace('1.1', version) + (version === '1.1' ? GET : ''))
+    const [slow, streamed] = [await nextCall(), await nextCall()]
+    streamed.begin()
+    streamed.write('abc')
+    streamed.end('host-lost')
+    if (version === '1.1') (await nextCall()).end('ok', 'third')
+    slow.end('ok', 'slow')
+    const text = await client.untilClosed()
+    t.match(text, /^HTTP\/1\.1 200 [^]*slow/)
+    t.notMatch(text, /third|\r\n0\r\n\r\n/)
+  }
+})
+
 t.test('a slow reader is sent no more than it takes, and credits no more', async (t) => {
   const { port, nextCall } = await streamingGateway(t, { answerTimeoutMs: 500 })
   const client = await clientOf(t, port)

@@ -3,6 +3,7 @@ import type { Socket } from 'node:net'
 import { CarpoolError, type Clock } from '@carpool/core'
 import type { GatewayLimits } from '../gateway-limits.ts'
 import { isFlushed } from './slow-clients.ts'
+import { stopReading } from './stop-reading.ts'
 
 /** How long the first two probes of a half-open connection wait, in ms: most answers are there by then. */
 const PROBE_MS = 10
@@ -72,7 +73,7 @@ export class ClientConnection {
     if (newest === undefined || isFlushed(newest)) return refuse()
     if (newest.req.complete) {
       // What else comes would only fail again.
-      this.socket.pause()
+      stopReading(this.socket)
       newest.once('finish', refuse)
       return
     }
@@ -167,10 +168,11 @@ export class Connections {
 
   /** @returns undefined if it was refused */
   accept(socket: Socket): ClientConnection | undefined {
-    const { maxConnections } = this.#options.limits
+    const { maxConnections, addressConnections } = this.#options.limits
     const nowMs = this.#options.clock()
     if (this.#all.size >= maxConnections && nowMs >= this.#searchesAgainAtMs) this.#makeRoom(nowMs)
-    const address = groupOf(socket.remoteAddress ?? '')
+    // The system is asked for it.
+    const address = addressConnections === 0 ? '' : groupOf(socket.remoteAddress ?? '')
     const refusal = this.#refusalOf(address)
     if (refusal !== undefined) {
       this.#options.refuse(socket, refusal)
