@@ -124,7 +124,8 @@ export class BodyReader {
       return await body.read()
     } finally {
       sweep.remove(check)
-      connection.body = undefined
+      // The next request may have come with the end of this one.
+      if (connection.body === body) connection.body = undefined
     }
   }
 }

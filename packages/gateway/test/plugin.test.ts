@@ -73,6 +73,18 @@ t.test('a prefix that is written in another way leads to no other function than 
   }
 })
 
+t.test('many requests behind a refused one cost the connection one listener', async (t) => {
+  const warnings: string[] = []
+  const onWarning = ({ message }: Error): void => void warnings.push(message)
+  process.on('warning', onWarning)
+  t.teardown(() => process.off('warning', onWarning))
+  const { port } = await appWith(t, () => ok('called'))
+  const socket = connect(port, '127.0.0.1')
+  socket.write(`GET /functions/f/ HTTP/1.1\r\nhost: a b\r\n\r\n${'GET /functions/f/ HTTP/1.1\r\nhost: x\r\n\r\n'.repeat(50)}`)
+  t.match(await text(socket), /^HTTP\/1\.1 400 (?![^]*called)/)
+  t.strictSame(warnings, [])
+})
+
 t.test('a client that leaves cancels its call', async (t) => {
   const { promise: canceled, resolve } = Promise.withResolvers<void>()
   const { promise: entered, resolve: enter } = Promise.withResolvers<void>()

@@ -311,6 +311,21 @@ t.test('a stream that breaks off behind an answer that takes long ends the conne
   }
 })
 
+t.test('a stream that began with the end of the body before it is told that its client left', async (t) => {
+  const { port, nextCall } = await streamingGateway(t, { maxBodyBytes: 1_000_000 })
+  const client = await clientOf(t, port)
+  client.socket.write('POST /f/ HTTP/1.1\r\nhost: x\r\nexpect: 100-continue\r\ncontent-length: 6\r\n\r\n')
+  // The server waits for the first body.
+  await client.until(/100 Continue/)
+  client.socket.write('abcdefPOST /f/ HTTP/1.1\r\nhost: x\r\ncontent-length: 100000\r\n\r\nabc')
+  // A stream begins at once.
+  const [second, first] = [await nextCall(), await nextCall()]
+  first.end('ok', 'first')
+  client.socket.end()
+  await second.until(() => second.uploadEnd !== undefined)
+  t.match(second.uploadEnd, /ended before|not valid/)
+})
+
 t.test('a slow reader is sent no more than it takes, and credits no more', async (t) => {
   const { port, nextCall } = await streamingGateway(t, { answerTimeoutMs: 500 })
   const client = await clientOf(t, port)

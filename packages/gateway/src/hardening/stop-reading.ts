@@ -21,6 +21,10 @@ export function stopReading(socket: Socket & { parser?: Parser | null }): void {
     }
   }
   // Node.js reads on at the end of each request and once a client takes its answers, and ReadBackpressure in its turn.
-  socket.on('resume', () => socket.pause())
+  socket.off('resume', stayPaused).on('resume', stayPaused)
   process.nextTick(() => socket.pause())
+}
+
+function stayPaused(this: Socket): void {
+  this.pause()
 }
