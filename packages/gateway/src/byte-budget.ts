@@ -10,8 +10,8 @@ type Cut = () => void
  */
 export class ByteBudget {
   readonly #limitBytes: number
-  /** What waits for clients, the one that began first comes first. */
-  readonly #slow = new Map<Reservation, Cut>()
+  /** What waits for clients and holds something, the one that began to comes first. */
+  readonly #slow = new Set<Reservation>()
   /** Of what does not wait for clients. */
   readonly shares: SharedPool
   #heldBytes = 0
@@ -28,9 +28,12 @@ export class ByteBudget {
 
   /** @param cut called if the client is to be cut off; the reservation was released before */
   open(cut: Cut): Reservation {
-    const reservation = new Reservation(this)
-    this.#slow.set(reservation, cut)
-    return reservation
+    return new Reservation(this, cut)
+  }
+
+  /** For reservations alone: it holds something from now on. */
+  begin(reservation: Reservation): void {
+    this.#slow.add(reservation)
   }
 
   /** For reservations alone. */
@@ -38,10 +41,10 @@ export class ByteBudget {
     this.#heldBytes += bytes
     // A release while others are cut off makes room; it must not cut off more of them.
     if (bytes <= 0 || this.#heldBytes <= this.#limitBytes) return
-    for (const [reservation, cut] of this.#slow) {
+    for (const reservation of this.#slow) {
       if (this.#heldBytes <= this.#limitBytes) return
       reservation.release()
-      cut()
+      reservation.cut()
     }
   }
 
@@ -54,14 +57,16 @@ export class ByteBudget {
 /** Bytes in memory on behalf of one client. */
 export class Reservation {
   readonly #budget: ByteBudget
+  readonly cut: Cut
   #heldBytes = 0
   #isOpen = true
   /** Whose share has `#sharedBytes` of it, once it is settled. */
   #holder: Holder | undefined
   #sharedBytes = 0
 
-  constructor(budget: ByteBudget) {
+  constructor(budget: ByteBudget, cut: Cut) {
     this.#budget = budget
+    this.cut = cut
   }
 
   /** Neither released nor cut off. */
@@ -70,7 +75,8 @@ export class Reservation {
   }
 
   add(bytes: number): void {
-    if (!this.#isOpen) return
+    if (!this.#isOpen || bytes === 0) return
+    if (this.#heldBytes === 0) this.#budget.begin(this)
     this.#heldBytes += bytes
     this.#budget.changeBy(bytes)
   }

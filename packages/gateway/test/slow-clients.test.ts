@@ -136,6 +136,21 @@ t.test('when too much waits to be read, those who read least are cut', async (t)
   t.ok(slowText.length < 3 * LARGE.length)
 })
 
+t.test('when too much waits to be read, nobody is cut who has nothing to read', async (t) => {
+  const slow = Promise.withResolvers<FinishedInvocation>()
+  const { app, port } = await gatewayWith(t, ({ functionName }) => (functionName === 'slow' ? slow.promise : ok(LARGE)), {
+    limits: { maxBufferedBytes: 20 * MIB },
+  })
+  const waiting = await connectTo(t, port)
+  waiting.write(GET.replace('/f/', '/slow/') + GET.replace('/f/', '/').replace('\r\n\r\n', '\r\nconnection: close\r\n\r\n'))
+  const stalled = await connectTo(t, port)
+  stalled.pause()
+  stalled.write(GET.repeat(6))
+  await untilOpen(app, 1)
+  slow.resolve(ok('slow'))
+  t.match(await untilClosed(waiting), /^HTTP\/1\.1 200 [^]*slowHTTP\/1\.1 404 /)
+})
+
 t.test('when too many bodies are on their way, the one that began first is refused', async (t) => {
   const { port } = await gatewayWith(t, ({ request }) => ok(String(request.body.length)), { limits: { maxBufferedBytes: 1500 } })
   const slow = await connectTo(t, port)
