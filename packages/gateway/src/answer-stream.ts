@@ -122,7 +122,8 @@ export class ClientAnswer implements AnswerSink {
 
   readonly #check = (nowMs: number): boolean => {
     const { budget, timeoutMs } = this.#options
-    if (this.#waitingBytes === 0 || this.#response.destroyed) {
+    // Node.js does not destroy one that waits its turn once another protocol was asked for behind it.
+    if (this.#waitingBytes === 0 || this.#response.destroyed || this.#response.req.socket.destroyed) {
       this.#reservation?.release()
       this.#reservation = undefined
       this.#countedBytes = 0

@@ -25,7 +25,7 @@ const FRAMES_MS = 1
 /** How long nothing may come of a WebSocket before its client is pinged, and then before it counts as gone, in ms. */
 const PING_MS = 30_000
 
-const webSocketsOf = new WeakMap<FastifyInstance, WebSockets>()
+const clientsOf = new WeakMap<FastifyInstance, { webSockets: WebSockets; connections: Connections }>()
 
 function every(callback: () => void, ms: number): { stop(): void } {
   const timer = setInterval(callback, ms)
@@ -43,7 +43,8 @@ export function createGateway(options: ServerGatewayOptions): FastifyInstance {
     chainOf = () => FROM_OUTSIDE,
   } = options
   const limits = { ...options.limits, maxConnections: connectionLimit(options.limits.maxConnections) }
-  const { handler, lingering, sweep, budget } = createCalls({ ...options, limits }, (socket) => connections.find(socket))
+  const calls = createCalls({ ...options, limits }, (socket) => connections.find(socket))
+  const { handler, lingering, writeStall, sweep, budget } = calls
 
   /** Answers on the connection itself, where there is no request to answer. */
   const refuse = (socket: Socket, error: CarpoolError): void => {
@@ -69,6 +70,7 @@ export function createGateway(options: ServerGatewayOptions): FastifyInstance {
     random,
     connectionOf: (socket) => connections.find(socket),
     lingering,
+    writeStall,
     refuse: ({ socket }, error) => fail(socket, error),
     sockets: {
       maxMessageBytes: limits.maxBodyBytes,
@@ -80,11 +82,22 @@ export function createGateway(options: ServerGatewayOptions): FastifyInstance {
       stallMs: limits.answerTimeoutMs,
     },
   })
+  /** A fault of ours costs one client its connection, and not everybody the server. */
+  const guard = (socket: Socket, handle: () => void): void => {
+    try {
+      handle()
+    } catch (cause) {
+      options.onFault(CarpoolError.from(cause))
+      socket.destroy()
+    }
+  }
   const onUpgrade = (request: IncomingMessage, early: Buffer): void => {
     // With a body announced, Node.js gives a stream in place of the socket.
     const { socket, url = '' } = request
-    reading.requestRead(socket, url)
-    webSockets.handle(request, socket, early)
+    guard(socket, () => {
+      reading.requestRead(socket, url)
+      webSockets.handle(request, socket, early)
+    })
   }
   const onConnection = (socket: Socket): void => {
     reading.add(socket)
@@ -93,21 +106,17 @@ export function createGateway(options: ServerGatewayOptions): FastifyInstance {
   /** There is one route, and Fastify's router would make more objects of a request than all that is done for it here. */
   const onRequest: RequestListener = (request, response) => {
     const { socket, url = '' } = request
-    try {
+    guard(socket, () => {
       if (!handler.receive(request, response, monotonicClock())) return
       reading.requestRead(socket, url)
       if (reading.isBusy) response.once('finish', () => reading.pause(socket))
       handler.handle(request, response, url, '')
-    } catch (cause) {
-      // A fault of ours costs one client its connection, and not everybody the server.
-      options.onFault(CarpoolError.from(cause))
-      socket.destroy()
-    }
+    })
   }
   const onConnect = (socket: Socket): void => {
     // From here on the HTTP server handles no events of the socket.
     socket.on('error', () => socket.destroy())
-    fail(socket, new CarpoolError('bad-request', 'The method CONNECT is not supported.'))
+    guard(socket, () => fail(socket, new CarpoolError('bad-request', 'The method CONNECT is not supported.')))
   }
   const gateway = Fastify({
     serverFactory: () =>
@@ -126,7 +135,7 @@ export function createGateway(options: ServerGatewayOptions): FastifyInstance {
       else fail(socket, error)
     },
   })
-  webSocketsOf.set(gateway, webSockets)
+  clientsOf.set(gateway, { webSockets, connections })
   return gateway
 }
 
@@ -181,23 +190,24 @@ const REFUSE_MS = 100
  */
 export async function drain(app: FastifyInstance, { graceMs, onGraceOver }: DrainOptions): Promise<void> {
   const { server } = app
-  if (!server.listening) return app.close()
-  const webSockets = webSocketsOf.get(app)
-  webSockets?.goAway()
+  const clients = clientsOf.get(app)
+  if (!server.listening || clients === undefined) return app.close()
+  const { webSockets, connections } = clients
+  webSockets.goAway()
   const closed = once(server, 'close')
   // The HTTP server's own close, which Fastify calls, would close idle connections at once.
   NetServer.prototype.close.call(server)
   const idleEndsMs = performance.now() + IDLE_MS
   const sweep = setInterval(() => {
-    if (performance.now() >= idleEndsMs) server.closeIdleConnections()
+    // To Node.js, a connection is idle once its answer was handed over, also if its client is still to take it.
+    if (performance.now() >= idleEndsMs && !connections.hasUnread) server.closeIdleConnections()
   }, IDLE_SWEEP_MS)
   let cut: NodeJS.Timeout | undefined
   const graceOver = setTimeout(() => {
     onGraceOver?.()
     cut = setTimeout(() => {
-      server.closeAllConnections()
-      // The HTTP server does not know them any more.
-      webSockets?.cut()
+      // The HTTP server knows none any more on which another protocol was asked for.
+      connections.cut()
     }, REFUSE_MS)
   }, graceMs)
   await closed

@@ -29,6 +29,7 @@ export interface GatewayOptions {
 export interface Calls {
   readonly handler: CallHandler
   readonly lingering: LingeringClose
+  readonly writeStall: WriteStallTimeout
   readonly sweep: Sweep
   readonly budget: ByteBudget
 }
@@ -66,7 +67,7 @@ export function createCalls(options: GatewayOptions, connectionOf: (socket: Sock
     writeStall,
     lingering,
   }
-  return { handler: new CallHandler(parts), lingering, sweep, budget }
+  return { handler: new CallHandler(parts), lingering, writeStall, sweep, budget }
 }
 
 /**

@@ -135,14 +135,14 @@ function latin1(body: Uint8Array): string {
 
 function writeInPieces(raw: ServerResponse, body: Uint8Array, onFlushed?: () => void): void {
   let written = 0
-  const writeOn = (): void => {
-    while (written < body.length) {
-      const piece = body.subarray(written, written + PIECE_BYTES)
-      written += piece.length
-      if (written === body.length && onFlushed !== undefined) return void raw.write(piece, onFlushed)
-      if (!raw.write(piece) && written < body.length) return void raw.once('drain', writeOn)
-    }
-    raw.end()
+  // Not at `drain`, of which Node.js does not tell once another protocol was asked for behind the request.
+  const writeOn = (error?: Error | null): void => {
+    if (error) return
+    const piece = body.subarray(written, written + PIECE_BYTES)
+    written += piece.length
+    if (written < body.length) raw.write(piece, writeOn)
+    else if (onFlushed === undefined) raw.end(piece)
+    else raw.write(piece, onFlushed)
   }
   writeOn()
 }

@@ -99,6 +99,32 @@ t.test('a drain does not wait for connections on which nothing comes', async (t)
   await Promise.all([drain(app, { graceMs: 60_000 }), untilClosed(unused)])
 })
 
+t.test('a drain leaves who reads slowly the time to take all answers', async (t) => {
+  const body = '-'.repeat(64 * 1024)
+  const called: string[] = []
+  const { app, port, state } = await gatewayWith(t, ({ id }) => {
+    called.push(id)
+    return ok(body)
+  })
+  const accepted = once(app.server, 'connection') as Promise<[Socket]>
+  const client = await connectTo(t, port)
+  client.pause()
+  const [socket] = await accepted
+  for (let sent = 1; socket.writableLength === 0; sent++) {
+    client.write(REQUEST)
+    while (called.length < sent) await new Promise((resolve) => setImmediate(resolve))
+  }
+  state.phase = 'closing'
+  const drained = drain(app, { graceMs: 60_000, onGraceOver: () => t.fail('the grace is not over') })
+  // Longer than a connection without a request stays open.
+  await new Promise((resolve) => setTimeout(resolve, 700))
+  const text = await untilClosed(client)
+  const answers = text.match(/HTTP\/1\.1 200/g)?.length ?? 0
+  t.equal(answers, called.length)
+  t.equal(text.split(body).length - 1, called.length)
+  await drained
+})
+
 t.test('when the grace is over, what is under way is cut, and what comes before that is refused', async (t) => {
   const { app, port, state, untilEntered } = await slowGateway(t)
   const stuck = await connectTo(t, port)

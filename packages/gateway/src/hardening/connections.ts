@@ -45,9 +45,9 @@ export class ClientConnection {
     return true
   }
 
-  /** Whether everything that came has been answered, and the answers have left. */
+  /** Whether everything that came has been answered, the answers have left, and Node.js has let go of the last of them. */
   get isIdle(): boolean {
-    return this.#newest === undefined || isFlushed(this.#newest)
+    return this.#newest === undefined || (isFlushed(this.#newest) && this.#newest.socket === null)
   }
 
   /** Whether no later request has come, so that the connection may be closed behind this one's answer. */
@@ -164,6 +164,17 @@ export class Connections {
   /** @returns undefined if it was refused or is closed */
   find(socket: Socket): ClientConnection | undefined {
     return this.#all.get(socket)
+  }
+
+  /** Whether clients have yet to take of their answers. */
+  get hasUnread(): boolean {
+    for (const socket of this.#all.keys()) if (socket.writableLength > 0) return true
+    return false
+  }
+
+  /** Closes all, whatever is under way on them. */
+  cut(): void {
+    for (const socket of this.#all.keys()) socket.destroy()
   }
 
   /** @returns undefined if it was refused */

@@ -13,6 +13,7 @@ import {
 } from '@carpool/core'
 import { ServerResponse as NodeResponse } from '@carpool/core/node-http'
 import type { CallHandlerOptions } from '../call-handler.ts'
+import type { Reservation } from '../byte-budget.ts'
 import type { ClientConnection } from '../hardening/connections.ts'
 import { checkRequest, decodeRequest } from '../request.ts'
 import { writeError, writeResult } from '../response-encoder.ts'
@@ -23,7 +24,17 @@ import { ClientWebSocket, type WebSocketParts } from './web-socket.ts'
 export interface WebSocketsOptions
   extends Pick<
     CallHandlerOptions,
-    'invoke' | 'limits' | 'phase' | 'onFault' | 'onRefused' | 'chainOf' | 'ownerOf' | 'random' | 'connectionOf' | 'lingering'
+    | 'invoke'
+    | 'limits'
+    | 'phase'
+    | 'onFault'
+    | 'onRefused'
+    | 'chainOf'
+    | 'ownerOf'
+    | 'random'
+    | 'connectionOf'
+    | 'lingering'
+    | 'writeStall'
   > {
   readonly sockets: WebSocketParts
   /** Answers on the connection itself, where there is no request to answer. */
@@ -40,9 +51,11 @@ const OF_LIMITS: ReadonlySet<Outcome> = new Set(['timeout', 'cpu-exceeded', 'mem
 class WebSocketCall extends Call {
   readonly connection: ClientConnection
   readonly response: ServerResponse
-  /** What the client sends before there is an answer. */
-  readonly early: Buffer[]
+  /** What the client sends before there is an answer, */
+  readonly early: Buffer[] = []
   earlyBytes = 0
+  /** and its part of the memory for clients. */
+  readonly reservation: Reservation
   isInvoked = false
   /** Once the function has accepted it. */
   client: ClientWebSocket | undefined = undefined
@@ -50,13 +63,13 @@ class WebSocketCall extends Call {
 
   constructor(
     init: CallInit,
-    { connection, response, early }: Pick<WebSocketCall, 'connection' | 'response' | 'early'>,
+    { connection, response, reservation }: Pick<WebSocketCall, 'connection' | 'response' | 'reservation'>,
     webSockets: WebSockets,
   ) {
     super(init)
     this.connection = connection
     this.response = response
-    this.early = early
+    this.reservation = reservation
     this.#webSockets = webSockets
   }
 
@@ -106,12 +119,13 @@ export class WebSockets {
     const { hops, tree } = chainOf(incoming.headers[HOPS_HEADER])
     const call = new WebSocketCall(
       { id, functionName, trigger: 'http', head, hops, tree, startedAtMs: Date.now(), cameMs: monotonicClock() },
-      { connection, response, early: early.length > 0 ? [early] : [] },
+      { connection, response, reservation: this.#options.sockets.budget.open(() => socket.destroy()) },
       this,
     )
     connection.add(call)
     if (functionName === '')
       return this.ended(call, new CarpoolError('route-not-found', 'Functions answer at /<name>/ and below.'))
+    this.#cameEarly(call, early)
     // Only who reads sees that the client has left.
     socket.on('data', (chunk: Buffer) => this.#cameEarly(call, chunk))
     call.isInvoked = true
@@ -128,14 +142,10 @@ export class WebSockets {
     for (const client of this.#open) client.close(CLOSE_CODES.goingAway, 'The server is shutting down.')
   }
 
-  /** Cuts all that are open. */
-  cut(): void {
-    for (const client of this.#open) client.drop()
-  }
-
   #cameEarly(call: WebSocketCall, chunk: Buffer): void {
     call.early.push(chunk)
     call.earlyBytes += chunk.length
+    call.reservation.add(chunk.length)
     if (call.earlyBytes > MAX_EARLY_BYTES) call.connection.socket.pause()
   }
 
@@ -166,7 +176,10 @@ export class WebSockets {
     if (socket.destroyed) call.cancel()
     else socket.setNoDelay(true).write(accepted.text, 'latin1')
     // What came early enters the function after its answer was dealt with.
-    setImmediate(() => client.open(Buffer.concat(call.early.splice(0))))
+    setImmediate(() => {
+      call.reservation.release()
+      client.open(Buffer.concat(call.early.splice(0)))
+    })
     if (this.#options.phase() !== 'open') client.close(CLOSE_CODES.goingAway, 'The server is shutting down.')
     return client
   }
@@ -188,6 +201,7 @@ export class WebSockets {
   #answer(call: WebSocketCall, error: CarpoolError | undefined): void {
     const { id, connection, response, isInvoked, result, record, cameMs } = call
     connection.remove(call)
+    call.reservation.release()
     if (connection.socket.destroyed) return
     if (error !== undefined) {
       if (!isInvoked) this.#options.onRefused(error.code)
@@ -196,6 +210,7 @@ export class WebSockets {
     if (result === undefined || record === undefined) return
     this.#closeBehind(connection, response)
     writeResult(response, result, record, true)
+    this.#options.writeStall.watch(connection.socket, response, result.outcome === 'ok' ? result.response.body.length : 0)
   }
 
   #refuse(connection: ClientConnection, response: ServerResponse, error: CarpoolError, id: string, queueMs: number): void {
@@ -204,6 +219,7 @@ export class WebSockets {
     if (error.code === 'bad-request') response.setHeader('sec-websocket-version', WEB_SOCKET_VERSION)
     this.#closeBehind(connection, response)
     writeError(response, error, { id, queueMs, isLast: true, random })
+    this.#options.writeStall.watch(connection.socket, response, 0)
   }
 
   /** No HTTP server does it. */
