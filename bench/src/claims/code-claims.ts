@@ -110,6 +110,7 @@ export const CODE_CLAIMS: readonly CodeClaim[] = [
   fromConstant('deploy-body', 'packages/server/src/control-plane/function-routes.ts', 'BODY_BYTES_PER_BUNDLE_BYTE', String),
   fromConstant('least-deploy-body', 'packages/server/src/control-plane/function-routes.ts', 'MIN_DEPLOY_BODY_BYTES', bytes),
   fromConstant('around-body', 'packages/server/src/control-plane/invoke-routes.ts', 'AROUND_BODY_BYTES', bytes),
+  fromConstant('control-connections', 'packages/server/src/control-plane/control-plane.ts', 'MAX_CONNECTIONS', String),
   fromConstant('other-body', 'packages/server/src/control-plane/control-plane.ts', 'BODY_LIMIT_BYTES', bytes),
   fromConstant('waiting-deploys', 'packages/server/src/deploy/deploy-turns.ts', 'MAX_WAITING', String),
   fromConstant('billed-grace', 'host/src/limits/watchdog.ts', 'BILLED_GRACE_MS', milliseconds),

@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http'
 import { freeBytes, type AnswerSink } from '@carpool/core'
 import type { Reservation } from './byte-budget.ts'
-import { waitsItsTurn, type WriteStallOptions } from './hardening/slow-clients.ts'
+import type { WriteStallOptions } from './hardening/slow-clients.ts'
 
 /** What is with the system at a time, so that it shows whether the client takes any of it. */
 const WRITING_BYTES = 64 * 1024
@@ -73,9 +73,14 @@ export class ClientAnswer implements AnswerSink {
     this.#cut()
   }
 
+  /** The answer to an earlier request on its connection is still to be written. */
+  get #waitsItsTurn(): boolean {
+    return this.#response.socket === null
+  }
+
   /** Destroys the answer with its connection, which one that waits its turn has only then. */
   #cut(): void {
-    if (waitsItsTurn(this.#response)) this.#response.once('socket', (socket) => socket.destroy())
+    if (this.#waitsItsTurn) this.#response.once('socket', (socket) => socket.destroy())
     this.#response.destroy()
   }
 
@@ -133,7 +138,7 @@ export class ClientAnswer implements AnswerSink {
     this.#reservation ??= budget.open(() => this.#cut())
     this.#reservation.add(this.#waitingBytes - this.#countedBytes)
     this.#countedBytes = this.#waitingBytes
-    if (this.#flushedBytes !== this.#lookedAtBytes || waitsItsTurn(this.#response)) {
+    if (this.#flushedBytes !== this.#lookedAtBytes || this.#waitsItsTurn) {
       this.#lookedAtBytes = this.#flushedBytes
       this.#progressAtMs = nowMs
     } else if (nowMs - this.#progressAtMs >= timeoutMs) this.#cut()

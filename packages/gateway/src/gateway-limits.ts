@@ -27,15 +27,19 @@ export interface GatewayLimits {
 }
 
 /**
- * Share of the process's open files that connections of clients may take; functions' fetches have 0.25, hosts and the ledger the
+ * Shares of the process's open files that connections of clients may take; functions' fetches have 0.25, hosts and the ledger the
  * rest.
  */
-const CONNECTION_SHARE = 0.65
+const CONNECTION_SHARES = { dataPlane: 0.65, controlPlane: 0.04 }
 
 /**
  * How many connections there may be: no more than the open-file limit of this process allows. A server that can open no file any
  * more can start no host and write no record.
  */
-export function connectionLimit(maxConnections: number, maxOpenFiles: number = openFileLimit()): number {
-  return Math.max(1, Math.min(maxConnections, Math.floor(maxOpenFiles * CONNECTION_SHARE)))
+export function connectionLimit(
+  plane: keyof typeof CONNECTION_SHARES,
+  maxConnections: number,
+  maxOpenFiles: number = openFileLimit(),
+): number {
+  return Math.max(1, Math.min(maxConnections, Math.floor(maxOpenFiles * CONNECTION_SHARES[plane])))
 }

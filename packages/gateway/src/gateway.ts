@@ -42,7 +42,7 @@ export function createGateway(options: ServerGatewayOptions): FastifyInstance {
     phase = () => 'open',
     chainOf = () => FROM_OUTSIDE,
   } = options
-  const limits = { ...options.limits, maxConnections: connectionLimit(options.limits.maxConnections) }
+  const limits = { ...options.limits, maxConnections: connectionLimit('dataPlane', options.limits.maxConnections) }
   const calls = createCalls({ ...options, limits }, (socket) => connections.find(socket))
   const { handler, lingering, writeStall, sweep, budget } = calls
 

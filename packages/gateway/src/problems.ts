@@ -1,6 +1,5 @@
 /** What Node.js or Fastify refuse before a route is reached, as errors of ours. */
 import { randomUUIDv7 } from 'node:crypto'
-import type { Socket } from 'node:net'
 import { CarpoolError, PROBLEM_CONTENT_TYPE, problemOfError, retryAfterSeconds } from '@carpool/core'
 import { STATUS_CODES } from '@carpool/core/node-http'
 import type { GatewayLimits } from './gateway-limits.ts'
@@ -45,15 +44,6 @@ export function refusalText(error: CarpoolError, random: () => number = Math.ran
     'connection: close',
   ]
   return `${head.join('\r\n')}\r\n\r\n${body}`
-}
-
-/** Answers a request that the parser could not read, and closes the connection: the parser cannot go on. */
-export function answerClientError(cause: Error & { code?: string }, socket: Socket): void {
-  const error = errorOfClient(cause)
-  if (error === undefined || !socket.writable) return void socket.destroy()
-  socket.write(refusalText(error))
-  // Else it would stay open for as long as its client likes.
-  socket.destroySoon()
 }
 
 /**

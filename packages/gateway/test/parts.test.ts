@@ -176,11 +176,12 @@ t.test('whose an address is', async (t) => {
 })
 
 t.test('connections leave files for others', async (t) => {
-  t.equal(connectionLimit(100, 1000), 100)
-  t.equal(connectionLimit(1000, 1000), 650, 'of 1000, fetches have 250')
-  t.equal(connectionLimit(1000, 1), 1)
-  t.equal(connectionLimit(1000, Infinity), 1000)
-  t.ok(connectionLimit(1_000_000) > 100)
+  t.equal(connectionLimit('dataPlane', 100, 1000), 100)
+  t.equal(connectionLimit('dataPlane', 1000, 1000), 650, 'of 1000, fetches have 250')
+  t.equal(connectionLimit('controlPlane', 1000, 1000), 40)
+  t.equal(connectionLimit('dataPlane', 1000, 1), 1)
+  t.equal(connectionLimit('dataPlane', 1000, Infinity), 1000)
+  t.ok(connectionLimit('dataPlane', 1_000_000) > 100)
 })
 
 t.test('of bodies that have come, many functions of one owner leave another owner as much as they have', async (t) => {

@@ -108,7 +108,7 @@ function controlPlaneOptions(
   addresses: ServerAddresses,
 ): ControlPlaneOptions {
   const { token, registry, access, audit, logs, ledger } = stores
-  const { maxBodyBytes, maxBundleBytes, metricsAccess } = settings
+  const { answerTimeoutMs, maxBodyBytes, maxBundleBytes, metricsAccess } = settings
   return {
     ...addresses,
     version,
@@ -125,6 +125,7 @@ function controlPlaneOptions(
     invoke: (call) => pipeline.invoke(call),
     isQuarantined: (functionName) => fleet.isQuarantined(functionName),
     status: () => status.read(),
+    answerTimeoutMs,
     maxBodyBytes,
     maxBundleBytes,
     onFault: faultLogger(log),

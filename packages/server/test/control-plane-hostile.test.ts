@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
-import { CarpoolError, type RequestHead } from '@carpool/core'
+import { CarpoolError, type Call, type RequestHead } from '@carpool/core'
 import t from 'tap'
 import { bodyBudget, checkJsonShape } from '../src/control-plane/request-bodies.ts'
 import { problemOf, startControlPlane, TOKEN } from './support/control-plane.ts'
@@ -171,6 +171,43 @@ t.test('the bodies that one owner may have under way are limited; admins and oth
   t.match(problem, { code: 'load-failed' }, 'what a client that left had reserved is free again')
   socket.destroy()
   released.reject(new CarpoolError('load-failed', 'No.'))
+})
+
+t.test('who sends many requests at once is told once, and has one of them done', async (t) => {
+  const { url } = await startControlPlane(t)
+  const { hostname, port } = new URL(url)
+  const socket = connect(Number(port), hostname)
+  socket.on('error', () => {})
+  socket.write(`GET /v1/openapi.json HTTP/1.1\r\nhost: ${hostname}\r\n\r\n`.repeat(1300))
+  const answers = await text(socket)
+  t.match(answers, /^HTTP\/1\.1 200 [^]*"too-many-requests"/)
+  t.equal(answers.match(/HTTP\/1\.1 /g)?.length, 2)
+})
+
+t.test('the requests of one owner leave connections to others and to admins', async (t) => {
+  const calls: Call[] = []
+  let heard = (): void => {}
+  const { as, send } = await startControlPlane(t, (call) => {
+    calls.push(call)
+    call.holder = { cancel: () => call.end(new CarpoolError('no-host', 'No.')) }
+    heard()
+  })
+  const [acme, beta] = [as('acme', 'deploy', 'invoke'), as('beta', 'read')]
+  await acme.post(DEPLOY_PATH, DEPLOY)
+  const invoke = { method: 'GET', path: '/', headers: [], bodyBase64: '' }
+  const most = 64
+  const answered = Array.from({ length: most }, () => acme.post('/v1/functions/f/invocations', invoke))
+  while (calls.length < most) await new Promise<void>((resolve) => (heard = resolve))
+  const problem = await problemOf(await acme.post('/v1/functions/f/invocations', invoke))
+  t.match(problem, { status: 503, code: 'saturated', detail: /the requests of acme/ })
+  t.equal((await beta.send('/v1/functions')).status, 200)
+  t.equal((await send('/v1/functions')).status, 200)
+  for (const call of calls) call.cancel()
+  await Promise.all(answered)
+  const again = acme.post('/v1/functions/f/invocations', invoke)
+  while (calls.length === most) await new Promise<void>((resolve) => (heard = resolve))
+  calls.at(-1)?.cancel()
+  await again
 })
 
 t.test('shares of bodies are taken and returned, and admins are never refused', async (t) => {

@@ -45,11 +45,6 @@ export function isFlushed(response: ServerResponse): boolean {
   return response.writableEnded && response.writableLength === 0
 }
 
-/** Whether nothing of an answer can be written yet, as the one to an earlier request on its connection is not. */
-export function waitsItsTurn(response: ServerResponse): boolean {
-  return response.socket === null
-}
-
 export interface WriteStallOptions {
   readonly sweep: Sweep
   readonly budget: ByteBudget
@@ -69,7 +64,7 @@ export class WriteStallTimeout {
     this.#options = options
   }
 
-  /** Called when an answer was written. */
+  /** Called when an answer was written, or, if its bytes are counted later, before. */
   watch(socket: Socket, response: ServerResponse, bodyBytes: number): void {
     if (isFlushed(response)) return
     const { sweep, budget, clock, timeoutMs } = this.#options
@@ -86,7 +81,8 @@ export class WriteStallTimeout {
         return true
       }
       const flushedNow = flushedBytes(socket)
-      if (flushedNow !== flushed || waitsItsTurn(response)) {
+      // Nothing is there to be taken of an answer that is not written, or that waits behind another on its connection.
+      if (flushedNow !== flushed || socket.writableLength === 0) {
         flushed = flushedNow
         progressAtMs = nowMs
       } else if (nowMs - progressAtMs >= timeoutMs) socket.destroy()

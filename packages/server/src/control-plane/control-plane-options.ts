@@ -28,6 +28,8 @@ export interface ControlPlaneOptions {
   readonly url: () => string
   /** The same of the control plane. */
   readonly adminUrl: () => string
+  /** Longest time in which a client may take nothing of an answer that waits for it, in ms. */
+  readonly answerTimeoutMs: number
   readonly maxBodyBytes: number
   readonly maxBundleBytes: number
   readonly onFault: (error: CarpoolError) => void

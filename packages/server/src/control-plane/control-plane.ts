@@ -1,6 +1,7 @@
 import { FailedAttempts, holdsToken, isAdmin } from '@carpool/access'
-import { CarpoolError, monotonicClock, PROBLEM_CONTENT_TYPE, problemOfError, retryAfterSeconds } from '@carpool/core'
-import { answerClientError } from '@carpool/gateway'
+import { CarpoolError, monotonicClock, PROBLEM_CONTENT_TYPE, problemOfError, retryAfterSeconds, SharedPool } from '@carpool/core'
+import { createServer } from '@carpool/core/node-http'
+import { connectionLimit, OneRequestEach } from '@carpool/gateway'
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import { auditRoutes, tokenRoutes } from './admin-routes.ts'
 import { createAudit } from './audit.ts'
@@ -21,6 +22,12 @@ const BODY_LIMIT_BYTES = 64 * 1024
 /** Bodies as large as the largest that one owner may have under way, and all together. */
 const OWNER_BODIES = 2
 const TOTAL_BODIES = 4
+/** Most connections at the same time. */
+const MAX_CONNECTIONS = 256
+/** The part of them that requests of owners may take, so that there is always one for an admin. */
+const OWNERS_SHARE = 0.75
+/** How long a connection without a request stays open, in ms: longer than the 60 s of most load balancers. */
+const KEEP_ALIVE_MS = 72_000
 /** How long a request may take to arrive; what is answered may take longer. */
 const REQUEST_TIMEOUT_MS = 120_000
 /** The same for its headers, in ms. */
@@ -32,6 +39,13 @@ const CHECK_INTERVAL_MS = 2_000
 export function createControlPlane(options: ControlPlaneOptions): FastifyInstance {
   const largestBodyBytes = Math.max(deployBodyLimit(options), invokeBodyLimit(options))
   const takeShare = bodyBudget({ ownerBytes: OWNER_BODIES * largestBodyBytes, totalBytes: TOTAL_BODIES * largestBodyBytes })
+  const maxConnections = connectionLimit('controlPlane', MAX_CONNECTIONS)
+  const requests = new SharedPool(Math.ceil(maxConnections * OWNERS_SHARE))
+  const clients = new OneRequestEach({
+    maxConnections,
+    answerTimeoutMs: options.answerTimeoutMs,
+    maxUnreadBytes: TOTAL_BODIES * largestBodyBytes,
+  })
   const refuse = (cause: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply => {
     const error = errorOfRequest(cause, request.routeOptions?.bodyLimit ?? BODY_LIMIT_BYTES)
     if (error.code === 'internal') options.onFault(error)
@@ -43,17 +57,24 @@ export function createControlPlane(options: ControlPlaneOptions): FastifyInstanc
   }
   const app = Fastify({
     bodyLimit: BODY_LIMIT_BYTES,
-    requestTimeout: REQUEST_TIMEOUT_MS,
-    http: { headersTimeout: HEADERS_TIMEOUT_MS, connectionsCheckingInterval: CHECK_INTERVAL_MS },
+    serverFactory: (handle) => {
+      const server = createServer({
+        keepAliveTimeout: KEEP_ALIVE_MS,
+        requestTimeout: REQUEST_TIMEOUT_MS,
+        headersTimeout: HEADERS_TIMEOUT_MS,
+        connectionsCheckingInterval: CHECK_INTERVAL_MS,
+      })
+      // By default Node.js drops what comes behind the first 2000 headers, also the ones that a request is refused for.
+      server.maxHeadersCount = 0
+      return clients.listen(server, handle)
+    },
     forceCloseConnections: true,
-    clientErrorHandler: answerClientError,
+    clientErrorHandler: (cause, socket) => clients.clientFailed(cause, socket),
     // A key that is not known or a text for a number is a mistake, which Fastify's own options would hide.
     // And the schemas are ours: there is no need to check them against that of schemas.
     ajv: { customOptions: { removeAdditional: false, coerceTypes: false, validateSchema: false } },
     frameworkErrors: (cause, request, reply) => void refuse(cause, request, reply),
   })
-  // By default Node.js drops what comes behind the first 2000, also the ones that a request is refused for.
-  app.server.maxHeadersCount = 0
   app.removeAllContentTypeParsers()
   readJsonBodies(app)
   app.setErrorHandler(refuse)
@@ -87,10 +108,15 @@ export function createControlPlane(options: ControlPlaneOptions): FastifyInstanc
       guarded.addHook('onRequest', async (request, reply) => {
         request.principal = authenticate(request, reply)
         requireOperation(request)
-        const bytes = bodyBytes(request)
-        if (bytes === 0) return
         const { owner } = request.principal
-        reply.raw.once('close', takeShare({ owner, bytes, isAdmin: isAdmin(request.principal) }))
+        const admin = isAdmin(request.principal)
+        if (!admin) {
+          const holder = { owner, functionName: '' }
+          if (!requests.tryTake(holder, 1)) throw tooManyRequests(owner, maxConnections)
+          reply.raw.once('close', () => requests.give(holder, 1))
+        }
+        const bytes = bodyBytes(request)
+        if (bytes > 0) reply.raw.once('close', takeShare({ owner, bytes, isAdmin: admin }))
       })
       statusRoutes(guarded, options)
       functionRoutes(guarded, options)
@@ -103,6 +129,11 @@ export function createControlPlane(options: ControlPlaneOptions): FastifyInstanc
     })
   })
   return app
+}
+
+function tooManyRequests(owner: string, maxConnections: number): CarpoolError {
+  const limit = `Of the ${maxConnections} connections of the control plane, owners may take half of what is free`
+  return new CarpoolError('saturated', `${limit}; the requests of ${owner} that are under way do; try again soon.`)
 }
 
 /** How large the body of a request may become: as it says, or, if it does not, as large as it may be. */

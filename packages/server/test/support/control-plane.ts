@@ -130,6 +130,7 @@ export async function startControlPlane(
     status: () => state.status,
     url: () => 'http://127.0.0.1:1',
     adminUrl: () => 'http://127.0.0.1:2',
+    answerTimeoutMs: 60_000,
     maxBodyBytes: MAX_BYTES,
     maxBundleBytes: MAX_BYTES,
     onFault: (error) => faults.push(error),

@@ -1,0 +1,77 @@
+import type { RequestListener, Server, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+import { CarpoolError, monotonicClock } from '@carpool/core'
+import { ByteBudget } from './byte-budget.ts'
+import { Connections } from './hardening/connections.ts'
+import { LingeringClose, Sweep, WriteStallTimeout } from './hardening/slow-clients.ts'
+import { errorOfClient, refusalText } from './problems.ts'
+
+export interface OneRequestEachOptions {
+  /** Most connections at the same time; at the limit idle ones make room for new ones. */
+  readonly maxConnections: number
+  /** Longest time in which a client may take nothing of an answer that waits for it, in ms. */
+  readonly answerTimeoutMs: number
+  /** Most bytes of answers that clients have not taken, in memory at the same time. */
+  readonly maxUnreadBytes: number
+}
+
+/**
+ * Takes one request at a time on each connection, and bounds connections and answers that are not taken: for servers whose
+ * clients are few, as a control plane's. A request that comes before the last one has its answer ends its connection: in one
+ * packet there may be a thousand of them, and no client of such a server sends any.
+ */
+export class OneRequestEach {
+  readonly #connections: Connections
+  readonly #lingering: LingeringClose
+  readonly #writeStall: WriteStallTimeout
+
+  constructor({ maxConnections, answerTimeoutMs, maxUnreadBytes }: OneRequestEachOptions) {
+    const clock = monotonicClock
+    const sweep = new Sweep(clock)
+    const budget = new ByteBudget(maxUnreadBytes)
+    this.#lingering = new LingeringClose(sweep, clock)
+    this.#writeStall = new WriteStallTimeout({ sweep, budget, clock, timeoutMs: answerTimeoutMs })
+    const limits = { maxConnections, addressConnections: 0 }
+    this.#connections = new Connections({ limits, clock, refuse: (socket, error) => this.#refuse(socket, error) })
+  }
+
+  /** Has a server's requests handled. @returns the server */
+  listen(server: Server, handle: RequestListener): Server {
+    return server
+      .on('connection', (socket) => this.#connections.accept(socket))
+      .on('request', (request, response) => {
+        if (this.#takes(request.socket, response)) handle(request, response)
+      })
+  }
+
+  /** What came could not be read. */
+  clientFailed(cause: Error & { code?: string }, socket: Socket): void {
+    const error = errorOfClient(cause)
+    if (error === undefined) socket.destroy()
+    else this.#fail(socket, error)
+  }
+
+  #takes(socket: Socket, response: ServerResponse): boolean {
+    const connection = this.#connections.find(socket)
+    if (connection === undefined) return false
+    if (!connection.isIdle) {
+      this.#fail(socket, new CarpoolError('too-many-requests', 'A connection may have one request waiting, not more.'))
+      return false
+    }
+    if (!connection.receive(response, monotonicClock())) return false
+    connection.body = { fail: (error) => (response.headersSent ? socket.destroy() : this.#refuse(socket, error)) }
+    // A stream is watched from its head on; what it holds is bounded by who writes it.
+    this.#writeStall.watch(socket, response, 0)
+    response.once('prefinish', () => this.#writeStall.watch(socket, response, response.writableLength))
+    return true
+  }
+
+  #fail(socket: Socket, error: CarpoolError): void {
+    this.#connections.find(socket)?.fail(error, () => this.#refuse(socket, error))
+  }
+
+  #refuse(socket: Socket, error: CarpoolError): void {
+    if (socket.writable) socket.write(refusalText(error))
+    this.#lingering.close(socket)
+  }
+}
