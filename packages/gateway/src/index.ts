@@ -1,5 +1,6 @@
 export type { GatewayPhase } from './call-handler.ts'
 export { createGateway, drain, type DrainOptions, type ServerGatewayOptions } from './gateway.ts'
+export { groupOf } from './hardening/connections.ts'
 export { connectionLimit, type GatewayLimits } from './gateway-limits.ts'
 export { carpoolGateway, type GatewayOptions } from './plugin.ts'
 export { OneRequestEach, type OneRequestEachOptions } from './one-request-each.ts'

@@ -1,4 +1,5 @@
-import { request as requestHttp } from 'node:http'
+import { once } from 'node:events'
+import { get, request as requestHttp, type IncomingMessage } from 'node:http'
 import { json } from 'node:stream/consumers'
 import type { AuditPage, CreatedToken, Problem, TokenInfo, TokenScope } from '@carpool/core'
 import t from 'tap'
@@ -208,6 +209,11 @@ t.test(
   async (t) => {
     const { url, send } = await startControlPlane(t)
     const attempt = (): Promise<Response> => fetch(`${url}/v1/functions`, { headers: { authorization: 'Bearer x' } })
+    const attemptFrom = async (localAddress: string): Promise<string | undefined> => {
+      const [response] = (await once(get(`${url}/v1/functions`, { localAddress }), 'response')) as [IncomingMessage]
+      response.resume()
+      return response.headers['retry-after']
+    }
     for (let i = 0; i < 20; i++) t.notOk((await attempt()).headers.has('retry-after'))
     for (let i = 0; i < 5; i++) {
       const response = await attempt()
@@ -217,6 +223,7 @@ t.test(
         detail: /^Too many requests without a valid token came from this address; wait [1-3] s\.$/,
       })
     }
+    t.match(await attemptFrom('127.1.2.3'), /^[1-3]$/, 'from whichever address of this machine')
     t.equal((await send('/v1/functions')).status, 200)
     const { entries } = (await (await send('/v1/audit?limit=100')).json()) as AuditPage
     t.ok(entries.length >= 20 && entries.length < 25, String(entries.length))

@@ -1,4 +1,4 @@
-import { checkSecretKey, isTokenId, type AuditLog, type FailedAttempts } from '@carpool/access'
+import { checkSecretKey, isAdmin, isTokenId, type AuditLog, type FailedAttempts } from '@carpool/access'
 import { checkFunctionName, type AuditEntry, type ErrorCode } from '@carpool/core'
 import type { FastifyRequest } from 'fastify'
 
@@ -21,7 +21,7 @@ export interface RequestAudit {
 
 interface AuditParts {
   readonly log: AuditLog
-  /** Accesses that were refused, by the id of the token: one bearer should not fill the log. */
+  /** Accesses that were refused, and failed changes of owners, by the id of the token: one bearer should not fill the log. */
   readonly refusals: FailedAttempts
   /** Whether a text holds a token: then it is not written. */
   readonly holdsToken: (text: string) => boolean
@@ -42,10 +42,10 @@ export function createAudit({ log, refusals, holdsToken, now }: AuditParts): (re
     if (audit.isEntered || audit.isLeftOut || !(isRefused || operation.isChange)) return
     audit.isEntered = true
     const tokenId = principal?.tokenId
-    if (isRefused && tokenId !== undefined) {
-      const refusal = refusals.add(tokenId)
+    if (principal !== undefined && (isRefused || (audit.error !== undefined && !isAdmin(principal)))) {
+      const refusal = refusals.add(principal.tokenId)
       if (refusal === 'too-many') return
-      if (refusal === 'last') audit.note = 'The next refused accesses of this token are left out for a while.'
+      if (refusal === 'last') audit.note = 'The next refused accesses and failed changes of this token are left out for a while.'
     }
     const subject = audit.subject ?? subjectOf(request.params as Readonly<Record<string, string>>)
     const owner = audit.owner ?? principal?.owner

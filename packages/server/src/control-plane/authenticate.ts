@@ -2,7 +2,7 @@ import { createHash, timingSafeEqual } from 'node:crypto'
 import { isIP } from 'node:net'
 import { DEFAULT_OWNER, holdsToken, OPERATOR, type FailedAttempts, type Principal, type TokenStore } from '@carpool/access'
 import { CarpoolError } from '@carpool/core'
-import { checkAuthority } from '@carpool/gateway'
+import { checkAuthority, groupOf } from '@carpool/gateway'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 
 interface AuthenticationParts {
@@ -37,12 +37,12 @@ export function createAuthenticate({ operatorToken, tokens, attempts }: Authenti
       // Digests have one length, and the time of the comparison does not depend on where they differ.
       return timingSafeEqual(digest(token), operatorDigest) ? OPERATOR_PRINCIPAL : tokens.authenticate(token)
     } catch (cause) {
-      const { ip } = request
-      const attempt = attempts.add(ip)
+      const source = groupOf(request.ip)
+      const attempt = attempts.add(source)
       if (attempt === 'last') request.audit.note = 'The next ones from this address are left out for a while.'
       if (attempt !== 'too-many') throw cause
       request.audit.isLeftOut = true
-      const waitSeconds = Math.ceil(attempts.waitMs(ip) / 1000)
+      const waitSeconds = Math.ceil(attempts.waitMs(source) / 1000)
       reply.header('retry-after', waitSeconds)
       const detail = `Too many requests without a valid token came from this address; wait ${waitSeconds} s.`
       throw new CarpoolError('unauthorized', detail, { cause })
