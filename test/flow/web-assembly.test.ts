@@ -12,10 +12,13 @@ const LOOPING = Buffer.from('AGFzbQEAAAABBAFgAAADAgEACAEACgkBBwADQAwACws=', 'bas
 
 t.test('functions with WebAssembly', async (t) => {
   const server = await startServer(t)
-  const deploy = async (source: string, wasm: Uint8Array) => {
-    const folder = server.write({ 'index.js': source, 'carpool.config.json': '{"timeoutMs": 500, "memoryMb": 64}' })
+  const deploy = async (source: string, wasm: Uint8Array, name = 'app') => {
+    const folder = server.write({
+      'index.js': source,
+      'carpool.config.json': '{"timeoutMs": 500, "memoryMb": 64, "cpuMs": 5000}',
+    })
     writeFileSync(join(folder, 'module.wasm'), wasm)
-    return server.carpool('deploy', folder, '--name', 'app', '--json')
+    return server.carpool('deploy', folder, '--name', name, '--json')
   }
   const adds = `
     import module from './module.wasm'
@@ -40,4 +43,20 @@ t.test('functions with WebAssembly', async (t) => {
     t.match(stdout, message)
   }
   t.equal(await (await server.get('/app/')).text(), '5', 'what was live goes on serving')
+
+  // More than would fit into the addresses of a process if each took the 8 GiB that V8 may leave free behind it.
+  const keepsMany = `
+    import module from './module.wasm'
+    const kept = []
+    export default () => {
+      while (kept.length < 17_000) kept.push(new WebAssembly.Memory({ initial: 0, maximum: 0 }))
+      return new Response(String(kept.length))
+    }`
+  const makesOne = `
+    import module from './module.wasm'
+    export default async () => Response.json((await WebAssembly.instantiate(module)).exports.add(2, 3))`
+  t.equal((await deploy(keepsMany, ADD, 'many')).code, 0)
+  t.equal((await deploy(makesOne, Buffer.from(moduleOf([{ initial: 1 }])), 'one')).code, 0)
+  t.equal(await (await server.get('/many/')).text(), '17000')
+  t.equal(await (await server.get('/one/')).text(), '5')
 })
