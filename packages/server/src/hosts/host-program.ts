@@ -31,7 +31,7 @@ const HOST_FLAGS: readonly string[] = [
   '--no-wasm-code-gc',
   // Else V8 would drop code of all modules whenever memory is short, and keep what it drops.
   '--no-flush-liftoff-code',
-  // Else each memory of WebAssembly, however small, takes 8 GiB of the process's addresses: 16,000 of them are all that there are.
+  // Else each memory of WebAssembly, however small, takes 8 GiB of the addresses of the process, which has room for 16,000.
   '--disable-wasm-trap-handler',
   // Code of asm.js would be WebAssembly as well, whatever a setting says of that; it runs as any other.
   '--no-validate-asm',
