@@ -229,13 +229,9 @@ export class Connections {
   }
 }
 
-/**
- * Whose an address is: an IPv4 address, or the 64 bits of an IPv6 address that a network gives to one customer (RFC 6177). A
- * program of this machine may take any of the millions of IPv4's loopback.
- */
+/** Whose an address is: an IPv4 address, or the 64 bits of an IPv6 address that a network gives to one customer (RFC 6177). */
 export function groupOf(address: string): string {
   const ipv4 = /^::ffff:([\d.]+)$/i.exec(address)?.[1] ?? address
-  if (ipv4.startsWith('127.')) return '127.0.0.0/8'
   if (!ipv4.includes(':')) return ipv4
   const [head = '', tail] = (address.split('%')[0] ?? '').split('::')
   const front = head === '' ? [] : head.split(':')

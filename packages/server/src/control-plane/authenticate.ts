@@ -37,7 +37,7 @@ export function createAuthenticate({ operatorToken, tokens, attempts }: Authenti
       // Digests have one length, and the time of the comparison does not depend on where they differ.
       return timingSafeEqual(digest(token), operatorDigest) ? OPERATOR_PRINCIPAL : tokens.authenticate(token)
     } catch (cause) {
-      const source = groupOf(request.ip)
+      const source = sourceOf(request.ip)
       const attempt = attempts.add(source)
       if (attempt === 'last') request.audit.note = 'The next ones from this address are left out for a while.'
       if (attempt !== 'too-many') throw cause
@@ -48,6 +48,12 @@ export function createAuthenticate({ operatorToken, tokens, attempts }: Authenti
       throw new CarpoolError('unauthorized', detail, { cause })
     }
   }
+}
+
+/** Whose an address is. A program of this machine may take any of the millions of IPv4's loopback. */
+function sourceOf(address: string): string {
+  const group = groupOf(address)
+  return group.startsWith('127.') ? '127.0.0.0/8' : group
 }
 
 function bearerToken(authorization = ''): string {
