@@ -57,6 +57,7 @@ export class ByteBudget {
 /** Bytes in memory on behalf of one client. */
 export class Reservation {
   readonly #budget: ByteBudget
+  /** For the budget alone. */
   readonly cut: Cut
   #heldBytes = 0
   #isOpen = true

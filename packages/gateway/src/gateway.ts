@@ -205,10 +205,7 @@ export async function drain(app: FastifyInstance, { graceMs, onGraceOver }: Drai
   let cut: NodeJS.Timeout | undefined
   const graceOver = setTimeout(() => {
     onGraceOver?.()
-    cut = setTimeout(() => {
-      // The HTTP server knows none any more on which another protocol was asked for.
-      connections.cut()
-    }, REFUSE_MS)
+    cut = setTimeout(() => connections.cut(), REFUSE_MS)
   }, graceMs)
   await closed
   clearInterval(sweep)

@@ -1,9 +1,10 @@
 import type { RequestListener, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import { CarpoolError, monotonicClock } from '@carpool/core'
+import { monotonicClock, type CarpoolError } from '@carpool/core'
 import { ByteBudget } from './byte-budget.ts'
 import { Connections } from './hardening/connections.ts'
 import { LingeringClose, Sweep, WriteStallTimeout } from './hardening/slow-clients.ts'
+import { stopReading } from './hardening/stop-reading.ts'
 import { errorOfClient, refusalText } from './problems.ts'
 
 export interface OneRequestEachOptions {
@@ -17,8 +18,9 @@ export interface OneRequestEachOptions {
 
 /**
  * Takes one request at a time on each connection, and bounds connections and answers that are not taken: for servers whose
- * clients are few, as a control plane's. A request that comes before the last one has its answer ends its connection: in one
- * packet there may be a thousand of them, and no client of such a server sends any.
+ * clients are few, as a control plane's. A request that comes before the last one has its answer closes its connection: in one
+ * packet there may be a thousand of them, and no client of such a server sends any. It is closed at once, since the answer before
+ * may be a stream without end, and who waited for that would not notice that the client leaves.
  */
 export class OneRequestEach {
   readonly #connections: Connections
@@ -37,25 +39,31 @@ export class OneRequestEach {
 
   /** Has a server's requests handled. @returns the server */
   listen(server: Server, handle: RequestListener): Server {
-    return server
-      .on('connection', (socket) => this.#connections.accept(socket))
-      .on('request', (request, response) => {
-        if (this.#takes(request.socket, response)) handle(request, response)
-      })
+    const onRequest: RequestListener = (request, response) => {
+      if (this.#takes(request.socket, response)) handle(request, response)
+    }
+    return (
+      server
+        .on('connection', (socket) => this.#connections.accept(socket))
+        .on('request', onRequest)
+        // Else Node.js answers it by itself.
+        .on('checkExpectation', onRequest)
+    )
   }
 
   /** What came could not be read. */
   clientFailed(cause: Error & { code?: string }, socket: Socket): void {
     const error = errorOfClient(cause)
     if (error === undefined) socket.destroy()
-    else this.#fail(socket, error)
+    else this.#connections.find(socket)?.fail(error, () => this.#refuse(socket, error))
   }
 
   #takes(socket: Socket, response: ServerResponse): boolean {
     const connection = this.#connections.find(socket)
     if (connection === undefined) return false
     if (!connection.isIdle) {
-      this.#fail(socket, new CarpoolError('too-many-requests', 'A connection may have one request waiting, not more.'))
+      stopReading(socket)
+      socket.destroy()
       return false
     }
     if (!connection.receive(response, monotonicClock())) return false
@@ -64,10 +72,6 @@ export class OneRequestEach {
     this.#writeStall.watch(socket, response, 0)
     response.once('prefinish', () => this.#writeStall.watch(socket, response, response.writableLength))
     return true
-  }
-
-  #fail(socket: Socket, error: CarpoolError): void {
-    this.#connections.find(socket)?.fail(error, () => this.#refuse(socket, error))
   }
 
   #refuse(socket: Socket, error: CarpoolError): void {

@@ -172,7 +172,7 @@ export class Connections {
     return false
   }
 
-  /** Closes all, whatever is under way on them. */
+  /** Closes all, whatever is under way on them. The HTTP server knows none any more on which another protocol was asked for. */
   cut(): void {
     for (const socket of this.#all.keys()) socket.destroy()
   }

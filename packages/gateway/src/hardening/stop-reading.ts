@@ -11,7 +11,7 @@ interface Parser {
 /**
  * Takes no further request from a connection, also of what has been read: Node.js reads 64 KiB at once, which may hold a thousand
  * requests, and would make two streams of each, and two errors of them when the connection closes. Nothing more is read either,
- * so that it is not noticed when the client leaves. Called while what was read is parsed.
+ * so that it is not noticed when the client leaves.
  */
 export function stopReading(socket: Socket & { parser?: Parser | null }): void {
   if (socket.parser) {

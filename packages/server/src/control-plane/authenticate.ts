@@ -50,8 +50,11 @@ export function createAuthenticate({ operatorToken, tokens, attempts }: Authenti
   }
 }
 
-/** Whose an address is. A program of this machine may take any of the millions of IPv4's loopback. */
-function sourceOf(address: string): string {
+/**
+ * Whose an address is; it is not known any more of who has left. A program of this machine may take any of the millions of IPv4's
+ * loopback.
+ */
+function sourceOf(address = ''): string {
   const group = groupOf(address)
   return group.startsWith('127.') ? '127.0.0.0/8' : group
 }

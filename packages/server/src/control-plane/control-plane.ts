@@ -1,7 +1,7 @@
 import { FailedAttempts, holdsToken, isAdmin } from '@carpool/access'
 import { CarpoolError, monotonicClock, PROBLEM_CONTENT_TYPE, problemOfError, retryAfterSeconds, SharedPool } from '@carpool/core'
 import { createServer } from '@carpool/core/node-http'
-import { connectionLimit, OneRequestEach } from '@carpool/gateway'
+import { connectionLimit, KEEP_ALIVE_MS, OneRequestEach } from '@carpool/gateway'
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import { auditRoutes, tokenRoutes } from './admin-routes.ts'
 import { createAudit } from './audit.ts'
@@ -24,10 +24,8 @@ const OWNER_BODIES = 2
 const TOTAL_BODIES = 4
 /** Most connections at the same time. */
 const MAX_CONNECTIONS = 256
-/** The part of them that requests of owners may take, so that there is always one for an admin. */
+/** The part of them that requests of owners may take, so that they leave some to admins. */
 const OWNERS_SHARE = 0.75
-/** How long a connection without a request stays open, in ms: longer than the 60 s of most load balancers. */
-const KEEP_ALIVE_MS = 72_000
 /** How long a request may take to arrive; what is answered may take longer. */
 const REQUEST_TIMEOUT_MS = 120_000
 /** The same for its headers, in ms. */
@@ -40,7 +38,7 @@ export function createControlPlane(options: ControlPlaneOptions): FastifyInstanc
   const largestBodyBytes = Math.max(deployBodyLimit(options), invokeBodyLimit(options))
   const takeShare = bodyBudget({ ownerBytes: OWNER_BODIES * largestBodyBytes, totalBytes: TOTAL_BODIES * largestBodyBytes })
   const maxConnections = connectionLimit('controlPlane', MAX_CONNECTIONS)
-  const requests = new SharedPool(Math.ceil(maxConnections * OWNERS_SHARE))
+  const requests = new SharedPool(Math.max(1, Math.floor(maxConnections * OWNERS_SHARE)))
   const clients = new OneRequestEach({
     maxConnections,
     answerTimeoutMs: options.answerTimeoutMs,
@@ -63,6 +61,8 @@ export function createControlPlane(options: ControlPlaneOptions): FastifyInstanc
         requestTimeout: REQUEST_TIMEOUT_MS,
         headersTimeout: HEADERS_TIMEOUT_MS,
         connectionsCheckingInterval: CHECK_INTERVAL_MS,
+        // Node.js would answer by itself.
+        requireHostHeader: false,
       })
       // By default Node.js drops what comes behind the first 2000 headers, also the ones that a request is refused for.
       server.maxHeadersCount = 0
@@ -112,7 +112,7 @@ export function createControlPlane(options: ControlPlaneOptions): FastifyInstanc
         const admin = isAdmin(request.principal)
         if (!admin) {
           const holder = { owner, functionName: '' }
-          if (!requests.tryTake(holder, 1)) throw tooManyRequests(owner, maxConnections)
+          if (!requests.tryTake(holder, 1)) throw tooManyRequests(owner, requests.total)
           reply.raw.once('close', () => requests.give(holder, 1))
         }
         const bytes = bodyBytes(request)
@@ -131,9 +131,9 @@ export function createControlPlane(options: ControlPlaneOptions): FastifyInstanc
   return app
 }
 
-function tooManyRequests(owner: string, maxConnections: number): CarpoolError {
-  const limit = `Of the ${maxConnections} connections of the control plane, owners may take half of what is free`
-  return new CarpoolError('saturated', `${limit}; the requests of ${owner} that are under way do; try again soon.`)
+function tooManyRequests(owner: string, most: number): CarpoolError {
+  const limit = `Owners may have ${most} requests under way in all, and each half as many as are free`
+  return new CarpoolError('saturated', `${limit}, which the requests of ${owner} would exceed; try again soon.`)
 }
 
 /** How large the body of a request may become: as it says, or, if it does not, as large as it may be. */
