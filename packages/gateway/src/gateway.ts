@@ -83,21 +83,19 @@ export function createGateway(options: ServerGatewayOptions): FastifyInstance {
     },
   })
   /** A fault of ours costs one client its connection, and not everybody the server. */
-  const guard = (socket: Socket, handle: () => void): void => {
-    try {
-      handle()
-    } catch (cause) {
-      options.onFault(CarpoolError.from(cause))
-      socket.destroy()
-    }
+  const faulted = (cause: unknown, socket: Socket): void => {
+    options.onFault(CarpoolError.from(cause))
+    socket.destroy()
   }
   const onUpgrade = (request: IncomingMessage, early: Buffer): void => {
     // With a body announced, Node.js gives a stream in place of the socket.
     const { socket, url = '' } = request
-    guard(socket, () => {
+    try {
       reading.requestRead(socket, url)
       webSockets.handle(request, socket, early)
-    })
+    } catch (cause) {
+      faulted(cause, socket)
+    }
   }
   const onConnection = (socket: Socket): void => {
     reading.add(socket)
@@ -106,17 +104,19 @@ export function createGateway(options: ServerGatewayOptions): FastifyInstance {
   /** There is one route, and Fastify's router would make more objects of a request than all that is done for it here. */
   const onRequest: RequestListener = (request, response) => {
     const { socket, url = '' } = request
-    guard(socket, () => {
+    try {
       if (!handler.receive(request, response, monotonicClock())) return
       reading.requestRead(socket, url)
       if (reading.isBusy) response.once('finish', () => reading.pause(socket))
       handler.handle(request, response, url, '')
-    })
+    } catch (cause) {
+      faulted(cause, socket)
+    }
   }
   const onConnect = (socket: Socket): void => {
     // From here on the HTTP server handles no events of the socket.
     socket.on('error', () => socket.destroy())
-    guard(socket, () => fail(socket, new CarpoolError('bad-request', 'The method CONNECT is not supported.')))
+    fail(socket, new CarpoolError('bad-request', 'The method CONNECT is not supported.'))
   }
   const gateway = Fastify({
     serverFactory: () =>
