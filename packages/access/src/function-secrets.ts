@@ -205,8 +205,9 @@ export class FunctionSecrets {
     }
   }
 
+  /** One that no revision has, also if the database is an older one than it was, or a new one: so it goes by the time. */
   #nextVersion(): number {
-    this.#lastVersion += 1
+    this.#lastVersion = Math.max(this.#lastVersion + 1, this.#now())
     return this.#lastVersion
   }
 }

@@ -15,6 +15,9 @@ const UNUSABLE = {
   message: 'The secrets of shop cannot be used: their key is missing or another one, or they were changed on the disk.',
 }
 
+/** Of the first set of secrets: the time of the test's clock. */
+const FIRST = Date.UTC(2026, 0, 1)
+
 function set(secrets: FunctionSecrets, holder: SecretHolder, key: string, value: string): number {
   const change = secrets.setting(holder, key, value)
   secrets.commit(change)
@@ -29,23 +32,32 @@ t.test('secrets belong to a function and its owner, and outlive a restart', asyn
   set(before.secrets, SHOP, 'constructor', 'ü')
   before.close()
   const { secrets, clock } = open(t, folder)
-  t.strictSame(secrets.current(SHOP), { version: 2, values: { API_KEY: VALUE, constructor: 'ü' } })
+  t.strictSame(secrets.current(SHOP), { version: FIRST + 1, values: { API_KEY: VALUE, constructor: 'ü' } })
   t.strictSame(secrets.current(OTHER), { version: 0, values: {} })
   t.strictSame(secrets.functionsOf('acme'), ['shop'])
   t.strictSame(secrets.functionsOf('acm'), [])
   clock.nowMs += 5
-  t.equal(set(secrets, SHOP, 'API_KEY', 'another'), 3)
+  t.equal(set(secrets, SHOP, 'API_KEY', 'another'), FIRST + 5)
   t.strictSame(secrets.list(SHOP), [
     { key: 'API_KEY', createdAt: '2026-01-01T00:00:00.000Z', updatedAt: '2026-01-01T00:00:00.005Z' },
     { key: 'constructor', createdAt: '2026-01-01T00:00:00.000Z', updatedAt: '2026-01-01T00:00:00.000Z' },
   ])
 })
 
+t.test('no version comes again when the database was lost', (t) => {
+  const before = open(t)
+  const first = set(before.secrets, SHOP, 'API_KEY', VALUE)
+  const after = open(t, t.testdir())
+  after.clock.nowMs += 1
+  t.not(set(after.secrets, SHOP, 'API_KEY', 'another'), first)
+  t.end()
+})
+
 t.test('what is prepared is not in force, and of no effect on the disk', async (t) => {
   const folder = t.testdir()
   const { secrets, close } = open(t, folder)
   const { next } = secrets.setting(SHOP, 'API_KEY', VALUE)
-  t.strictSame(next, { version: 1, values: { API_KEY: VALUE } })
+  t.strictSame(next, { version: FIRST, values: { API_KEY: VALUE } })
   t.strictSame(secrets.current(SHOP), { version: 0, values: {} })
   t.strictSame(secrets.list(SHOP), [])
   close()
@@ -85,7 +97,7 @@ t.test('a revision is given the secrets that it was made with as long as calls o
   t.strictSame(secrets.of({ ...OTHER, secretsVersion: first }), {}, 'of another owner')
   t.strictSame(secrets.of({ ...SHOP, secretsVersion: 99 }), { API_KEY: 'new value' }, 'else those in force')
   secrets.commit(secrets.deleting(SHOP, 'API_KEY'))
-  t.strictSame(secrets.current(SHOP), { version: 3, values: {} })
+  t.strictSame(secrets.current(SHOP), { version: FIRST + 2, values: {} })
   t.strictSame(secrets.of({ ...SHOP, secretsVersion: second }), { API_KEY: 'new value' })
   t.throws(() => secrets.deleting(SHOP, 'API_KEY'), { code: 'secret-not-found', message: 'shop has no secret "API_KEY".' })
   t.throws(() => secrets.deleting(SHOP, 'toString'), { code: 'secret-not-found' })
@@ -100,7 +112,7 @@ t.test('a change can be taken back', async (t) => {
   const listed = before.secrets.list(SHOP)
   before.clock.nowMs += 1
   before.secrets.commit(before.secrets.setting(SHOP, 'API_KEY', 'new value'))()
-  t.strictSame(before.secrets.current(SHOP), { version: 5, values: { API_KEY: 'old value' } })
+  t.strictSame(before.secrets.current(SHOP), { version: FIRST + 4, values: { API_KEY: 'old value' } })
   t.strictSame(before.secrets.list(SHOP), listed)
   before.secrets.commit(before.secrets.deleting(SHOP, 'API_KEY'))()
   before.close()
