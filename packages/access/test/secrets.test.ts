@@ -47,7 +47,9 @@ t.test('secrets belong to a function and its owner, and outlive a restart', asyn
 t.test('no version comes again when the database was lost', (t) => {
   const before = open(t)
   const first = set(before.secrets, SHOP, 'API_KEY', VALUE)
-  const after = open(t, t.testdir())
+  before.close()
+  // Anew and empty.
+  const after = open(t)
   after.clock.nowMs += 1
   t.not(set(after.secrets, SHOP, 'API_KEY', 'another'), first)
   t.end()

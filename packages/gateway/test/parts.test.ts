@@ -57,64 +57,61 @@ t.test('a body above the limit is not kept', async () => {
 
 const open = (which: number) => ({ act: 'open', which, bytes: 0 }) as const
 
-t.test(
-  'never more is held than the limit, unless nobody can be cut; what is cut is what began first to hold something',
-  async () => {
-    const step = fc.record({ act: fc.constantFrom('open', 'add', 'settle', 'release'), which: fc.nat(), bytes: fc.nat(100) })
-    fc.assert(
-      fc.property(fc.array(step, { maxLength: 100 }), (steps) => {
-        const limitBytes = 250
-        const budget = new ByteBudget(limitBytes)
-        const opened: Array<{ reservation: Reservation; held: number; beganAt: number; isSettled: boolean }> = []
-        let begun = 0
-        const wrong: string[] = []
-        for (const { act, which, bytes } of steps) {
-          if (act === 'open') {
-            const reservation = budget.open(() => {
-              const slow = opened.filter(({ isSettled, held }) => !isSettled && held > 0)
-              const [first] = slow.toSorted((a, b) => a.beganAt - b.beganAt)
-              if (first?.reservation !== reservation) wrong.push('another one began before')
-              opened.splice(opened.indexOf(first!), 1)
-            })
-            opened.push({ reservation, held: 0, beganAt: 0, isSettled: false })
-            continue
-          }
-          const one = opened[which % Math.max(1, opened.length)]
-          if (one === undefined) continue
-          if (act === 'add') {
-            if (one.held === 0 && bytes > 0) one.beganAt = begun++
-            one.held += bytes
-            one.reservation.add(bytes)
-          } else if (act === 'settle') {
-            one.isSettled = one.reservation.settle({ owner: 'o', functionName: `f-${which % 3}` })
-          } else {
-            one.reservation.release()
-            one.reservation.release()
-            opened.splice(opened.indexOf(one), 1)
-          }
-          if (budget.heldBytes !== opened.reduce((sum, { held }) => sum + held, 0)) wrong.push('the sum is wrong')
-          if (budget.heldBytes > limitBytes && opened.some(({ isSettled, held }) => !isSettled && held > 0))
-            wrong.push('too much is held')
+t.test('never more is held than the limit, unless nobody can be cut; what is cut is what began first', async () => {
+  const step = fc.record({ act: fc.constantFrom('open', 'add', 'settle', 'release'), which: fc.nat(), bytes: fc.nat(100) })
+  fc.assert(
+    fc.property(fc.array(step, { maxLength: 100 }), (steps) => {
+      const limitBytes = 250
+      const budget = new ByteBudget(limitBytes)
+      const opened: Array<{ reservation: Reservation; held: number; beganAt: number; isSettled: boolean }> = []
+      let begun = 0
+      const wrong: string[] = []
+      for (const { act, which, bytes } of steps) {
+        if (act === 'open') {
+          const reservation = budget.open(() => {
+            const slow = opened.filter(({ isSettled, held }) => !isSettled && held > 0)
+            const [first] = slow.toSorted((a, b) => a.beganAt - b.beganAt)
+            if (first?.reservation !== reservation) wrong.push('another one began before')
+            opened.splice(opened.indexOf(first!), 1)
+          })
+          opened.push({ reservation, held: 0, beganAt: 0, isSettled: false })
+          continue
         }
-        return wrong.length === 0
-      }),
-      // One that holds nothing would make no room.
-      {
-        examples: [
+        const one = opened[which % Math.max(1, opened.length)]
+        if (one === undefined) continue
+        if (act === 'add') {
+          if (one.held === 0 && bytes > 0) one.beganAt = begun++
+          one.held += bytes
+          one.reservation.add(bytes)
+        } else if (act === 'settle') {
+          one.isSettled = one.reservation.settle({ owner: 'o', functionName: `f-${which % 3}` })
+        } else {
+          one.reservation.release()
+          one.reservation.release()
+          opened.splice(opened.indexOf(one), 1)
+        }
+        if (budget.heldBytes !== opened.reduce((sum, { held }) => sum + held, 0)) wrong.push('the sum is wrong')
+        if (budget.heldBytes > limitBytes && opened.some(({ isSettled, held }) => !isSettled && held > 0))
+          wrong.push('too much is held')
+      }
+      return wrong.length === 0
+    }),
+    // One that holds nothing would make no room.
+    {
+      examples: [
+        [
           [
-            [
-              open(0),
-              open(0),
-              { act: 'add', which: 1, bytes: 100 },
-              { act: 'add', which: 1, bytes: 100 },
-              { act: 'add', which: 1, bytes: 51 },
-            ],
+            open(0),
+            open(0),
+            { act: 'add', which: 1, bytes: 100 },
+            { act: 'add', which: 1, bytes: 100 },
+            { act: 'add', which: 1, bytes: 51 },
           ],
         ],
-      },
-    )
-  },
-)
+      ],
+    },
+  )
+})
 
 t.test('of bodies that have come, one function leaves room for the others', async (t) => {
   const { shares } = new ByteBudget(516)
