@@ -231,8 +231,9 @@ export class Connections {
 
 /** Whose an address is: an IPv4 address, or the 64 bits of an IPv6 address that a network gives to one customer (RFC 6177). */
 export function groupOf(address: string): string {
-  const ipv4 = /^::ffff:([\d.]+)$/i.exec(address)?.[1] ?? address
-  if (!ipv4.includes(':')) return ipv4
+  const mapped = /^::ffff:([\d.]+)$/i.exec(address)?.[1]
+  if (mapped !== undefined) return mapped
+  if (!address.includes(':')) return address
   const [head = '', tail] = (address.split('%')[0] ?? '').split('::')
   const front = head === '' ? [] : head.split(':')
   const zeros = tail === undefined ? 0 : 8 - front.length - tail.split(':').filter((part) => part !== '').length

@@ -64,7 +64,10 @@ export class WriteStallTimeout {
     this.#options = options
   }
 
-  /** Called when an answer was written, or, if its bytes are counted later, before. */
+  /**
+   * Called when an answer was written; before that as well where it may stream.
+   * @param bodyBytes to count, until they have left
+   */
   watch(socket: Socket, response: ServerResponse, bodyBytes: number): void {
     if (isFlushed(response)) return
     const { sweep, budget, clock, timeoutMs } = this.#options
