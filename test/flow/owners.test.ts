@@ -1,6 +1,6 @@
 /** Owners share a server and nothing else: functions, logs, usage, secrets. */
 import { once } from 'node:events'
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
@@ -210,42 +210,53 @@ t.test('a secret that is changed comes with the next call, calls under way keep 
   }
 })
 
-t.test('secrets and disabled functions outlive a restart; another key makes secrets unusable, by name', async (t) => {
-  const dataDir = temporaryFolder(t)
-  const secretKeyFile = join(temporaryFolder(t), 'key')
-  const flags = ['--secret-key-file', secretKeyFile]
-  const first = await startServer(t, flags, dataDir)
-  const acme = await ownerOf(first, 'acme')
-  const code = `export default (request, env) => new Response(env.API_KEY ?? 'none')`
-  await Promise.all(['shop', 'evil'].map((name) => acme.deploy(name, code)))
-  await acme.setSecret('shop', 'API_KEY', NEW)
-  await first.json('disable', 'evil', '--reason', 'it is evil')
-  t.equal((await first.stop()).code, 0)
-  t.notOk(readdirSync(dataDir).includes('secret-key'))
+t.test(
+  'secrets and disabled functions outlive a restart; another key or a lost database makes secrets unusable, by name',
+  async (t) => {
+    const dataDir = temporaryFolder(t)
+    const secretKeyFile = join(temporaryFolder(t), 'key')
+    const flags = ['--secret-key-file', secretKeyFile]
+    const first = await startServer(t, flags, dataDir)
+    const acme = await ownerOf(first, 'acme')
+    const code = `export default (request, env) => new Response(env.API_KEY ?? 'none')`
+    await Promise.all(['shop', 'evil'].map((name) => acme.deploy(name, code)))
+    await acme.setSecret('shop', 'API_KEY', NEW)
+    await first.json('disable', 'evil', '--reason', 'it is evil')
+    t.equal((await first.stop()).code, 0)
+    t.notOk(readdirSync(dataDir).includes('secret-key'))
 
-  const second = await startServer(t, flags, dataDir)
-  t.equal(await (await second.get('/shop/')).text(), NEW)
-  const refused = await second.get('/evil/')
-  t.equal(refused.status, 503)
-  t.match(await refused.json(), {
-    code: 'function-disabled',
-    detail: /^evil is disabled since 20.* because it is evil\. An operator can enable it with "carpool enable evil"\.$/,
-  })
-  t.match(await second.json<FunctionInfo[]>('list'), [
-    { name: 'evil', owner: 'acme', state: 'disabled', reason: 'it is evil' },
-    { name: 'shop', owner: 'acme', state: 'active' },
-  ])
-  await second.json('enable', 'evil')
-  t.equal((await second.get('/evil/')).status, 200)
-  t.equal((await second.stop()).code, 0)
+    const second = await startServer(t, flags, dataDir)
+    t.equal(await (await second.get('/shop/')).text(), NEW)
+    const refused = await second.get('/evil/')
+    t.equal(refused.status, 503)
+    t.match(await refused.json(), {
+      code: 'function-disabled',
+      detail: /^evil is disabled since 20.* because it is evil\. An operator can enable it with "carpool enable evil"\.$/,
+    })
+    t.match(await second.json<FunctionInfo[]>('list'), [
+      { name: 'evil', owner: 'acme', state: 'disabled', reason: 'it is evil' },
+      { name: 'shop', owner: 'acme', state: 'active' },
+    ])
+    await second.json('enable', 'evil')
+    t.equal((await second.get('/evil/')).status, 200)
+    t.equal((await second.stop()).code, 0)
 
-  writeFileSync(secretKeyFile, Buffer.alloc(32).toString('base64'))
-  const third = await startServer(t, flags, dataDir)
-  const unusable = await third.get('/shop/')
-  t.equal(unusable.status, 500)
-  const problem = await unusable.text()
-  t.match(problem, /"code":"data-unusable".*The secrets of shop cannot be used/)
-  t.notOk(problem.includes(secretKeyFile))
-  t.equal(await (await third.get('/evil/')).text(), 'none')
-  t.match((await third.stop()).stderr, /the secrets of functions cannot be read with this key/)
-})
+    writeFileSync(secretKeyFile, Buffer.alloc(32).toString('base64'))
+    const third = await startServer(t, flags, dataDir)
+    const unusable = await third.get('/shop/')
+    t.equal(unusable.status, 500)
+    const problem = await unusable.text()
+    t.match(problem, /"code":"data-unusable".*The secrets of shop cannot be used/)
+    t.notOk(problem.includes(secretKeyFile))
+    t.equal(await (await third.get('/evil/')).text(), 'none')
+    t.match((await third.stop()).stderr, /the secrets of functions cannot be read with this key/)
+
+    rmSync(join(dataDir, 'access.sqlite'))
+    const fourth = await startServer(t, flags, dataDir)
+    const lost = await fourth.get('/shop/')
+    t.equal(lost.status, 500)
+    t.match(await lost.json(), { code: 'data-unusable', detail: /The secrets that shop was deployed with are lost/ })
+    t.equal(await (await fourth.get('/evil/')).text(), 'none')
+    t.match((await fourth.stop()).stderr, /"functions":\["shop"\].*the secrets of functions are lost/)
+  },
+)

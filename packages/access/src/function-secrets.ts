@@ -70,7 +70,19 @@ export class FunctionSecrets {
     if (secretsVersion === 0) return NONE.values
     const current = this.current(revision)
     if (current.version === secretsVersion) return current.values
-    return (this.#superseded.find(idOf(revision), secretsVersion) ?? current).values
+    if (!this.isLost(revision)) return (this.#superseded.find(idOf(revision), secretsVersion) ?? current).values
+    throw new CarpoolError(
+      'data-unusable',
+      `The secrets that ${revision.functionName} was deployed with are lost: access.sqlite in the data folder does not have them. ` +
+        'Set them again, or restore it from a copy; or delete the function and deploy it anew without them.',
+    )
+  }
+
+  /** Whether the database has been replaced, by none or an older one, since the revision was given its secrets. */
+  isLost(revision: SecretHolder & Pick<Revision, 'secretsVersion'>): boolean {
+    const { secretsVersion = 0 } = revision
+    const id = idOf(revision)
+    return (this.#versions.get(id) ?? 0) < secretsVersion && this.#superseded.find(id, secretsVersion) === undefined
   }
 
   /** Keys and times, by key. */

@@ -1,4 +1,4 @@
-import { readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { cpSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import t from 'tap'
@@ -55,6 +55,38 @@ t.test('no version comes again when the database was lost', (t) => {
   t.end()
 })
 
+t.test('secrets that a database does not have any more are not taken for none, or for older ones', async (t) => {
+  const folder = t.testdir()
+  const before = open(t, folder)
+  const first = set(before.secrets, SHOP, 'API_KEY', VALUE)
+  before.close()
+  cpSync(join(folder, 'access.sqlite'), join(folder, 'copy'))
+  const again = open(t, folder)
+  const second = set(again.secrets, SHOP, 'API_KEY', 'another')
+  again.close()
+  const refused = (secrets: FunctionSecrets): void => {
+    t.ok(secrets.isLost({ ...SHOP, secretsVersion: second }))
+    t.throws(() => secrets.of({ ...SHOP, secretsVersion: second }), {
+      code: 'data-unusable',
+      message: /^The secrets that shop was deployed with are lost: .* Set them again/,
+    })
+  }
+  renameSync(join(folder, 'copy'), join(folder, 'access.sqlite'))
+  const restored = open(t, folder)
+  t.strictSame(restored.secrets.of({ ...SHOP, secretsVersion: first }), { API_KEY: VALUE })
+  refused(restored.secrets)
+  restored.close()
+  rmSync(join(folder, 'access.sqlite'))
+  const { secrets, clock } = open(t, folder)
+  refused(secrets)
+  t.strictSame(secrets.of(SHOP), {}, 'one that never had any')
+  clock.nowMs += 5
+  const next = set(secrets, SHOP, 'API_KEY', 'set again')
+  t.strictSame(secrets.of({ ...SHOP, secretsVersion: next }), { API_KEY: 'set again' })
+  secrets.commit(secrets.deleting(SHOP, 'API_KEY'))
+  t.strictSame(secrets.of({ ...SHOP, secretsVersion: next + 1 }), {})
+})
+
 t.test('what is prepared is not in force, and of no effect on the disk', async (t) => {
   const folder = t.testdir()
   const { secrets, close } = open(t, folder)
@@ -96,7 +128,7 @@ t.test('a revision is given the secrets that it was made with as long as calls o
   t.strictSame(secrets.of({ ...SHOP, secretsVersion: first }), { API_KEY: 'old value' })
   t.strictSame(secrets.of({ ...SHOP, secretsVersion: second }), { API_KEY: 'new value' })
   t.strictSame(secrets.of(SHOP), {}, 'one from before there were any')
-  t.strictSame(secrets.of({ ...OTHER, secretsVersion: first }), {}, 'of another owner')
+  t.throws(() => secrets.of({ ...OTHER, secretsVersion: first }), { code: 'data-unusable' }, 'of another owner')
   t.strictSame(secrets.of({ ...SHOP, secretsVersion: 99 }), { API_KEY: 'new value' }, 'else those in force')
   secrets.commit(secrets.deleting(SHOP, 'API_KEY'))
   t.strictSame(secrets.current(SHOP), { version: FIRST + 2, values: {} })

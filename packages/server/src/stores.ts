@@ -40,6 +40,12 @@ export async function openStores(settings: ServerSettings, log: Logger): Promise
   })
   if (!access.secrets.isReadable)
     log.error('the secrets of functions cannot be read with this key: functions that have some do not load')
+  const withoutSecrets = registry.list().filter((revision) => access.secrets.isLost(revision))
+  if (withoutSecrets.length > 0)
+    log.error(
+      { functions: withoutSecrets.map(({ functionName }) => functionName) },
+      'the secrets of functions are lost: set them again',
+    )
   const keyMode = statSync(join(dataDir, 'secret-key'), { throwIfNoEntry: false })?.mode ?? 0
   if ((keyMode & 0o077) !== 0)
     log.warn('the file secret-key of the data folder can be used by others than its owner: its mode should be 600')

@@ -1,3 +1,5 @@
+import { cpSync, renameSync } from 'node:fs'
+import { join } from 'node:path'
 import { openAccess } from '@carpool/access'
 import type { Fleet } from '@carpool/fleet'
 import { openRegistry } from '@carpool/registry'
@@ -8,14 +10,16 @@ const SHOP = { owner: 'acme', functionName: 'shop' }
 const REQUEST = { code: 'code', sourceMap: '{}' }
 
 /** What the hosts are asked for. There are none: every code loads, unless the test says otherwise. */
-function start(t: Test) {
-  const folder = t.testdir()
+function start(t: Test, folder = t.testdir()) {
   const registry = openRegistry(folder, { codeCacheKey: 'none', maxBundleBytes: 1_000 })
   const access = openAccess(folder, { now: () => 0, onProblem: (cause) => t.fail(String(cause)) })
-  t.teardown(() => {
-    access.close()
-    registry.close()
-  })
+  let isOpen = true
+  const close = (): void => {
+    if (isOpen) access.close()
+    if (isOpen) registry.close()
+    isOpen = false
+  }
+  t.teardown(close)
   const asked: Array<{ readonly kind: string; readonly env: object; readonly secrets?: unknown }> = []
   const hosts = {
     onWarm: (_staged: Parameters<typeof registry.discard>[0]): void => {},
@@ -34,7 +38,7 @@ function start(t: Test) {
     retire: () => {},
   } as unknown as Fleet
   const deployer = new Deployer({ registry, fleet, secrets: access.secrets, staged: new Map() } satisfies DeployParts)
-  return { deployer, registry, secrets: access.secrets, asked, hosts }
+  return { deployer, registry, secrets: access.secrets, asked, hosts, close }
 }
 
 t.test('a function is tried out and warmed up with its secrets, and its revision says which', async (t) => {
@@ -78,6 +82,27 @@ t.test('a secret is taken back if its revision cannot be published in the end', 
   t.equal(registry.route('shop').id, live.id)
   t.strictSame(secrets.current(SHOP).values, { A: 'first' })
   t.strictSame(secrets.of(live), { A: 'first' })
+})
+
+t.test('a function whose secrets are lost is not deployed without them, and serves again when they are set again', async (t) => {
+  const folder = t.testdir()
+  const before = start(t, folder)
+  await before.deployer.setSecret(SHOP, 'A', 'older')
+  await before.deployer.deploy('shop', 'acme', REQUEST)
+  before.close()
+  cpSync(join(folder, 'access.sqlite'), join(folder, 'copy'))
+  const again = start(t, folder)
+  await again.deployer.setSecret(SHOP, 'A', 'newer')
+  again.close()
+  renameSync(join(folder, 'copy'), join(folder, 'access.sqlite'))
+  const { deployer, registry, secrets } = start(t, folder)
+  await t.rejects(deployer.deploy('shop', 'acme', { ...REQUEST, code: 'new code' }), {
+    code: 'data-unusable',
+    message: /are lost/,
+  })
+  await deployer.setSecret(SHOP, 'A', 'older')
+  t.strictSame(secrets.of(registry.route('shop')), { A: 'older' })
+  await deployer.deploy('shop', 'acme', { ...REQUEST, code: 'new code' })
 })
 
 t.test(

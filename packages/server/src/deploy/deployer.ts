@@ -50,6 +50,9 @@ export class Deployer {
       this.#requireFree(functionName, owner)
       const { code, sourceMap, handlerExport, limits = {}, env = {}, egress } = request
       const secrets = this.#parts.secrets.current({ owner, functionName })
+      const live = this.#parts.registry.find(functionName)
+      // The new revision would go without the secrets that this one has lost.
+      if (live !== undefined) this.#parts.secrets.of(live)
       checkEnv(env)
       const config = {
         limits: resolveLimits(limits),
@@ -89,7 +92,9 @@ export class Deployer {
       this.#requireFree(holder.functionName, holder.owner)
       const change = secrets.setting(holder, key, value)
       const current = secrets.current(holder)
-      if (Object.hasOwn(current.values, key) && current.values[key] === value) return registry.find(holder.functionName)
+      const live = registry.find(holder.functionName)
+      const isSet = Object.hasOwn(current.values, key) && current.values[key] === value
+      if (isSet && !(live !== undefined && secrets.isLost(live))) return live
       if (current.version === 0) this.#requireRoom(holder)
       return this.#changeSecrets(change)
     })
