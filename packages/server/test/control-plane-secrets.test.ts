@@ -78,3 +78,15 @@ t.test('keys and values that are none are refused, and nothing of a value is in 
   t.equal(entries.length, cases.length + 1)
   t.notOk(readFileSync(join(dataDir, 'audit.ndjson'), 'utf8').includes(VALUE))
 })
+
+t.test('a function that is gone can be deleted for the secrets that it left, by their owner alone', async (t) => {
+  const removed: string[] = []
+  const remove = async (functionName: string, owner: string): Promise<void> => void removed.push(`${owner}/${functionName}`)
+  const { as } = await startControlPlane(t, undefined, { deployer: { remove } })
+  const acme = as('acme', 'deploy')
+  t.match(await problemOf(await acme.delete('/v1/functions/shop')), { status: 404, code: 'not-found' })
+  await acme.put('/v1/functions/shop/secrets/A', { value: VALUE })
+  t.match(await problemOf(await as('beta', 'deploy').delete('/v1/functions/shop')), { status: 404, code: 'not-found' })
+  t.equal((await acme.delete('/v1/functions/shop')).status, 204)
+  t.strictSame(removed, ['acme/shop'])
+})

@@ -27,6 +27,7 @@ function start(t: Test, folder: string = t.testdir()) {
     },
     warm: async () => void noted.push('warmed'),
     retire: () => {},
+    disable: () => void noted.push('disabled'),
   } as unknown as Fleet
   const eraseLog = async (name: string): Promise<void> =>
     void noted.push(`log of ${name} erased, owner ${registry.ownerOf(name)}`)
@@ -87,6 +88,39 @@ t.test('a function that cannot be removed keeps its secrets', async (t) => {
   registry.remove = remove
   await deployer.remove('shop', 'acme')
   t.strictSame(secrets.functionsOf('acme'), [])
+})
+
+t.test('secrets that could not be deleted with their function are told, and go when it is deleted again', async (t) => {
+  const { deployer, registry, secrets, close } = start(t)
+  t.teardown(close)
+  await deployer.setSecret(SHOP, 'A', 'v')
+  await deployer.deploy('shop', 'acme', REQUEST)
+  const forget = secrets.forget.bind(secrets)
+  secrets.forget = () => {
+    throw Object.assign(new Error('database or disk is full'), { errcode: 13 })
+  }
+  const told = { code: 'data-unusable', message: /^shop is deleted, but its secrets are not/ }
+  await t.rejects(deployer.remove('shop', 'acme'), told)
+  t.equal(registry.ownerOf('shop'), undefined)
+  await t.rejects(deployer.remove('shop', 'acme'), told)
+  secrets.forget = forget
+  await deployer.remove('shop', 'acme')
+  t.strictSame(secrets.functionsOf('acme'), [])
+  await t.rejects(deployer.remove('shop', 'acme'), { code: 'not-found' })
+})
+
+t.test('a function that is disabled on a full disk is said to be disabled', async (t) => {
+  const { deployer, registry, noted, close } = start(t)
+  t.teardown(close)
+  await deployer.deploy('shop', 'acme', REQUEST)
+  registry.disable = () => {
+    throw Object.assign(new Error('database or disk is full'), { errcode: 13 })
+  }
+  t.throws(() => deployer.disable('shop', 'it mines coins'), {
+    code: 'data-unusable',
+    message: /^shop is disabled, but only until the server ends/,
+  })
+  t.equal(noted.at(-1), 'disabled')
 })
 
 t.test('a removal does not wait for deploys that wait, and a stranger does not get into the queue of a name', async (t) => {

@@ -88,7 +88,7 @@ export function deployBodyLimit({ maxBundleBytes }: Pick<ControlPlaneOptions, 'm
 
 /** Deploy, list, show, delete, enable and disable functions. */
 export function functionRoutes(app: FastifyInstance, parts: ControlPlaneOptions): void {
-  const { registry, deployer } = parts
+  const { access, registry, deployer } = parts
 
   addOperation<DeployRequest>(app, { ...DEPLOY, bodyLimitBytes: deployBodyLimit(parts) }, async (request) => {
     const name = checkFunctionName(request.params['name'] ?? '')
@@ -111,7 +111,10 @@ export function functionRoutes(app: FastifyInstance, parts: ControlPlaneOptions)
 
   addOperation(app, DELETE, async (request) => {
     const name = request.params['name'] ?? ''
-    await deployer.remove(name, requireFunction(request, registry, name))
+    const { owner } = request.principal
+    // What a deletion has left that failed half way.
+    const isLeftOver = registry.ownerOf(name) === undefined && access.secrets.list({ owner, functionName: name }).length > 0
+    await deployer.remove(name, isLeftOver ? owner : requireFunction(request, registry, name))
   })
 
   addOperation(app, ENABLE, (request) => {

@@ -65,17 +65,22 @@ export class Deployer {
   }
 
   /**
-   * Takes a function of an owner out of service, with its revisions and secrets. It does not wait for deploys that wait
-   * themselves: these come after it.
-   * @throws CarpoolError `not-found`
+   * Takes a function of an owner out of service, with its revisions and secrets; of one that is not deployed, its secrets.
+   * It does not wait for deploys that wait themselves: these come after it.
+   * @throws CarpoolError `not-found`; `data-unusable` if the function is gone and its secrets are not: then it can be repeated
    */
   remove(functionName: string, owner: string): Promise<void> {
     return this.#inTurn({ functionName, owner, isUrgent: true }, async () => {
       const { registry, secrets } = this.#parts
-      if (registry.ownerOf(functionName) !== owner) throw functionNotFound(functionName)
+      this.#requireOwn(functionName, owner)
       // First: should one of the two fail, no function is left without its secrets. Another owner never finds them.
-      registry.remove(functionName)
-      secrets.forget({ owner, functionName })
+      if (registry.ownerOf(functionName) === owner) registry.remove(functionName)
+      try {
+        secrets.forget({ owner, functionName })
+      } catch (cause) {
+        const detail = `${functionName} is deleted, but its secrets are not: the disk of the data folder takes nothing more.`
+        throw new CarpoolError('data-unusable', `${detail} Delete it again, or its secrets, when there is room.`, { cause })
+      }
     })
   }
 
@@ -111,14 +116,17 @@ export class Deployer {
   /**
    * Refuses the calls of a function until it is enabled, and ends what runs of it.
    * @param reason completes "it is disabled because …"
-   * @throws CarpoolError `not-found`
+   * @throws CarpoolError `not-found`; `data-unusable` if it is in force, though not for longer than the server lives
    */
   disable(functionName: string, reason: string): void {
     const { registry, fleet } = this.#parts
     try {
       registry.disable(functionName, { reason })
+    } catch (cause) {
+      if (cause instanceof CarpoolError) throw cause
+      const detail = `${functionName} is disabled, but only until the server ends: the disk takes nothing more.`
+      throw new CarpoolError('data-unusable', `${detail} Disable it again when there is room.`, { cause })
     } finally {
-      // On a full disk it is in force, though not for longer than the server lives.
       fleet.disable(functionName)
     }
   }
@@ -155,6 +163,14 @@ export class Deployer {
   #requireFree(functionName: string, owner: string): void {
     if ((this.#parts.registry.ownerOf(functionName) ?? owner) === owner) return
     throw new CarpoolError('name-taken', `The name ${functionName} is taken by another owner; choose another name.`)
+  }
+
+  /** Of what is not deployed, secrets may be there. */
+  #requireOwn(functionName: string, owner: string): void {
+    const { registry, secrets } = this.#parts
+    const deployedBy = registry.ownerOf(functionName)
+    if (deployedBy === owner || (deployedBy === undefined && secrets.list({ owner, functionName }).length > 0)) return
+    throw functionNotFound(functionName)
   }
 
   #requireRoom({ owner, functionName }: SecretHolder): void {
