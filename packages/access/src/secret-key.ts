@@ -1,5 +1,6 @@
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
 import { closeSync, fsyncSync, openSync, readFileSync, writeSync } from 'node:fs'
+import { openFileSync } from '@carpool/storage'
 
 const BASE64_KEY = /^[A-Za-z0-9+/]{43}=$/
 
@@ -15,7 +16,7 @@ export class SecretKey {
   /** @throws Error if there is no such file, with the code ENOENT also if it is empty; or if what is in it is no key */
   read(): Buffer {
     if (this.#key !== undefined) return this.#key
-    const text = readFileSync(this.#path, 'utf8').trim()
+    const text = readText(this.#path).trim()
     if (text === '') throw Object.assign(new Error('The file is empty.'), { code: 'ENOENT' })
     if (!BASE64_KEY.test(text)) throw new Error(`The file does not hold ${KEY_BYTES} bytes in base64.`)
     this.#key = Buffer.from(text, 'base64')
@@ -41,6 +42,15 @@ export class SecretKey {
     }
     this.#key = key
     return key
+  }
+}
+
+function readText(path: string): string {
+  const file = openFileSync(path)
+  try {
+    return readFileSync(file, 'utf8')
+  } finally {
+    closeSync(file)
   }
 }
 

@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process'
 import { cpSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
@@ -190,6 +191,9 @@ t.test(
       writeFileSync(path, wrong)
       refused()
     }
+    rmSync(path)
+    execFileSync('mkfifo', [path])
+    refused()
     rmSync(path)
     refused()
     t.notOk(statSync(path, { throwIfNoEntry: false }), 'no key is made in place of one that is missing')

@@ -1,6 +1,7 @@
-import { closeSync, fstatSync, openSync, readdirSync, readSync, renameSync, rmSync } from 'node:fs'
+import { closeSync, fstatSync, readdirSync, readSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { CarpoolError } from '@carpool/core'
+import { openFileSync } from '@carpool/storage'
 import {
   HEADER_BYTES,
   isKnownVersion,
@@ -32,7 +33,7 @@ export class JournalFile {
   private constructor(folder: string, number: number) {
     this.number = number
     this.#path = join(folder, journalFileName(number))
-    this.#descriptor = openSync(this.#path, 'r')
+    this.#descriptor = openFileSync(this.#path)
   }
 
   /** The oldest file in a folder; undefined if there is none. */

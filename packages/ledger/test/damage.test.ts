@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import {
   appendFileSync,
@@ -10,9 +11,11 @@ import {
   writeFileSync,
   writeSync,
 } from 'node:fs'
+import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { setTimeout } from 'node:timers/promises'
 import t from 'tap'
+import { journalFileName } from '../src/journal-format.ts'
 import { MIGRATIONS } from '../src/schema.ts'
 import { fileOf, open, record, save } from './fixtures/records.ts'
 
@@ -123,4 +126,10 @@ t.test('a ledger of each older version is brought up to date', async (t) => {
     t.strictSame({ ...after.prepare('SELECT count(*) AS n FROM invocations').get() }, { n: 3 })
     after.close()
   }
+})
+
+t.test('a named pipe in place of a file of the journal is told, and not waited for', async (t) => {
+  const folder = t.testdir()
+  execFileSync('mkfifo', [join(folder, journalFileName(1))])
+  await t.rejects(open(folder), { code: 'data-unusable', message: /^.*journal.* in the data folder is no file/ })
 })

@@ -1,7 +1,8 @@
 import { createHash, randomUUID } from 'node:crypto'
 import { mkdirSync, readdirSync, rmSync, statSync } from 'node:fs'
-import { open, readFile, rename, unlink } from 'node:fs/promises'
+import { open, rename, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
+import { openFile } from '@carpool/storage'
 
 /** What a blob is: also the ending of its file name. */
 export type BlobKind = 'js' | 'map' | 'cache'
@@ -47,13 +48,19 @@ export class BlobStore {
     await this.#syncFolder()
   }
 
-  /** The content; undefined if the file is missing or does not match its hash. */
+  /** The content; undefined if there is no file, or one that does not match its hash. */
   async get(name: BlobName): Promise<Buffer | undefined> {
     try {
-      const content = await readFile(this.#path(name))
-      return contentHash(content) === name.hash ? content : undefined
+      const file = await openFile(this.#path(name))
+      try {
+        const content = await file.readFile()
+        return contentHash(content) === name.hash ? content : undefined
+      } finally {
+        await file.close()
+      }
     } catch (cause) {
-      if ((cause as NodeJS.ErrnoException).code === 'ENOENT') return undefined
+      const { code = '' } = cause as NodeJS.ErrnoException
+      if (['ENOENT', 'data-unusable'].includes(code)) return undefined
       throw cause
     }
   }
@@ -65,11 +72,7 @@ export class BlobStore {
 
   /** Synchronous, so that nothing can start to use the blob between the caller's check and the removal. */
   remove(name: BlobName): void {
-    try {
-      rmSync(this.#path(name), { force: true })
-    } catch {
-      // What cannot be deleted now is swept at the next start.
-    }
+    tryToDelete(this.#path(name))
   }
 
   /** Removes temporary files, and every blob that nothing needs. Only before the first `put`. */
@@ -77,7 +80,7 @@ export class BlobStore {
     for (const file of readdirSync(this.#folder)) {
       const [, hash, kind] = BLOB_FILE.exec(file) ?? []
       const orphan = hash === undefined ? file.endsWith('.tmp') : !isNeeded({ kind: kind as BlobKind, hash })
-      if (orphan) rmSync(join(this.#folder, file), { force: true })
+      if (orphan) tryToDelete(join(this.#folder, file))
     }
   }
 
@@ -92,6 +95,14 @@ export class BlobStore {
     } finally {
       await folder.close()
     }
+  }
+}
+
+function tryToDelete(path: string): void {
+  try {
+    rmSync(path, { force: true })
+  } catch {
+    // What cannot be deleted now is swept at the next start; a folder, which is none of ours, stays.
   }
 }
 

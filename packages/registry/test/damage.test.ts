@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process'
-import { readdirSync, statSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import t from 'tap'
@@ -25,6 +25,10 @@ t.test('a bundle that was changed on disk is refused without a path, and deployi
 
   writeFileSync(fileOf(folder, 'map'), '{}')
   await t.rejects(registry.sourceMap(revision), { code: 'data-unusable' })
+  const path = fileOf(folder, 'js')
+  rmSync(path)
+  spawnSync('mkfifo', [path])
+  await t.rejects(registry.code(revision), { code: 'data-unusable' }, 'a named pipe is not waited for')
 })
 
 t.test('a code cache that was changed on disk is left out and reported', async (t) => {
@@ -75,12 +79,13 @@ t.test('files that nothing names are cleaned up at the start', async (t) => {
   writeFileSync(join(folder, 'bundles', 'half-written.tmp'), 'on')
   writeFileSync(join(folder, 'bundles', `${'0'.repeat(64)}.js`), 'orphan')
   writeFileSync(join(folder, 'bundles', 'notes.txt'), 'not ours')
+  mkdirSync(join(folder, 'bundles', 'folder.tmp'))
   const registry = open(folder)
   t.teardown(() => registry.close())
   t.equal(registry.list().length, 1)
   const files = readdirSync(join(folder, 'bundles'))
-  t.equal(files.length, 3)
-  t.ok(files.includes('notes.txt'))
+  t.equal(files.length, 4)
+  t.ok(files.includes('notes.txt') && files.includes('folder.tmp'))
 })
 
 t.test('a database from a newer version is refused, and stays as it is', async (t) => {

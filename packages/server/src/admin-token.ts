@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto'
-import { closeSync, constants, fstatSync, openSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { closeSync, fstatSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { CarpoolError } from '@carpool/core'
+import { openFileSync } from '@carpool/storage'
 
 const TOKEN_BYTES = 32
 /** Those bytes in base64url, and longer ones that an operator chose: what may stand behind "Bearer" (RFC 6750, section 2.1). */
@@ -27,16 +28,16 @@ export function loadAdminToken(dataDir: string): string {
 function read(path: string): string {
   let file: number
   try {
-    // A named pipe would be waited for.
-    file = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK)
+    file = openFileSync(path)
   } catch (cause) {
+    if (cause instanceof CarpoolError) throw unusable(path, 'is no file with a token', cause)
     const { code } = cause as NodeJS.ErrnoException
     if (code === 'ENOENT') return ''
     throw unusable(path, `cannot be read (${code})`, cause)
   }
   try {
     const stats = fstatSync(file)
-    if (!stats.isFile() || stats.size > MAX_FILE_BYTES) throw unusable(path, 'is no file with a token')
+    if (stats.size > MAX_FILE_BYTES) throw unusable(path, 'is no file with a token')
     const text = readFileSync(file, 'utf8').trim()
     if (text !== '' && (stats.mode & 0o077) !== 0) {
       const mode = (stats.mode & 0o777).toString(8).padStart(3, '0')

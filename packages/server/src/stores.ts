@@ -1,9 +1,10 @@
-import { mkdirSync, statSync } from 'node:fs'
+import { statSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { AuditLog, openAccess, type AccessOptions, type AccessStore } from '@carpool/access'
 import { CarpoolError, monotonicClock } from '@carpool/core'
 import { openLedger, type Ledger } from '@carpool/ledger'
 import { openRegistry, type Registry, type RegistryOptions } from '@carpool/registry'
+import { makeFolder } from '@carpool/storage'
 import { FunctionLogs } from '@carpool/telemetry'
 import type { Logger } from 'pino'
 import { loadAdminToken } from './admin-token.ts'
@@ -79,7 +80,7 @@ function openMetadata(
   options: { registry: RegistryOptions; access: AccessOptions },
 ): Pick<Stores, 'token' | 'registry' | 'access'> {
   try {
-    mkdirSync(dataDir, { recursive: true, mode: 0o700 })
+    makeFolder(dataDir)
     const token = loadAdminToken(dataDir)
     // First: it keeps other servers out of the folder.
     const registry = openRegistry(dataDir, options.registry)

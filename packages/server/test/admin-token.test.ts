@@ -1,9 +1,11 @@
+import { execFileSync } from 'node:child_process'
 import {
   chmodSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
+  rmdirSync,
   rmSync,
   statSync,
   symlinkSync,
@@ -78,5 +80,8 @@ t.test('what is no token is refused, with the file, what is wrong, and what to d
   t.throws(() => loadAdminToken(folderWith(t, 'a'.repeat(5_000)).folder), { message: /is no file with a token/ })
   const folder = emptyFolder(t)
   mkdirSync(join(folder, 'admin-token'))
+  t.throws(() => loadAdminToken(folder), { code: 'data-unusable', message: /is no file with a token/ })
+  rmdirSync(join(folder, 'admin-token'))
+  execFileSync('mkfifo', [join(folder, 'admin-token')])
   t.throws(() => loadAdminToken(folder), { code: 'data-unusable', message: /is no file with a token/ })
 })

@@ -1,3 +1,4 @@
+export { makeFolder, openFile, openFileSync } from './files.ts'
 export { readLastLines, RotatingFile, type RotatingFileOptions } from './ndjson.ts'
 export {
   checkIntegrity,

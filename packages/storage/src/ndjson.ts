@@ -1,5 +1,6 @@
 import { appendFile, mkdir, open, rename, rm } from 'node:fs/promises'
 import { dirname } from 'node:path'
+import { openFile } from './files.ts'
 
 export interface RotatingFileOptions {
   /** Size at which the file becomes the first of the older ones, in bytes; a single text may be larger. */
@@ -86,8 +87,9 @@ export class RotatingFile {
 const BLOCK_BYTES = 64 * 1024
 
 /**
- * The last lines of files with one JSON value a line, oldest first. No more of the files is read than that takes.
+ * The last lines of files with one JSON object a line, oldest first. No more of the files is read than that takes.
  * @param paths from the newest file to the oldest; a missing file is an empty one
+ * @throws CarpoolError `data-unusable` if one is a folder or the like; Error of the system
  */
 export async function readLastLines<T>(paths: readonly string[], limit: number): Promise<T[]> {
   let newest: T[] = []
@@ -99,7 +101,7 @@ export async function readLastLines<T>(paths: readonly string[], limit: number):
 }
 
 async function readTail<T>(path: string, limit: number): Promise<T[]> {
-  const file = await open(path, 'r').catch((cause: NodeJS.ErrnoException) => {
+  const file = await openFile(path).catch((cause: NodeJS.ErrnoException) => {
     if (cause.code === 'ENOENT') return undefined
     throw cause
   })
@@ -124,10 +126,10 @@ async function readTail<T>(path: string, limit: number): Promise<T[]> {
   }
 }
 
-/** A process that was killed leaves a line cut short: it is left out. */
+/** A process that was killed leaves a line cut short: it is left out, as all that is no object. */
 function parsed<T>(line: string): T[] {
   try {
-    return line === '' ? [] : [JSON.parse(line) as T]
+    return line.startsWith('{') ? [JSON.parse(line) as T] : []
   } catch {
     return []
   }

@@ -67,6 +67,7 @@ const READ: Operation = {
   scope: 'admin',
   query: AUDIT_QUERY,
   response: { status: 200, description: 'The entries, the newest last.', schema: AUDIT_PAGE },
+  errors: ['data-unusable'],
 }
 
 /** Read the audit log. */
