@@ -232,6 +232,17 @@ t.test(
   },
 )
 
+t.test('a token that is revoked while the past of a log is read is refused', async (t) => {
+  const { as, access, logs } = await startControlPlane(t)
+  const { send, id } = as('acme', 'read')
+  logs.tail = async () => {
+    access.tokens.revoke(id)
+    return []
+  }
+  t.match(await problemOf(await send('/v1/logs?follow=true')), { status: 401, code: 'unauthorized' })
+  t.equal(logs.followers, 0)
+})
+
 t.test('a log that is followed ends when the token is revoked', async (t) => {
   const { as, access, logs, post } = await startControlPlane(t)
   await post('/v1/functions/f/revisions?owner=acme', DEPLOY)

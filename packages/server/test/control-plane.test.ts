@@ -155,6 +155,16 @@ t.test('who follows a log gets the past and what comes, and is forgotten on leav
   while (logs.followers > 0) await new Promise(setImmediate)
 })
 
+t.test('who follows a log in which nothing stands yet has the head of the answer at once', async (t) => {
+  const { send, logs } = await startControlPlane(t)
+  const response = await send('/v1/logs?follow=true')
+  t.equal(response.status, 200)
+  logs.append({ ...LINE, msg: 'first' })
+  const reader = response.body!.pipeThrough(new TextDecoderStream()).getReader()
+  t.match(await reader.read(), { value: /"first"/ })
+  await reader.cancel()
+})
+
 t.test('who asks for nothing but the head of a log that is followed does not follow it', async (t) => {
   const { send, logs } = await startControlPlane(t)
   for (let asked = 0; asked < 3; asked++) t.equal((await send('/v1/logs?follow=true', { method: 'HEAD' })).status, 200)

@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream'
 import { OPERATOR, type Principal } from '@carpool/access'
-import { execUs, jsonLine, type InvocationRecord, type LogLine } from '@carpool/core'
+import { CarpoolError, execUs, jsonLine, type InvocationRecord, type LogLine } from '@carpool/core'
 import type { FastifyInstance } from 'fastify'
 import { Type } from '@carpool/core/schema'
 import type { ControlPlaneOptions } from './control-plane-options.ts'
@@ -56,6 +56,8 @@ export function logRoutes(app: FastifyInstance, parts: ControlPlaneOptions): voi
       // Fastify ends what it has begun to send. A HEAD takes nothing of it, and a client may have left by now.
       reply.raw.once('close', () => stream.destroy())
       if (reply.raw.destroyed) stream.destroy()
+      // Else it would go out with the first line, which may be long in coming.
+      reply.raw.once('pipe', () => reply.raw.flushHeaders())
       return stream
     }
     return (await newest(parts, selection)).map(jsonLine).join('')
@@ -111,6 +113,7 @@ async function followed(parts: ControlPlaneOptions, selection: Selection, princi
     for (const line of past) push(line)
     for (const line of early) if (!isReport(line) || !seen.has(line.invocationId)) push(line)
     listener = push
+    if (stream.destroyed) throw new CarpoolError('unauthorized', 'The token was revoked or has expired meanwhile.')
     return stream
   } catch (cause) {
     unfollow()
