@@ -1,4 +1,4 @@
-import type { RequestListener, Server, ServerResponse } from 'node:http'
+import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { monotonicClock, type CarpoolError } from '@carpool/core'
 import { ByteBudget } from './byte-budget.ts'
@@ -8,7 +8,7 @@ import { stopReading } from './hardening/stop-reading.ts'
 import { errorOfClient, refusalText } from './problems.ts'
 
 export interface OneRequestEachOptions {
-  /** Most connections at the same time; at the limit idle ones make room for new ones. */
+  /** Most connections at the same time; at the limit idle ones make room for new ones, and then those that are not kept. */
   readonly maxConnections: number
   /** Longest time in which a client may take nothing of an answer that waits for it, in ms. */
   readonly answerTimeoutMs: number
@@ -44,11 +44,22 @@ export class OneRequestEach {
     }
     return (
       server
-        .on('connection', (socket) => this.#connections.accept(socket))
+        .on('connection', (socket) => {
+          const connection = this.#connections.accept(socket)
+          if (connection !== undefined) connection.yields = true
+        })
         .on('request', onRequest)
         // Else Node.js answers it by itself.
         .on('checkExpectation', onRequest)
     )
+  }
+
+  /** A request shows that its sender may be here: until it has its answer, its connection makes no room for others. */
+  keep({ socket }: IncomingMessage, response: ServerResponse): void {
+    const connection = this.#connections.find(socket)
+    if (connection === undefined) return
+    connection.yields = false
+    response.once('close', () => (connection.yields = true))
   }
 
   /** What came could not be read. */

@@ -31,7 +31,7 @@ async function serve(t: Test, handle: RequestListener, limits: Partial<OneReques
     await once(socket, 'connect')
     return socket
   }
-  return { client, sockets }
+  return { client, sockets, clients }
 }
 
 t.test('one request after the other is served, and two at once close the connection', async (t) => {
@@ -111,8 +111,15 @@ t.test('of answers that are not taken no more is in memory than the limit', asyn
   t.equal(sockets.filter(({ destroyed }) => destroyed).length, 1)
 })
 
-t.test('at the limit, idle connections make room, and busy ones do not', async (t) => {
-  const { client, sockets } = await serve(t, (_request, response) => response.flushHeaders(), { maxConnections: 2 })
+t.test('at the limit, idle connections make room, and busy ones that are kept do not', async (t) => {
+  const { client, sockets, clients } = await serve(
+    t,
+    (request, response) => {
+      clients.keep(request, response)
+      response.flushHeaders()
+    },
+    { maxConnections: 2 },
+  )
   const busy = await Promise.all([client(), client()])
   for (const one of busy) {
     one.write(GET)
@@ -121,3 +128,29 @@ t.test('at the limit, idle connections make room, and busy ones do not', async (
   t.match(await text(await client()), /^HTTP\/1\.1 503 [^]*"saturated"/)
   t.notOk(sockets[0]?.destroyed)
 })
+
+t.test(
+  'at the limit, connections that are not kept make room, the first ones first, also if an answer is not taken',
+  async (t) => {
+    const { client, sockets, clients } = await serve(
+      t,
+      (request, response) => {
+        if (request.url !== '/') clients.keep(request, response)
+        if (request.url === '/answered') response.end('x')
+        else response.write(LARGE)
+      },
+      { maxConnections: 4 },
+    )
+    // In this order, each as busy as it becomes.
+    for (const path of ['/kept', '/', '/', '/answered', '/', '/', '/', '/']) {
+      const one = await client()
+      one.write(GET.replace('/', path))
+      await once(one, 'data')
+      one.pause()
+    }
+    t.strictSame(
+      sockets.map(({ destroyed }) => destroyed),
+      [false, true, true, true, true, false, false, false],
+    )
+  },
+)

@@ -219,6 +219,24 @@ t.test('the requests of one owner leave connections to others and to admins', as
   await again
 })
 
+t.test('connections without a token, as many as there may be, keep nobody out who has one', async (t) => {
+  const { url, send, logs } = await startControlPlane(t)
+  const { hostname, port } = new URL(url)
+  const following = await send('/v1/logs?follow=true')
+  const closed = Promise.withResolvers<void>()
+  for (let count = 0; count < 256; count++) {
+    const socket = connect(Number(port), hostname)
+    t.teardown(() => socket.destroy())
+    socket.on('error', () => {}).once('close', closed.resolve)
+    socket.write('GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n')
+    await once(socket, 'data')
+  }
+  await closed.promise
+  t.equal((await send('/v1/functions')).status, 200)
+  t.equal(logs.followers, 1)
+  await following.body?.cancel()
+})
+
 t.test('shares of bodies are taken and returned, and admins are never refused', async (t) => {
   const take = bodyBudget({ ownerBytes: 10, totalBytes: 15 })
   const returnFirst = take({ owner: 'a', bytes: 10, isAdmin: false })

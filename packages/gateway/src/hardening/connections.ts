@@ -25,6 +25,8 @@ export class ClientConnection {
   usedAtMs: number
   /** The request body that is being read. */
   body: { fail(error: CarpoolError): void } | undefined
+  /** Whether it makes room for new ones when no idle one does, whatever is under way on it. */
+  yields = false
   /** Why the rest of the newest request cannot be read. */
   broken: CarpoolError | undefined
   /** In the order in which they came. */
@@ -213,6 +215,9 @@ export class Connections {
     const idle = [...this.#all.values()].filter(({ isIdle, usedAtMs }) => isIdle && nowMs - usedAtMs >= SPARED_MS)
     const count = Math.ceil(this.#options.limits.maxConnections * CLOSED_SHARE)
     const longest = idle.toSorted((a, b) => a.usedAtMs - b.usedAtMs).slice(0, count)
+    // Those that were opened first come first: a new one has the time of many to show that it need not yield.
+    const yielding = this.#all.values().filter((connection) => connection.yields && !longest.includes(connection))
+    longest.push(...yielding.take(count - longest.length))
     if (longest.length < count) this.#searchesAgainAtMs = nowMs + SEARCH_AGAIN_MS
     for (const { socket } of longest) {
       // It closes in a later turn of the event loop, and must not count until then.

@@ -115,6 +115,8 @@ export function createControlPlane(options: ControlPlaneOptions): FastifyInstanc
           if (!requests.tryTake(holder, 1)) throw tooManyRequests(owner, requests.total)
           reply.raw.once('close', () => requests.give(holder, 1))
         }
+        // Others, who need no token to connect, shut nobody out who has one.
+        clients.keep(request.raw, reply.raw)
         const bytes = bodyBytes(request)
         if (bytes > 0) reply.raw.once('close', takeShare({ owner, bytes, isAdmin: admin }))
       })
