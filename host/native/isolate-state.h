@@ -93,7 +93,7 @@ struct IsolateState {
 	uint64_t limit_bytes;
 	// what it may take before its size has to be looked at,
 	uint64_t room_bytes;
-	// what its thread has taken outside of it since the entry began;
+	// what its threads have taken outside of it, and not given back;
 	uint64_t malloced_bytes;
 	// what it has beyond its limit, of all that isolates may have,
 	uint64_t excess_bytes;
@@ -214,8 +214,10 @@ IsolateState* TrackedOf(v8::Isolate* isolate);
 // A library takes memory, on the isolate's thread; it is taken already. Returns what `LibraryFrees` needs, on any thread.
 uint64_t LibraryTakes(v8::Isolate* isolate, size_t bytes);
 void LibraryFrees(uint64_t owner, size_t bytes);
-// What this thread takes counts as that of the isolate in which it is.
+// What this thread takes counts as that of the isolate which it has locked.
 void ThreadRunsIsolates();
+// It has locked it, or, if it is null, none any more.
+void ThreadLocks(v8::Isolate* isolate);
 void TrackMemory(IsolateState* state, v8::Isolate* isolate);
 // On the isolate's thread, where it may collect garbage. Returns false if the isolate holds more than its limit, and is being
 // ended for that.

@@ -4,7 +4,9 @@
 // after a collection is compared with nothing (V8's NewLargeObjectSpace::AllocateRaw), and when old objects reach the limit,
 // isolated-vm gives a gigabyte more. So one text that is made flat may take a gigabyte, and nobody notices before garbage is
 // collected again. But all memory of a heap comes from the system, by `mmap`, on the thread that runs the isolate, and passes
-// here; so does what V8 takes outside of heaps, by `malloc`, as for JSON, large numbers, patterns and texts in other alphabets.
+// here; so does what V8 takes outside of heaps, by `malloc`, as for JSON, large numbers, patterns, texts in other alphabets,
+// dates of `Temporal` and what belongs to each buffer. V8 collects garbage on the same thread (`--single-threaded-gc`), and so it
+// gives that back there; only what its compiler takes passes between threads, and comes to nothing.
 // What an isolate asks for beyond its limit it is given from a stock that all isolates of the process share, and it is ended at
 // its next step if it holds that much then. When the stock is used up, it is refused: V8 then collects garbage, asks again, and
 // gives the isolate up. Who calls `malloc` may not know what to do without, so there it is given up at once.
@@ -35,8 +37,10 @@ constexpr uint32_t kDataSlot = 3;
 // What isolates may yet have beyond their limits. Without a host, there is no bound.
 std::atomic<int64_t> stock_bytes{INT64_MAX / 2};
 
-// V8's own threads, which collect garbage and compile, and the host's are let through.
+// V8's own threads, which compile, and the host's are let through.
 thread_local bool runs_isolates = false;
+// The isolate that this thread has locked; null if none. V8 gives memory back after it has left it, before it lets go of it.
+thread_local v8::Isolate* locked = nullptr;
 
 // How the names of its file begin, as it is shipped and as it is built.
 constexpr const char* kIsolatedVm = "isolated";
@@ -47,9 +51,14 @@ constexpr uint64_t kGrowth = 16 << 20;
 // So much beyond its limit an isolate may have whatever the others took, in bytes: who needs hardly any is not given up for them.
 constexpr uint64_t kSlice = 1 << 20;
 
-// What an entry takes outside of heaps ends its isolate when it is so much more than the limit, in bytes. Up to that, what V8
-// takes there for a moment, or frees on another thread, does no harm: it is of the stock, of which this is a quarter.
+// With what it has taken outside of its heap an isolate may have so much more than its limit, in bytes. Up to that, what V8 takes
+// there for a moment does no harm: it is of the stock, of which this is a quarter. And where the runtime keeps buffers for what
+// V8 takes, as for formats of dates, that counts twice.
 constexpr uint64_t kOutside = 48 << 20;
+
+// Pieces that are smaller are asked for in steps, of so many bytes. For them V8 may hold a lock of which its statistics need one.
+constexpr size_t kSmall = 4096;
+constexpr uint64_t kStep = 64 << 10;
 
 // What the heap holds and takes, and what hangs on it outside.
 struct Size {
@@ -59,8 +68,8 @@ struct Size {
 	uint64_t external;
 
 	uint64_t Held() const { return used + external; }
-	// Where the entry has taken so much outside besides. For some of that, as for what formats dates, the runtime keeps buffers
-	// that nobody writes to, so it counts once.
+	// With what was taken outside. For some of that, as for what formats dates, the runtime keeps buffers that nobody writes to, so
+	// it counts once.
 	uint64_t HeldWith(uint64_t malloced) const { return used + (external > malloced ? external : malloced); }
 };
 
@@ -125,7 +134,7 @@ uint64_t ExcessOf(IsolateState* state, uint64_t taken) {
 // Buffers count to isolated-vm as well, which refuses those that do not fit: who was refused one may need a little to say so.
 // Of what else is outside of the heap it knows nothing.
 bool IsWithin(const IsolateState* state, const Size& size) {
-	return size.Held() <= state->limit_bytes + kSlice && size.used + state->malloced_bytes <= state->limit_bytes + kOutside;
+	return size.Held() <= state->limit_bytes + kSlice && size.Held() + state->malloced_bytes <= state->limit_bytes + kOutside;
 }
 
 void Interrupted(v8::Isolate* isolate, void* data) {
@@ -134,12 +143,16 @@ void Interrupted(v8::Isolate* isolate, void* data) {
 	KeepToLimit(state, isolate);
 }
 
-// That of the isolate in which this thread is, if it is in one.
-IsolateState* Current() {
-	if (!runs_isolates) return nullptr;
-	v8::Isolate* isolate = v8::Isolate::TryGetCurrent();
-	return isolate == nullptr ? nullptr : static_cast<IsolateState*>(isolate->GetData(kDataSlot));
+// Has its memory looked at, at its next step.
+void Interrupt(IsolateState* state) {
+	state->has_grown = true;
+	if (state->is_interrupted) return;
+	state->is_interrupted = true;
+	state->isolate->RequestInterrupt(Interrupted, state);
 }
+
+// That of the isolate in which this thread is, if it is in one.
+IsolateState* Current() { return locked == nullptr ? nullptr : TrackedOf(locked); }
 
 // Whether the isolate of this thread may take so much more. V8 may be in the midst of anything.
 bool MayTake(IsolateState* state, size_t length) {
@@ -150,16 +163,26 @@ bool MayTake(IsolateState* state, size_t length) {
 		Grow(state, length);
 		return true;
 	}
-	v8::Isolate* isolate = state->isolate;
-	Size size = SizeOf(state, isolate);
+	Size size = SizeOf(state, state->isolate);
 	uint64_t excess = ExcessOf(state, size.taken + size.external + state->malloced_bytes + length);
 	if (!Draw(state, excess)) return false;
 	if (excess > 0) Remember(state, size.Held() + length);
 	Grow(state, length);
-	if (excess > 0 && !state->is_interrupted) {
-		state->is_interrupted = true;
-		isolate->RequestInterrupt(Interrupted, state);
+	if (excess > 0) Interrupt(state);
+	return true;
+}
+
+// The same of a small piece. Nothing is looked at here, but at its next step.
+bool MayTakeSmall(IsolateState* state, size_t length) {
+	if (state->is_collecting || state->is_blank) return true;
+	if (length > state->room_bytes) {
+		if (!Draw(state, state->excess_bytes + kStep)) return false;
+		state->room_bytes += kStep;
+		Interrupt(state);
 	}
+	state->room_bytes -= length;
+	state->growth_bytes += length;
+	if (state->growth_bytes >= kGrowth) Interrupt(state);
 	return true;
 }
 
@@ -185,14 +208,9 @@ int Protect(void* address, size_t length, int protection) {
 	return mprotect(address, length, protection);
 }
 
-// What is smaller does not count, in bytes; it would take too long.
-constexpr size_t kLarge = 4096;
-
-IsolateState* CurrentFor(size_t size) { return size < kLarge ? nullptr : Current(); }
-
 // Before so much is taken. Does not return if it cannot be given: the thread would not know what to do without.
 void Take(IsolateState* state, size_t size) {
-	if (MayTake(state, size)) return;
+	if (size < kSmall ? MayTakeSmall(state, size) : MayTake(state, size)) return;
 	Signal(state, kGaveUp);
 	for (;;) pause();
 }
@@ -202,15 +220,15 @@ void* Taken(IsolateState* state, void* memory) {
 	return memory;
 }
 
-void GiveBack(void* memory) {
-	size_t size = malloc_usable_size(memory);
-	IsolateState* state = CurrentFor(size);
-	// Some of it may have been taken before the entry, from when on it counts.
-	if (state != nullptr) state->malloced_bytes -= size < state->malloced_bytes ? size : state->malloced_bytes;
+void GiveBack(IsolateState* state, size_t size) {
+	// Some of it may not have counted: it was taken while the isolate was booted, or by another thread.
+	if (size > state->malloced_bytes) size = state->malloced_bytes;
+	state->malloced_bytes -= size;
+	state->room_bytes += size;
 }
 
 void* Malloc(size_t size) {
-	IsolateState* state = CurrentFor(size);
+	IsolateState* state = Current();
 	if (state == nullptr) return malloc(size);
 	Take(state, size);
 	return Taken(state, malloc(size));
@@ -218,24 +236,24 @@ void* Malloc(size_t size) {
 
 void* Calloc(size_t count, size_t each) {
 	size_t size;
-	IsolateState* state = __builtin_mul_overflow(count, each, &size) ? nullptr : CurrentFor(size);
+	IsolateState* state = __builtin_mul_overflow(count, each, &size) ? nullptr : Current();
 	if (state == nullptr) return calloc(count, each);
 	Take(state, size);
 	return Taken(state, calloc(count, each));
 }
 
 void* Realloc(void* memory, size_t size) {
-	size_t before = memory == nullptr ? 0 : malloc_usable_size(memory);
-	IsolateState* state = CurrentFor(size > before ? size : before);
+	IsolateState* state = Current();
 	if (state == nullptr) return realloc(memory, size);
+	size_t before = memory == nullptr ? 0 : malloc_usable_size(memory);
 	if (size > before) Take(state, size);
 	void* moved = realloc(memory, size);
-	if (moved != nullptr || size == 0) state->malloced_bytes -= before < state->malloced_bytes ? before : state->malloced_bytes;
+	if (moved != nullptr || size == 0) GiveBack(state, before);
 	return Taken(state, moved);
 }
 
 int PosixMemalign(void** memory, size_t alignment, size_t size) {
-	IsolateState* state = CurrentFor(size);
+	IsolateState* state = Current();
 	if (state != nullptr) Take(state, size);
 	int result = posix_memalign(memory, alignment, size);
 	if (state != nullptr && result == 0) Taken(state, *memory);
@@ -243,27 +261,28 @@ int PosixMemalign(void** memory, size_t alignment, size_t size) {
 }
 
 void Free(void* memory) {
-	if (memory != nullptr) GiveBack(memory);
+	IsolateState* state = memory == nullptr ? nullptr : Current();
+	if (state != nullptr) GiveBack(state, malloc_usable_size(memory));
 	free(memory);
 }
 
 // In place of those of isolated-vm, which has compared them with the limit: buffers, which V8 counts as its own.
 void* CallocBuffer(size_t count, size_t each) {
 	size_t size;
-	IsolateState* state = __builtin_mul_overflow(count, each, &size) ? nullptr : CurrentFor(size);
+	IsolateState* state = __builtin_mul_overflow(count, each, &size) ? nullptr : Current();
 	if (state != nullptr) Grow(state, size);
 	return calloc(count, each);
 }
 
 void* MallocBuffer(size_t size) {
-	IsolateState* state = CurrentFor(size);
+	IsolateState* state = Current();
 	if (state != nullptr) Grow(state, size);
 	return malloc(size);
 }
 
 template <auto allocate>
 void* New(size_t size) {
-	IsolateState* state = CurrentFor(size);
+	IsolateState* state = Current();
 	if (state == nullptr) return allocate(size);
 	Take(state, size);
 	return Taken(state, allocate(size));
@@ -271,7 +290,7 @@ void* New(size_t size) {
 
 template <auto allocate>
 void* TryNew(size_t size, const void* tag) {
-	IsolateState* state = CurrentFor(size);
+	IsolateState* state = Current();
 	if (state == nullptr) return allocate(size, tag);
 	Take(state, size);
 	return Taken(state, allocate(size, tag));
@@ -340,11 +359,19 @@ bool WatchMemory() {
 	return has_heap && has_reserved && has_outside && has_buffers;
 }
 
-void ThreadRunsIsolates() { runs_isolates = true; }
+void ThreadRunsIsolates() {
+	runs_isolates = true;
+	locked = v8::Isolate::TryGetCurrent();
+}
+
+void ThreadLocks(v8::Isolate* isolate) {
+	if (runs_isolates) locked = isolate;
+}
 
 IsolateState* TrackedOf(v8::Isolate* isolate) { return static_cast<IsolateState*>(isolate->GetData(kDataSlot)); }
 
 void BeginTaking(IsolateState* state) {
+	if (!state->is_blank) return;
 	state->malloced_bytes = 0;
 	state->is_blank = false;
 }
@@ -407,7 +434,10 @@ bool KeepToLimit(IsolateState* state, v8::Isolate* isolate) {
 }
 
 // The thread that it ends on may give back what is no longer its.
-void UntrackMemory(v8::Isolate* isolate) { isolate->SetData(kDataSlot, nullptr); }
+void UntrackMemory(v8::Isolate* isolate) {
+	isolate->SetData(kDataSlot, nullptr);
+	if (locked == isolate) locked = nullptr;
+}
 
 void ForgetMemory(IsolateState* state) {
 	stock_bytes.fetch_add(FromStock(state->excess_bytes));

@@ -49,6 +49,7 @@ uint32_t RequestBetween(uint32_t before, uint32_t after) {
 void LockIsolate(v8::Locker* locker, v8::Isolate* isolate) {
 	IsolateState* state = isolate == host ? nullptr : TrackedOf(isolate);
 	ThreadEnters(state);
+	if (isolate != host) ThreadLocks(isolate);
 	int at = requests_at.load(std::memory_order_acquire);
 	bool is_kept = at >= 0 && state != nullptr;
 	uint32_t asked = is_kept ? __atomic_load_n(GuardOf(isolate) + at, __ATOMIC_RELAXED) & ~termination.load() : 0;
@@ -62,6 +63,8 @@ void LockIsolate(v8::Locker* locker, v8::Isolate* isolate) {
 void UnlockIsolate(v8::Locker* locker) {
 	ThreadLeaves();
 	DestroyLocker(locker);
+	// It may have locked one within another.
+	ThreadLocks(v8::Isolate::TryGetCurrent());
 }
 
 }  // namespace

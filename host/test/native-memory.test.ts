@@ -104,6 +104,30 @@ for (const [title, code] of Object.entries(CHURNS)) {
   })
 }
 
+/** In the heap each takes less than outside of it, where all its pieces are small. */
+const SMALL = {
+  'dates': 'new Temporal.PlainDate(2020, 1, 1)',
+  'dates with a zone': `new Temporal.ZonedDateTime(0n, 'Europe/Berlin')`,
+  'buffers of no bytes': 'new ArrayBuffer(0)',
+  'buffers of a byte': 'new ArrayBuffer(1)',
+}
+for (const [title, one] of Object.entries(SMALL)) {
+  t.test(`small pieces that are kept outside of the heap count, entry after entry: ${title}`, async (t) => {
+    const rig = await isolateWith(t, 32)
+    await rig.run('globalThis.kept = []')
+    const fill = `for (let i = 0; i < 2e4; i++) kept.push(${one}); kept.length`
+    let count = 0
+    for (let told: string | undefined; (told = await rig.run(fill)) !== undefined; ) count = Number(told)
+    t.ok(rig.isolate.disposed)
+    t.ok(count > 1e5 && count < 5e5, `${count} were kept`)
+  })
+}
+
+t.test('garbage of small pieces ends no isolate, however much there is of it', async (t) => {
+  const rig = await isolateWith(t, 8)
+  for (const one of Object.values(SMALL)) t.equal(await rig.run(`for (let i = 0; i < 1e6; i++) ${one}; 'done'`), 'done', one)
+})
+
 /** A pattern whose stack outside of the heap grows to what V8 allows it, and that goes on for long. */
 const BACKTRACKS = `/(?:(?:a|a)|b)*(?:(?:a|a)|b)*c/.exec('ab'.repeat(4e6)); 1`
 

@@ -70,6 +70,23 @@ const HEAPS: readonly IsolationCase[] = [
   ),
   hoards('M07b', 'rejected promises without end', 'const kept = []; for (;;) kept.push(Promise.reject(1))'),
   hoards('M07c', 'microtasks without end', 'for (;;) queueMicrotask(() => {})'),
+  // Each has more outside of the heap than in it, in small pieces.
+  hoards('M20a', 'dates of Temporal without end', 'const kept = []; for (;;) kept.push(new Temporal.PlainDate(2020, 1, 1))', {
+    check: checkPetty,
+  }),
+  hoards('M20b', 'buffers of no bytes without end', 'const kept = []; for (;;) kept.push(new ArrayBuffer(0))', {
+    check: checkPetty,
+  }),
+  // V8 compiles them on threads of its own.
+  hoards('M20c', 'large functions that V8 makes faster', 'for (;;) for (const one of large) one(numbers)', {
+    scope: `
+      const lines = Array.from({ length: 800 }, (_, j) => 'n = (n * ' + (j + 3) + ' + a[' + (j & 7) + ']) | 0; if (n > ' + j + ') n ^= a[n & 7];')
+      const large = Array.from({ length: 20 }, (_, i) => new Function('a', 'let n = ' + i + '; ' + lines.join('') + 'return n'))
+      const numbers = [1, 2, 3, 4, 5, 6, 7, 8]`,
+    limits: { ...LIMITS, memoryMb: 64, cpuMs: 5_000 },
+    expect: { code: 'cpu-exceeded' },
+    check: checkPetty,
+  }),
 ]
 
 const BUFFERS: readonly IsolationCase[] = [
