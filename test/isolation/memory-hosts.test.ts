@@ -27,7 +27,11 @@ const LIVES = `(function () { return { default: {
 } } })`
 
 /** Fill memory within their limit, which is far above what their host has. */
-const FILLS = ['new Array(2 ** 17).fill(kept.length + 0.5)', 'new Uint8Array(2 ** 20).fill(1)']
+const FILLS = [
+  'new Array(2 ** 17).fill(kept.length + 0.5)',
+  'new Uint8Array(2 ** 20).fill(1)',
+  'Array.from({ length: 2e4 }, () => new Temporal.PlainDate(2020, 1, 1))',
+]
 const fills = (piece: string): string => `(function () { return { default: { fetch() {
   const kept = []
   for (;;) kept.push(${piece})
