@@ -1,9 +1,9 @@
-import { SourceMap } from 'node:module'
 import { NO_USAGE, type LogLine, type Revision } from '@carpool/core'
 import { FunctionLogs } from '@carpool/telemetry'
 import t, { type Test } from 'tap'
 import { FunctionLogger, type FunctionLoggerOptions } from '../src/host-reports/function-logger.ts'
-import { mapStack, parseSourceMap, SourceMapper, type SourceMapperOptions } from '../src/host-reports/source-mapper.ts'
+import { indexSourceMap } from '../src/host-reports/source-map-index.ts'
+import { mapStack, SourceMapper, type SourceMapperOptions } from '../src/host-reports/source-mapper.ts'
 
 const REVISION = { id: '0123456789abcdef', functionName: 'shop' } as Revision
 const MAP = '{"version":3,"sources":["src/app.ts"],"names":[],"mappings":";;IAAA"}'
@@ -180,15 +180,7 @@ t.test('a stack that a function writes loses the frames of the guest runtime eve
 })
 
 // Line 3, column 5 of the bundle is line 1, column 1 of src/app.ts.
-const map = new SourceMap({
-  file: 'f.js',
-  version: 3,
-  sources: ['src/app.ts'],
-  sourcesContent: [''],
-  names: [],
-  mappings: ';;IAAA',
-  sourceRoot: '',
-})
+const map = indexSourceMap(MAP)!
 
 t.test('positions of the bundle become positions of the author', async (t) => {
   t.equal(mapStack('Error: x\n    at go (shop.js:3:5)', 'shop', map), 'Error: x\n    at go (src/app.ts:1:1)')
@@ -207,7 +199,7 @@ t.test('frames of modules that come with the bundler are left out, wherever a st
   const text = JSON.stringify({ version: 3, sources: ['src/app.ts', ours], names: [], mappings: ';;IAAA;ICAA' })
   const stack = `Error: ${ours}\n    at go (shop.js:3:5)\n    at exchange (shop.js:4:5)\n    at async shop.js:4:5`
   const mapped = `Error: ${ours}\n    at go (src/app.ts:1:1)`
-  t.equal(mapStack(stack, 'shop', parseSourceMap(text)!), mapped)
+  t.equal(mapStack(stack, 'shop', indexSourceMap(text)!), mapped)
   const { logger, lines } = startLogger(t, async () => text)
   logger.wrote(REVISION, 'info', `${stack}\nand ${ours}`, 'one')
   await logger.settled()
@@ -215,16 +207,11 @@ t.test('frames of modules that come with the bundler are left out, wherever a st
 })
 
 t.test('what a map and a line of its author bring is bounded: a long name of a file, and thousands of positions', async (t) => {
-  const map = parseSourceMap(JSON.stringify({ ...JSON.parse(MAP), sources: [`${'x'.repeat(250_000)}/app.ts`] }))!
+  const map = indexSourceMap(JSON.stringify({ ...JSON.parse(MAP), sources: [`${'x'.repeat(250_000)}/app.ts`] }))!
   const mapped = mapStack(`    at ${'shop.js:3:5 '.repeat(2_000)}`, 'shop', map)
   t.ok(mapped.length < 100_000, `${mapped.length} characters`)
   t.equal(mapped.match(/app\.ts:1:1/g)?.length, 100)
   t.equal(mapped.match(/shop\.js:3:5/g)?.length, 1_900)
-})
-
-t.test('a text that is no source map is none', async (t) => {
-  t.equal(parseSourceMap('{'), undefined)
-  t.equal(parseSourceMap('null'), undefined)
 })
 
 const MIB = 1024 * 1024
@@ -236,7 +223,8 @@ function startMapper(options: SourceMapperOptions, read = async (): Promise<stri
     reads.push(revision.id)
     return read()
   }, options)
-  const map = (id: string): Promise<string> => mapper.map({ id, functionName: 'shop' } as Revision, 'at shop.js:3:5')
+  const map = (id: string, owner = 'one'): Promise<string> =>
+    mapper.map({ id, owner, functionName: 'shop' } as Revision, 'at shop.js:3:5')
   return { reads, map }
 }
 
@@ -268,6 +256,37 @@ t.test('a map that is too large or none at all is left aside', async (t) => {
   t.strictSame(large.reads, ['a'])
   const none = startMapper({}, async () => '{')
   t.equal(await none.map('a'), 'at shop.js:3:5')
+})
+
+t.test('the server goes on while a large map is read, however it is made', async (t) => {
+  const hostile = JSON.stringify({ version: 3, sources: ['a.js'], names: [], mappings: 'A,'.repeat(MIB) })
+  let turns = 0
+  const count = (): NodeJS.Immediate =>
+    setImmediate(() => {
+      turns++
+      immediate = count()
+    })
+  let immediate: NodeJS.Immediate
+  const { map } = startMapper({}, async () => {
+    immediate = count()
+    return hostile
+  })
+  t.equal(await map('a'), 'at shop.js:3:5')
+  clearImmediate(immediate!)
+  t.ok(turns > 0)
+})
+
+t.test('of an owner with many maps that wait, more are not read, and those of others are', async (t) => {
+  const isReading = Promise.withResolvers<string>()
+  const { reads, map } = startMapper({}, () => isReading.promise)
+  const many = Array.from({ length: 12 }, (_, index) => map(String(index)))
+  t.equal(await many.at(-1), 'at shop.js:3:5')
+  const other = map('other', 'another')
+  isReading.resolve(MAP)
+  t.equal(await other, 'at src/app.ts:1:1')
+  t.strictSame(new Set(await Promise.all(many.slice(0, -1))), new Set(['at src/app.ts:1:1']))
+  t.equal(await map('11'), 'at src/app.ts:1:1')
+  t.strictSame(reads.slice(0, 3), ['0', 'other', '1'])
 })
 
 t.test('a map larger than all that may be kept is used and not kept', async (t) => {

@@ -31,7 +31,7 @@ export function readJsonBodies(app: FastifyInstance): void {
 }
 
 /** @throws CarpoolError `bad-request` if it is nested too deeply or has too many values; what is no JSON may pass */
-export function checkJsonShape(json: Uint8Array): void {
+export function checkJsonShape(json: Uint8Array, maxValues = MAX_VALUES): void {
   let depth = 0
   let values = 1
   for (let at = 0; at < json.length; at++) {
@@ -43,7 +43,7 @@ export function checkJsonShape(json: Uint8Array): void {
       if (depth > MAX_DEPTH) throw new CarpoolError('bad-request', `The body is nested more than ${MAX_DEPTH} levels deep.`)
     } else if (CLOSING.has(byte)) depth--
     else if (byte === COMMA) values++
-    if (values > MAX_VALUES) throw new CarpoolError('bad-request', `The body has more than ${MAX_VALUES} values.`)
+    if (values > maxValues) throw new CarpoolError('bad-request', `The body has more than ${maxValues} values.`)
   }
 }
 

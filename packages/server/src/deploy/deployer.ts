@@ -10,7 +10,8 @@ import { CarpoolError, checkEnv, resolveLimits, type DeployRequest, type Revisio
 import { checkHostList } from '@carpool/egress'
 import type { Fleet } from '@carpool/fleet'
 import { functionNotFound, type Registry, type StageInput } from '@carpool/registry'
-import { mapStack, parseSourceMap } from '../host-reports/source-mapper.ts'
+import { readSourceMap } from '../host-reports/read-source-map.ts'
+import { mapStack } from '../host-reports/source-mapper.ts'
 import { deployTurns } from './deploy-turns.ts'
 
 export interface DeployParts {
@@ -195,14 +196,14 @@ async function bringUp(
   { version, values }: SecretSet,
   onLoaded?: () => () => void,
 ): Promise<Revision> {
-  const { functionName, code, sourceMap, config } = input
+  const { functionName, code, config } = input
   refuseConflict(functionName, config.env, values)
   const staged = await registry.stage({ ...input, config: { ...config, ...(version > 0 && { secretsVersion: version }) } })
   underWay.set(staged.id, staged)
   let takeBack: (() => void) | undefined
   try {
     const { result, codeCache } = await fleet.smokeTest(staged.owner, { ...staged, env: { ...staged.env, ...values } }, code)
-    if (!result.ok) throw refusal(functionName, result, sourceMap, createRedactor(Object.entries(values)))
+    if (!result.ok) throw await refusal(input, result, createRedactor(Object.entries(values)))
     const isDisabled = registry.disabledInfo(functionName)?.owner === staged.owner
     if (!isDisabled) await fleet.warm(staged, { source: code, secrets: values, ...(codeCache !== undefined && { codeCache }) })
     // A log that could not be removed with its function is not for the next owner of the name.
@@ -241,14 +242,13 @@ function refuseConflict(functionName: string, env: RevisionConfig['env'], secret
   )
 }
 
-function refusal(
-  functionName: string,
+async function refusal(
+  { functionName, owner, sourceMap }: Pick<StageInput, 'functionName' | 'owner' | 'sourceMap'>,
   { code, message, stack }: { code: 'load-failed' | 'no-handler'; message: string; stack: string },
-  sourceMap: string,
   redact: Redact,
-): CarpoolError {
+): Promise<CarpoolError> {
   if (code === 'no-handler') return new CarpoolError(code, redact(message))
-  const map = parseSourceMap(sourceMap)
+  const map = await readSourceMap(owner, () => sourceMap).catch(() => undefined)
   const text = stack === '' ? message : stack
   return new CarpoolError(code, redact(map === undefined ? message : mapStack(text, functionName, map)))
 }

@@ -1,15 +1,16 @@
-import { SourceMap, type SourceMapPayload } from 'node:module'
 import type { Revision } from '@carpool/core'
+import { originOf, type SourceMapIndex } from './source-map-index.ts'
+import { readSourceMap } from './read-source-map.ts'
 
 export interface SourceMapperOptions {
-  /** Most bytes of source map text whose maps are kept parsed. Default: 32 MiB. */
+  /** Most bytes of source map text whose maps are kept. Default: 32 MiB. */
   readonly maxCachedBytes?: number
-  /** Larger source maps are left aside, as parsing them would hold up the server. In bytes; default: 16 MiB. */
+  /** Larger source maps are left aside. In bytes; default: that of {@link readSourceMap}. */
   readonly maxMapBytes?: number
 }
 
 interface CachedMap {
-  readonly map: Promise<SourceMap | undefined>
+  readonly map: Promise<SourceMapIndex | undefined>
   /** Size of the text; grows from the least when it has been read. */
   bytes: number
 }
@@ -17,18 +18,14 @@ interface CachedMap {
 const MIB = 1024 * 1024
 /** What an entry counts for at least, so that those without a map are bounded too. */
 const MIN_ENTRY_BYTES = 1024
-/**
- * Positions of one text that are mapped, and characters that the name of a file in a map may bring: both are the author's, and
- * the server has no time or memory for thousands of either.
- */
+/** Positions of one text that are mapped: they are the author's, and the server has no time for thousands. */
 const MAX_POSITIONS = 100
-const MAX_SOURCE_CHARS = 256
 
 /** Rewrites positions in the bundle of a revision to positions in the author's files. Keeps the maps that were used last. */
 export class SourceMapper {
   readonly #read: (revision: Revision) => Promise<string>
   readonly #maxCachedBytes: number
-  readonly #maxMapBytes: number
+  readonly #maxMapBytes: number | undefined
   /** The one that was used last is at the end. */
   readonly #cached = new Map<string, CachedMap>()
   #cachedBytes = 0
@@ -36,7 +33,7 @@ export class SourceMapper {
   constructor(read: (revision: Revision) => Promise<string>, options: SourceMapperOptions = {}) {
     this.#read = read
     this.#maxCachedBytes = options.maxCachedBytes ?? 32 * MIB
-    this.#maxMapBytes = options.maxMapBytes ?? 16 * MIB
+    this.#maxMapBytes = options.maxMapBytes
   }
 
   /** Maps a stack of a published revision. Without a readable source map the stack stays as it is. Never rejects. */
@@ -51,7 +48,7 @@ export class SourceMapper {
     return mapFrames(text, revision.functionName, map)
   }
 
-  #mapOf(revision: Revision): Promise<SourceMap | undefined> {
+  #mapOf(revision: Revision): Promise<SourceMapIndex | undefined> {
     const { id } = revision
     const cached = this.#cached.get(id)
     if (cached !== undefined) {
@@ -66,18 +63,21 @@ export class SourceMapper {
     return entry.map
   }
 
-  async #load(revision: Revision, entry: CachedMap): Promise<SourceMap | undefined> {
-    let text: string
+  async #load(revision: Revision, entry: CachedMap): Promise<SourceMapIndex | undefined> {
+    let bytes = 0
+    const read = async (): Promise<string> => {
+      const text = await this.#read(revision)
+      bytes = Buffer.byteLength(text)
+      return text
+    }
+    let map: SourceMapIndex | undefined
     try {
-      text = await this.#read(revision)
+      map = await readSourceMap(revision.owner, read, this.#maxMapBytes)
     } catch {
       // The next reading may succeed.
       this.#drop(revision.id, entry)
       return undefined
     }
-    const bytes = Buffer.byteLength(text)
-    if (bytes > this.#maxMapBytes) return undefined
-    const map = parseSourceMap(text)
     if (map !== undefined && bytes > entry.bytes && this.#cached.get(revision.id) === entry) {
       this.#cachedBytes += bytes - entry.bytes
       entry.bytes = bytes
@@ -100,24 +100,14 @@ export class SourceMapper {
   }
 }
 
-/** Undefined if the text is no source map. */
-export function parseSourceMap(text: string): SourceMap | undefined {
-  try {
-    return new SourceMap(JSON.parse(text) as SourceMapPayload)
-  } catch {
-    return undefined
-  }
-}
-
 /** Replaces `<function>.js:line:column` by the author's file and position, and drops the frames that are of Carpool. */
-export function mapStack(stack: string, functionName: string, map: SourceMap): string {
+export function mapStack(stack: string, functionName: string, map: SourceMapIndex): string {
   const own = stack.split('\n').filter((line) => !isOfRuntime(line))
   return withoutModules(mapPositions(own.join('\n'), functionName, map).split('\n')).join('\n')
 }
 
 /**
- * Whether {@link mapStack} may have something to do: to read a map takes the server tens of ms, and limits say nothing of
- * positions.
+ * Whether {@link mapStack} may have something to do: to read a map takes tens of ms, and limits say nothing of positions.
  */
 export function mayHavePositions(text: string): boolean {
   return mayHaveFrames(text) || /:\d+:\d/.test(text)
@@ -129,7 +119,7 @@ export function mayHaveFrames(text: string): boolean {
 }
 
 /** The same for the frames in a text, whose other lines are none of ours. Without a map the author's frames stay as they are. */
-export function mapFrames(text: string, functionName: string, map: SourceMap | undefined): string {
+export function mapFrames(text: string, functionName: string, map: SourceMapIndex | undefined): string {
   const own = text.split('\n').filter((line) => !isFrame(line) || !isOfRuntime(line))
   if (map === undefined) return own.join('\n')
   const mapped = mapPositions(own.filter(isFrame).join('\n'), functionName, map).split('\n')
@@ -153,14 +143,12 @@ function isOfRuntime(line: string): boolean {
   return line.includes('carpool:runtime')
 }
 
-function mapPositions(text: string, functionName: string, map: SourceMap): string {
+function mapPositions(text: string, functionName: string, map: SourceMapIndex): string {
   let left = MAX_POSITIONS
   const position = new RegExp(`(?:<isolated-vm>|${functionName}\\.js):(\\d+):(\\d+)`, 'g')
   return text.replace(position, (whole, lineNumber: string, column: string) => {
     if (left-- <= 0) return whole
-    const origin = map.findEntry(Number(lineNumber) - 1, Number(column) - 1)
-    if (!('originalSource' in origin)) return whole
-    const { originalSource, originalLine, originalColumn } = origin
-    return `${originalSource.slice(-MAX_SOURCE_CHARS)}:${originalLine + 1}:${originalColumn + 1}`
+    const origin = originOf(map, Number(lineNumber) - 1, Number(column) - 1)
+    return origin === undefined ? whole : `${origin.source}:${origin.line + 1}:${origin.column + 1}`
   })
 }
