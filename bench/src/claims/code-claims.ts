@@ -113,6 +113,8 @@ export const CODE_CLAIMS: readonly CodeClaim[] = [
   fromConstant('control-connections', 'packages/server/src/control-plane/control-plane.ts', 'MAX_CONNECTIONS', String),
   fromConstant('other-body', 'packages/server/src/control-plane/control-plane.ts', 'BODY_LIMIT_BYTES', bytes),
   fromConstant('waiting-deploys', 'packages/server/src/deploy/deploy-turns.ts', 'MAX_WAITING', String),
+  fromConstant('disk-reserve', 'packages/registry/src/blob-store.ts', 'MAX_RESERVE_BYTES', bytes),
+  fromConstant('disk-reserve-part', 'packages/registry/src/blob-store.ts', 'RESERVE_PART', inPercent),
   fromConstant('billed-grace', 'host/src/limits/watchdog.ts', 'BILLED_GRACE_MS', milliseconds),
   fromConstant('memory-look-cpu', 'host/src/limits/memory.ts', 'EVERY_CPU_NS', (value) => milliseconds(value / 1e6)),
   fromConstant('memory-stock', 'packages/core/src/host-memory.ts', 'stockBytes', bytes),

@@ -1,7 +1,8 @@
 import { createHash, randomUUID } from 'node:crypto'
-import { mkdirSync, readdirSync, rmSync, statSync } from 'node:fs'
+import { mkdirSync, readdirSync, rmSync, statfsSync, statSync } from 'node:fs'
 import { open, rename, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
+import { CarpoolError } from '@carpool/core'
 import { openFile } from '@carpool/storage'
 
 /** What a blob is: also the ending of its file name. */
@@ -13,6 +14,17 @@ export interface BlobName {
   readonly hash: string
 }
 
+/** What a file system has, in bytes. */
+export interface DiskSpace {
+  readonly freeBytes: number
+  readonly totalBytes: number
+}
+
+const MIB = 1024 * 1024
+/** Kept free for the ledger, without which no call is served: the smaller of the two. */
+const MAX_RESERVE_BYTES = 1024 * 1024 * 1024
+const RESERVE_PART = 0.05
+
 const BLOB_FILE = /^([0-9a-f]{64})\.(js|map|cache)$/
 
 /**
@@ -21,16 +33,35 @@ const BLOB_FILE = /^([0-9a-f]{64})\.(js|map|cache)$/
  */
 export class BlobStore {
   readonly #folder: string
+  readonly #diskSpace: () => DiskSpace
+  /** Of what is being written: the disk may not have them yet. */
+  #underWayBytes = 0
 
-  constructor(folder: string) {
+  /** @param diskSpace of the folder. Default: what the system says */
+  constructor(folder: string, diskSpace = () => spaceOf(folder)) {
     this.#folder = folder
+    this.#diskSpace = diskSpace
     mkdirSync(folder, { recursive: true, mode: 0o700 })
   }
 
-  /** Writes the content unless an undamaged copy is there. */
+  /** @throws CarpoolError `saturated` if so many bytes more would take of what is kept for the ledger */
+  requireRoom(bytes: number): void {
+    const { freeBytes, totalBytes } = this.#diskSpace()
+    const reserveBytes = Math.min(MAX_RESERVE_BYTES, totalBytes * RESERVE_PART)
+    if (freeBytes - this.#underWayBytes - bytes >= reserveBytes) return
+    throw new CarpoolError(
+      'saturated',
+      `The disk of the data folder has no room for ${bytes} bytes more: ${Math.ceil(reserveBytes / MIB)} MiB are kept free for the ` +
+        'records of calls. Delete functions, or make room.',
+    )
+  }
+
+  /** Writes the content unless an undamaged copy is there. @throws CarpoolError as {@link BlobStore.requireRoom} */
   async put({ kind, hash }: BlobName, content: Uint8Array): Promise<void> {
     const path = this.#path({ kind, hash })
     if ((await this.get({ kind, hash })) !== undefined) return
+    this.requireRoom(content.length)
+    this.#underWayBytes += content.length
     const temporary = join(this.#folder, `${randomUUID()}.tmp`)
     try {
       const file = await open(temporary, 'wx', 0o600)
@@ -44,6 +75,8 @@ export class BlobStore {
     } catch (cause) {
       await unlink(temporary).catch(() => {})
       throw cause
+    } finally {
+      this.#underWayBytes -= content.length
     }
     await this.#syncFolder()
   }
@@ -96,6 +129,11 @@ export class BlobStore {
       await folder.close()
     }
   }
+}
+
+function spaceOf(folder: string): DiskSpace {
+  const { bsize, bavail, blocks } = statfsSync(folder)
+  return { freeBytes: bsize * bavail, totalBytes: bsize * blocks }
 }
 
 function tryToDelete(path: string): void {

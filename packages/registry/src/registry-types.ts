@@ -1,4 +1,5 @@
 import { CarpoolError, type HandlerForm, type Revision } from '@carpool/core'
+import type { DiskSpace } from './blob-store.ts'
 
 export interface RegistryOptions {
   /** What a code cache depends on besides the code, such as V8's version and the processor. Caches of another key are dropped. */
@@ -10,6 +11,8 @@ export interface RegistryOptions {
   /** Revisions kept for each function, with the live one. Default: 10. */
   readonly historyLimit?: number
   readonly now?: () => Date
+  /** Of the data folder. Default: what the system says. */
+  readonly diskSpace?: () => DiskSpace
   /** Called when stored data is missing or damaged. */
   readonly onProblem?: (problem: RegistryProblem) => void
 }

@@ -79,7 +79,7 @@ export class Registry {
 
   /**
    * Writes a revision's code and source map to disk without making it live. Whoever stages publishes or discards.
-   * @throws CarpoolError `invalid-name`, `bundle-empty`, `bundle-too-large`
+   * @throws CarpoolError `invalid-name`, `bundle-empty`, `bundle-too-large`; `saturated` if the disk has no room for them
    */
   async stage({ functionName, owner, code, sourceMap, config }: StageInput): Promise<StagedRevision> {
     checkFunctionName(functionName)
@@ -99,12 +99,19 @@ export class Registry {
     const map: BlobName = { kind: 'map', hash: sourceMapHash }
     this.#claims.set(staged, [bundle, map])
     try {
-      await Promise.all([this.#blobs.put(bundle, codeContent), this.#blobs.put(map, mapContent)])
+      // One after the other: what is written of two when one fails would come back behind the discarding.
+      await this.#blobs.put(map, mapContent)
+      await this.#blobs.put(bundle, codeContent)
     } catch (cause) {
       this.discard(staged)
       throw cause
     }
     return staged
+  }
+
+  /** @throws CarpoolError `saturated` if the disk has nothing but what is kept for the ledger */
+  requireRoom(): void {
+    this.#blobs.requireRoom(0)
   }
 
   /** Gives up a staged revision. Without effect on one that was published or discarded before. */
@@ -114,7 +121,7 @@ export class Registry {
 
   /**
    * Makes a staged revision the live one: first on disk, then in the routes. To publish what is already live changes no route.
-   * @throws CarpoolError `internal` if it is not staged
+   * @throws CarpoolError `internal` if it is not staged; `saturated` if the disk has no room for the code cache
    */
   async publish(staged: StagedRevision, { form, codeCache }: PublishInput): Promise<Revision> {
     if (!this.#claims.has(staged)) {
@@ -291,7 +298,7 @@ export class Registry {
  */
 export function openRegistry(dataDir: string, options: RegistryOptions): Registry {
   mkdirSync(dataDir, { recursive: true, mode: 0o700 })
-  const blobs = new BlobStore(join(dataDir, 'bundles'))
+  const blobs = new BlobStore(join(dataDir, 'bundles'), options.diskSpace)
   const database = openDatabase(join(dataDir, 'registry.sqlite'))
   try {
     return new Registry(database, blobs, options)

@@ -69,6 +69,37 @@ t.test('staging refuses an empty or oversized bundle and a bad name, and names t
   await t.rejects(registry.stage({ ...stageInput('hello', 'x'), sourceMap: ' '.repeat(41) }), { code: 'bundle-too-large' })
 })
 
+t.test('a deploy that would take of the disk what is kept for the ledger is refused, and leaves nothing behind', async (t) => {
+  const folder = t.testdir()
+  const disk = { freeBytes: 1_000, totalBytes: 10_000 }
+  const registry = open(folder, { diskSpace: () => disk })
+  t.teardown(() => registry.close())
+  const stage = (code: string, sourceMap: string) => registry.stage({ ...stageInput('hello', code), sourceMap })
+  await registry.publish(await stage('one', 'x'.repeat(497)), { form: 'fetch' })
+  t.doesNotThrow(() => registry.requireRoom())
+  await t.rejects(stage('x'.repeat(501), '{}'), { code: 'saturated', message: /501 bytes.*1 MiB/ })
+  disk.freeBytes = 501
+  await t.rejects(stage('two', '{}'), { code: 'saturated' })
+  t.equal(readdirSync(join(folder, 'bundles')).length, 2)
+  const cached = { form: 'fetch', codeCache: Buffer.from('cache') } as const
+  const again = await stage('one', 'x'.repeat(497))
+  await t.rejects(registry.publish(again, cached), { code: 'saturated' })
+  registry.discard(again)
+  disk.freeBytes = 499
+  t.throws(() => registry.requireRoom(), { code: 'saturated' })
+  t.ok(await stage('one', 'x'.repeat(497)), 'what is there already takes no room')
+  disk.freeBytes = 10_000
+  await t.resolves(stage('two', '{}'))
+})
+
+t.test('deploys at the same time do not take the same room', async (t) => {
+  const registry = open(t.testdir(), { diskSpace: () => ({ freeBytes: 600, totalBytes: 10_000 }) })
+  t.teardown(() => registry.close())
+  const stage = (code: string) => registry.stage({ ...stageInput('hello', code), sourceMap: code.repeat(60) })
+  const results = await Promise.allSettled([stage('a'), stage('b')])
+  t.strictSame(results.map(({ status }) => status).toSorted(), ['fulfilled', 'rejected'])
+})
+
 t.test('a staged revision answers to nothing until it is published, and leaves no file once it is discarded', async (t) => {
   const folder = t.testdir()
   const registry = open(folder)

@@ -11,7 +11,8 @@ const REQUEST = { code: 'code', sourceMap: '{}' }
 
 /** What the hosts are asked for. There are none: every code loads, unless the test says otherwise. */
 function start(t: Test, folder = t.testdir()) {
-  const registry = openRegistry(folder, { codeCacheKey: 'none', maxBundleBytes: 1_000 })
+  const disk = { freeBytes: 10_000, totalBytes: 10_000 }
+  const registry = openRegistry(folder, { codeCacheKey: 'none', maxBundleBytes: 1_000, diskSpace: () => disk })
   const access = openAccess(folder, { now: () => 0, onProblem: (cause) => t.fail(String(cause)) })
   let isOpen = true
   const close = (): void => {
@@ -38,7 +39,7 @@ function start(t: Test, folder = t.testdir()) {
     retire: () => {},
   } as unknown as Fleet
   const deployer = new Deployer({ registry, fleet, secrets: access.secrets, staged: new Map() } satisfies DeployParts)
-  return { deployer, registry, secrets: access.secrets, asked, hosts, close }
+  return { deployer, registry, secrets: access.secrets, asked, hosts, disk, close }
 }
 
 t.test('a function is tried out and warmed up with its secrets, and its revision says which', async (t) => {
@@ -61,6 +62,18 @@ t.test('a function is tried out and warmed up with its secrets, and its revision
   t.equal(asked.length, count, 'what is the same already is not deployed again')
   t.match(await deployer.deleteSecret(SHOP, 'A'), { secretsVersion: 4 })
   t.strictSame(asked.at(-1), { kind: 'warmed', env: { B: 'b' }, secrets: {} })
+})
+
+t.test('a secret for which the disk has no room is not set, and can be deleted', async (t) => {
+  const { deployer, secrets, disk } = start(t)
+  await deployer.deploy('shop', 'acme', REQUEST)
+  await deployer.setSecret(SHOP, 'A', 'first')
+  disk.freeBytes = 0
+  await t.rejects(deployer.setSecret(SHOP, 'A', 'second'), { code: 'saturated' })
+  await t.rejects(deployer.setSecret({ ...SHOP, functionName: 'new' }, 'A', 'first'), { code: 'saturated' })
+  t.strictSame(secrets.current(SHOP).values, { A: 'first' })
+  await deployer.deleteSecret(SHOP, 'A')
+  t.strictSame(secrets.current(SHOP).values, {})
 })
 
 t.test('a secret with which the function does not load is not set', async (t) => {
