@@ -42,7 +42,8 @@ export class Deployer {
   /**
    * Makes new code answer to a name: stage, smoke test, warm up, publish. Until the last step the revision that was live goes on
    * serving, and when this resolves the next call is answered by the new one.
-   * @throws CarpoolError `name-taken`; `saturated` if too many deploys wait, or the disk has no room; and what is wrong with the code
+   * @throws CarpoolError `name-taken`; `saturated` if too many deploys wait, or the disk has no room; and what is wrong with the
+   * code
    */
   async deploy(functionName: string, owner: string, request: DeployRequest & Pick<RevisionConfig, 'egress'>): Promise<Revision> {
     // What cannot come to anything does not hold up the owner of the name.
@@ -89,7 +90,8 @@ export class Deployer {
    * Sets a secret. A live function is deployed anew with it, so that calls under way keep the old value and the next one gets the
    * new one.
    * @returns the revision that has it; undefined if the function is not deployed: then the first deploy of its owner finds it
-   * @throws CarpoolError `name-taken`; `bad-request` of the key and the value; `saturated` if the disk is full; and what a deploy does
+   * @throws CarpoolError `name-taken`; `bad-request` of the key and the value; `saturated` if the disk has no room; and what a
+   * deploy does
    */
   async setSecret(holder: SecretHolder, key: string, value: string): Promise<Revision | undefined> {
     this.#requireFree(holder.functionName, holder.owner)
