@@ -23,6 +23,7 @@ const THREADS = {
   'egress-thread': 'packages/egress/src/egress-thread.ts',
   'database-thread': 'packages/ledger/src/database-thread.ts',
   'check-thread': 'packages/ledger/src/check-thread.ts',
+  'body-thread': 'packages/server/src/control-plane/body-thread.ts',
   'source-map-thread': 'packages/server/src/host-reports/source-map-thread.ts',
 }
 

@@ -3,7 +3,8 @@ import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { CarpoolError, type Call, type RequestHead } from '@carpool/core'
 import t from 'tap'
-import { bodyBudget, checkJsonShape } from '../src/control-plane/request-bodies.ts'
+import { checkJsonShape } from '../src/control-plane/read-json.ts'
+import { bodyBudget } from '../src/control-plane/request-bodies.ts'
 import { problemOf, startControlPlane, TOKEN } from './support/control-plane.ts'
 
 const DEPLOY = { code: 'code', sourceMap: '{}' }
@@ -79,6 +80,33 @@ t.test('JSON that is deep, has millions of values or keys of prototypes is refus
   t.equal(Object.getOwnPropertyDescriptor(Object.prototype, 'x'), undefined)
   t.strictSame(deploys, [])
   t.strictSame(faults, [])
+})
+
+t.test('large bodies are read as small ones are, and the server goes on meanwhile', async (t) => {
+  const { deploys, send } = await startControlPlane(t)
+  const parse = JSON.parse
+  const parsedHere: number[] = []
+  JSON.parse = (text: string, ...rest) => {
+    parsedHere.push(text.length)
+    return parse(text, ...rest)
+  }
+  t.teardown(() => {
+    JSON.parse = parse
+  })
+  const large = 'x\u0000ü'.repeat(60_000)
+  const post = (body: string | Buffer) => send(DEPLOY_PATH, { method: 'POST', body, headers: AS_JSON })
+  const answer = await post(JSON.stringify({ code: 'code', sourceMap: large, env: { A: 'b' } }))
+  t.equal(answer.status, 201)
+  t.match(deploys, [{ code: 'code', env: { A: 'b' } }])
+  t.ok(JSON.stringify(deploys[0]).includes(JSON.stringify(large)))
+  const cases: ReadonlyArray<[string | Buffer, RegExp]> = [
+    [JSON.stringify([large]).slice(0, -1), /not valid JSON/],
+    [`{"__proto__":${JSON.stringify(large)}}`, /not valid JSON/],
+    [`[${'[],'.repeat(200_000)}[]]`, /more than 20000 values/],
+    [Buffer.alloc(600_000, 0xff), /not valid UTF-8/],
+  ]
+  for (const [body, detail] of cases) t.match(await problemOf(await post(body)), { status: 400, code: 'bad-request', detail })
+  t.ok(parsedHere.every((length) => length < 100_000))
 })
 
 t.test('the look at JSON counts what stands outside of texts alone', async (t) => {

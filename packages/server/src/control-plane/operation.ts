@@ -130,8 +130,6 @@ export function errorOfRequest(cause: unknown, bodyLimitBytes: number): CarpoolE
   if (code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE') {
     return new CarpoolError('bad-request', 'The body must be JSON, sent as "content-type: application/json".', { cause })
   }
-  if (code === 'FST_ERR_CTP_EMPTY_JSON_BODY') return new CarpoolError('bad-request', 'The body is empty.', { cause })
-  if (code === 'FST_ERR_CTP_INVALID_JSON_BODY') return new CarpoolError('bad-request', 'The body is not valid JSON.', { cause })
   return errorOfFastify(cause, bodyLimitBytes)
 }
 

@@ -1,67 +1,39 @@
-import { isUtf8 } from 'node:buffer'
 import { CarpoolError } from '@carpool/core'
-import type { FastifyInstance } from 'fastify'
+import { startThread } from '@carpool/core/start-thread'
+import { concurrencyLimit, concurrencyLimitByKey } from '@carpool/fleet'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { readJson } from './read-json.ts'
 
-/** Deeper, or with more values, than anything that the control plane takes. */
-const MAX_DEPTH = 16
-const MAX_VALUES = 20_000
+/** Larger bodies are read in a thread, which takes tens of ms to start. */
+const MAX_BYTES_HERE = 512 * 1024
 
-const QUOTE = 0x22
-const COMMA = 0x2c
-const BACKSLASH = 0x5c
-const OPENING: ReadonlySet<number> = new Set([0x5b, 0x7b])
-const CLOSING: ReadonlySet<number> = new Set([0x5d, 0x7d])
+/** What the thread that reads a body says. */
+export type ReadBody = { readonly value: unknown } | { readonly fault: string }
 
-/**
- * Reads bodies as JSON. They are looked over before: a body of some MB may hold millions of empty lists, and to make them would
- * take all of the server's memory. What a deploy sends is large because its texts are.
- */
+/** Reads bodies as JSON: large ones in a thread, so that the server does not stand meanwhile. */
 export function readJsonBodies(app: FastifyInstance): void {
-  const parse = app.getDefaultJsonParser('error', 'error')
-  app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (request, body, done) => {
-    const bytes = body as Buffer
-    try {
-      if (!isUtf8(bytes)) throw new CarpoolError('bad-request', 'The body is not valid UTF-8.')
-      checkJsonShape(bytes)
-    } catch (cause) {
-      return done(cause as Error)
-    }
-    void parse(request, bytes.toString('utf8'), done)
+  // One at a time, so that they take no more than a core; and one of each owner, so that no owner has all turns.
+  const inTurn = concurrencyLimit(1)
+  const inTurnOfOwner = concurrencyLimitByKey(1)
+  app.addContentTypeParser(
+    'application/json',
+    { parseAs: 'buffer' },
+    async (request: FastifyRequest, bytes: Buffer<ArrayBuffer>) => {
+      if (bytes.length <= MAX_BYTES_HERE) return readJson(bytes)
+      return inTurnOfOwner(request.principal.owner, () => inTurn(() => readInThread(bytes)))
+    },
+  )
+}
+
+function readInThread(bytes: Buffer<ArrayBuffer>): Promise<unknown> {
+  return new Promise((resolve, reject) => {
+    const options = { workerData: bytes, transferList: [bytes.buffer], name: 'carpool-body', env: {} }
+    const fail = (cause: unknown): void => reject(new CarpoolError('internal', 'A body could not be read.', { cause }))
+    startThread('body-thread', import.meta.url, options, fail).on('message', (read: ReadBody) => {
+      if ('value' in read) resolve(read.value)
+      else reject(new CarpoolError('bad-request', read.fault))
+    })
   })
-}
-
-/** @throws CarpoolError `bad-request` if it is nested too deeply or has too many values; what is no JSON may pass */
-export function checkJsonShape(json: Uint8Array, maxValues = MAX_VALUES): void {
-  let depth = 0
-  let values = 1
-  for (let at = 0; at < json.length; at++) {
-    const byte = json[at]!
-    if (byte === QUOTE) at = endOfString(json, at)
-    else if (OPENING.has(byte)) {
-      depth++
-      values++
-      if (depth > MAX_DEPTH) throw new CarpoolError('bad-request', `The body is nested more than ${MAX_DEPTH} levels deep.`)
-    } else if (CLOSING.has(byte)) depth--
-    else if (byte === COMMA) values++
-    if (values > maxValues) throw new CarpoolError('bad-request', `The body has more than ${maxValues} values.`)
-  }
-}
-
-/** Where the string ends that begins there. */
-function endOfString(json: Uint8Array, start: number): number {
-  let end = start
-  do {
-    end = json.indexOf(QUOTE, end + 1)
-    if (end === -1) return json.length
-  } while (isEscaped(json, end))
-  return end
-}
-
-/** Whether an odd number of backslashes stands before. */
-function isEscaped(json: Uint8Array, at: number): boolean {
-  let backslashes = 0
-  while (json[at - 1 - backslashes] === BACKSLASH) backslashes++
-  return backslashes % 2 === 1
 }
 
 interface BodyBudgetLimits {
