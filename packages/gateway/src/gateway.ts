@@ -7,6 +7,7 @@ import Fastify, { type FastifyInstance } from 'fastify'
 import { connectionLimit, type GatewayLimits } from './gateway-limits.ts'
 import { Connections } from './hardening/connections.ts'
 import { ReadBackpressure } from './hardening/read-backpressure.ts'
+import { joinsSmallChunks } from './hardening/small-chunks.ts'
 import { createCalls, type GatewayOptions } from './plugin.ts'
 import { errorOfClient, refusalText } from './problems.ts'
 import { functionNameIn } from './request.ts'
@@ -120,7 +121,7 @@ export function createGateway(options: ServerGatewayOptions): FastifyInstance {
   }
   const gateway = Fastify({
     serverFactory: () =>
-      createHttpServer(limits)
+      createHttpServer(limits, (socket) => reading.chunkRead(socket))
         .on('connection', onConnection)
         .on('request', onRequest)
         // By default Node.js would ask for a body before its announced length is checked.
@@ -142,8 +143,9 @@ export function createGateway(options: ServerGatewayOptions): FastifyInstance {
 /** How often connections are checked for headers that took too long, in ms. */
 const HEADER_SWEEP_MS = 500
 
-function createHttpServer({ headerTimeoutMs, maxHeaderBytes }: GatewayLimits): Server {
+function createHttpServer({ headerTimeoutMs, maxHeaderBytes }: GatewayLimits, onSmallChunk: (socket: Socket) => void): Server {
   const server = createServer({
+    IncomingMessage: joinsSmallChunks(onSmallChunk),
     ServerResponse: WholeResponse,
     keepAliveTimeout: KEEP_ALIVE_MS,
     // Node.js counts from the first byte of a request, on a new connection from its start. Bodies have a time of their own.

@@ -1,9 +1,11 @@
 import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import { monotonicClock, type CarpoolError } from '@carpool/core'
+import { monotonicClock, NOBODY, type CarpoolError } from '@carpool/core'
 import { ByteBudget } from './byte-budget.ts'
 import { Connections } from './hardening/connections.ts'
+import { ReadBackpressure } from './hardening/read-backpressure.ts'
 import { LingeringClose, Sweep, WriteStallTimeout } from './hardening/slow-clients.ts'
+import { joinsSmallChunks } from './hardening/small-chunks.ts'
 import { stopReading } from './hardening/stop-reading.ts'
 import { errorOfClient, refusalText } from './problems.ts'
 
@@ -23,6 +25,9 @@ export interface OneRequestEachOptions {
  * may be a stream without end, and who waited for that would not notice that the client leaves.
  */
 export class OneRequestEach {
+  /** For the server: without it, bodies in small chunks do not take turns. */
+  readonly IncomingMessage = joinsSmallChunks((socket) => this.#reading.chunkRead(socket))
+  readonly #reading = new ReadBackpressure(() => NOBODY)
   readonly #connections: Connections
   readonly #lingering: LingeringClose
   readonly #writeStall: WriteStallTimeout
@@ -45,6 +50,7 @@ export class OneRequestEach {
     return (
       server
         .on('connection', (socket) => {
+          this.#reading.add(socket)
           const connection = this.#connections.accept(socket)
           if (connection !== undefined) connection.yields = true
         })

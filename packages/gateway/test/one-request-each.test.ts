@@ -14,7 +14,7 @@ const LARGE = Buffer.alloc(8_000_000, 'x')
 async function serve(t: Test, handle: RequestListener, limits: Partial<OneRequestEachOptions> = {}) {
   const clients = new OneRequestEach({ ...LIMITS, ...limits })
   const server = clients
-    .listen(createServer(), handle)
+    .listen(createServer({ IncomingMessage: clients.IncomingMessage }), handle)
     .on('clientError', (cause, socket) => clients.clientFailed(cause, socket as Socket))
   const sockets: Socket[] = []
   server.on('connection', (socket) => sockets.push(socket))
@@ -154,3 +154,26 @@ t.test(
     )
   },
 )
+
+t.test('bodies in tiny chunks take turns, also behind their answers', async (t) => {
+  for (const isRead of [true, false]) {
+    const { client, sockets } = await serve(t, (request, response) => {
+      if (isRead) request.resume().once('end', () => response.end('answered'))
+      else response.end('answered')
+    })
+    const clients = await Promise.all(Array.from({ length: 8 }, client))
+    while (sockets.length < clients.length) await new Promise((resolve) => setImmediate(resolve))
+    const tiny = `POST / HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n${'1\r\na\r\n'.repeat(100_000)}0\r\n\r\n`
+    for (const socket of clients) socket.resume().write(tiny)
+    let most = 0
+    let before = sockets.map(() => 0)
+    while (before.some((bytes) => bytes < tiny.length)) {
+      await new Promise((resolve) => setImmediate(resolve))
+      const now = sockets.map(({ bytesRead }) => bytesRead)
+      const bytes = now.map((count, index) => count - before[index]!).reduce((sum, one) => sum + one)
+      most = Math.max(most, bytes)
+      before = now
+    }
+    t.ok(most <= 256 * 1024, `${most} bytes were read in one turn`)
+  }
+})

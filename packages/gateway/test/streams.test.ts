@@ -141,6 +141,36 @@ t.test('tiny chunks are passed on together, and take little while they wait', as
   t.ok(hosted.received.length < 500, `${hosted.received.length} pieces`)
 })
 
+t.test('bodies in tiny chunks take turns', async (t) => {
+  const { port, app } = await streamingGateway(t)
+  const served: Socket[] = []
+  app.server.on('connection', (socket) => served.push(socket))
+  const clients = await Promise.all(Array.from({ length: 16 }, () => clientOf(t, port)))
+  const tiny = CHUNKED + chunk('x').repeat(10_000)
+  while (served.length < clients.length) await new Promise((resolve) => setImmediate(resolve))
+  for (const { socket } of clients) socket.write(tiny)
+  let most = 0
+  let before = served.map(() => 0)
+  while (before.some((bytes) => bytes < tiny.length)) {
+    await new Promise((resolve) => setImmediate(resolve))
+    const now = served.map(({ bytesRead }) => bytesRead)
+    most = Math.max(most, now.filter((bytes, index) => bytes - before[index]! > tiny.length / 2).length)
+    before = now
+  }
+  t.ok(most <= 3, `${most} of them were read in one turn`)
+})
+
+t.test('of a body behind its answer nothing more is read, also if it waits for its turn', async (t) => {
+  const { port, app, nextCall } = await streamingGateway(t)
+  const served: Socket[] = []
+  app.server.on('connection', (socket) => served.push(socket))
+  const clients = await Promise.all(Array.from({ length: 8 }, () => clientOf(t, port)))
+  for (const { socket } of clients) socket.write(CHUNKED + chunk('x').repeat(100_000))
+  for (const _ of clients) (await nextCall()).end('ok', 'early')
+  for (const text of await Promise.all(clients.map(({ untilClosed }) => untilClosed()))) t.match(text, /early/)
+  for (const { bytesRead } of served) t.ok(bytesRead <= 128 * KIB, `${bytesRead} bytes were read`)
+})
+
 t.test('a client that asks first is told to go on when a host takes its call', async (t) => {
   const { port, nextCall } = await streamingGateway(t)
   const client = await clientOf(t, port)

@@ -5,6 +5,8 @@ import { monotonicClock, NOBODY, RoundRobin, type Holder } from '@carpool/core'
 const MAX_REQUESTS = 64
 /** How long connections may be resumed in one turn, in ms: enough for some twenty. */
 const RESUME_MS = 0.05
+/** Small chunks of bodies that one turn reads from a connection before it takes turns with others: about a millisecond's worth. */
+const MAX_CHUNKS = 256
 
 /** What is known of a connection. */
 interface Caller {
@@ -13,6 +15,16 @@ interface Caller {
   /** The function that it called last; undefined before its first request. */
   holder: Holder | undefined
   isPaused: boolean
+  /** Small chunks of bodies that this turn has read from it. */
+  chunks: number
+}
+
+/** A connection that is resumed behind this turn has been read by the end of the next. As long as that took is left to others. */
+function afterRead(done: () => void): void {
+  setImmediate(() => {
+    const beganMs = monotonicClock()
+    setImmediate(() => setTimeout(done, monotonicClock() - beganMs))
+  })
 }
 
 /**
@@ -32,6 +44,19 @@ export class ReadBackpressure {
   /** How many connections called each function last. */
   readonly #callersOf = new Map<string, number>()
   #requests = 0
+  /** Resumes those whose bodies come in many small chunks, one at a time. */
+  readonly #costly = new RoundRobin({
+    turnMs: RESUME_MS,
+    clock: monotonicClock,
+    nextTurn: setImmediate,
+    afterTask: afterRead,
+  })
+  /** The one that was resumed last of them. */
+  #resumed: Caller | undefined
+  /** Those of which this turn has read small chunks. */
+  readonly #chunked: Caller[] = []
+  /** Those that this turn has found to be costly, but for the one whose turn it was. */
+  #foundCostly = 0
 
   /** @param holderOf which function a request target calls; all targets that call none share one name */
   constructor(holderOf: (target: string) => Holder) {
@@ -44,8 +69,12 @@ export class ReadBackpressure {
   }
 
   add(socket: Socket): void {
-    const caller: Caller = { target: '', holder: undefined, isPaused: false }
+    const caller: Caller = { target: '', holder: undefined, isPaused: false, chunks: 0 }
     this.#callers.set(socket, caller)
+    // Node.js resumes it too: at the end of a request, and when it wants more of a body.
+    socket.on('resume', () => {
+      if (caller.isPaused) socket.pause()
+    })
     socket.once('close', () => {
       if (caller.holder !== undefined) this.#count(caller.holder.functionName, -1)
       this.#callers.delete(socket)
@@ -61,16 +90,44 @@ export class ReadBackpressure {
     for (const one of this.#callers.keys()) this.pause(one)
   }
 
+  /**
+   * Called for each small chunk of a body that was read. What is read at once may hold ten thousand of them, and cannot be left
+   * half read. So a connection that brings many waits for its turn before more is read, also while all call one function.
+   */
+  chunkRead(socket: Socket): void {
+    const caller = this.#callers.get(socket)
+    if (caller === undefined) return
+    if (caller.chunks++ === 0 && this.#chunked.push(caller) === 1) setImmediate(this.#endTurn)
+    if (caller.chunks !== MAX_CHUNKS || caller.isPaused) return
+    if (this.#resumed !== caller && ++this.#foundCostly > 1) {
+      // The others may be as costly, which is known only once they are read.
+      for (const one of this.#callers.keys()) if (one !== socket) this.pause(one)
+    }
+    this.#pause(socket, caller, this.#costly)
+  }
+
   /** Stops reading a connection until the round robin resumes it. */
   pause(socket: Socket): void {
     const caller = this.#callers.get(socket)
-    if (caller === undefined || caller.isPaused || socket.destroyed) return
+    if (caller !== undefined && !caller.isPaused) this.#pause(socket, caller, this.#roundRobin)
+  }
+
+  #pause(socket: Socket, caller: Caller, roundRobin: RoundRobin): void {
+    if (socket.destroyed) return
     caller.isPaused = true
     socket.pause()
-    this.#roundRobin.enter(caller.holder ?? NOBODY, () => {
+    const resume = (): void => {
       caller.isPaused = false
+      if (roundRobin === this.#costly) this.#resumed = caller
       if (!socket.destroyed) socket.resume()
-    })
+    }
+    // Not in this turn, which would read it before it ends.
+    roundRobin.enter(caller.holder ?? NOBODY, () => setImmediate(resume))
+  }
+
+  readonly #endTurn = (): void => {
+    this.#foundCostly = 0
+    for (const caller of this.#chunked.splice(0)) caller.chunks = 0
   }
 
   #setTarget(caller: Caller, target: string): void {

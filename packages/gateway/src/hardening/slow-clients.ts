@@ -3,6 +3,7 @@ import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Clock } from '@carpool/core'
 import type { ByteBudget } from '../byte-budget.ts'
+import { stopReading } from './stop-reading.ts'
 
 /** @returns whether it is over and need not be called again */
 export type Check = (nowMs: number) => boolean
@@ -125,7 +126,7 @@ export class LingeringClose {
     if (this.#count >= MAX_LINGERING) return socket.destroySoon()
     this.#count++
     const endsAtMs = this.#clock() + LINGER_MS
-    socket.pause()
+    stopReading(socket)
     this.#sweep.add((nowMs) => {
       if (!socket.destroyed && nowMs < endsAtMs) return false
       socket.destroy()

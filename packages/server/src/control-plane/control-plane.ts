@@ -57,6 +57,7 @@ export function createControlPlane(options: ControlPlaneOptions): FastifyInstanc
     bodyLimit: BODY_LIMIT_BYTES,
     serverFactory: (handle) => {
       const server = createServer({
+        IncomingMessage: clients.IncomingMessage,
         keepAliveTimeout: KEEP_ALIVE_MS,
         requestTimeout: REQUEST_TIMEOUT_MS,
         headersTimeout: HEADERS_TIMEOUT_MS,
