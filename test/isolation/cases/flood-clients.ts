@@ -1,7 +1,12 @@
 /** Group C4 of the list of attacks, second half: rejections, requests, headers, and functions that call functions. */
 import { askControl } from '../harness/control.ts'
 import type { IsolationCase } from '../harness/isolation-case.ts'
+import { connectRaw } from '../support-b/raw-client.ts'
 import { bursts, floods } from './flood-kit.ts'
+
+/** Chunks of a byte in the body of each of `CHUNK_CLIENTS` clients. */
+const CHUNKS = 50_000
+const CHUNK_CLIENTS = 16
 
 /** How often a call may lead to the next, on the server of these cases. */
 export const FLOOD_HOPS = 4
@@ -70,6 +75,18 @@ const REQUESTS: readonly IsolationCase[] = [
       for (const { outcome } of records) t.match(outcome, /^(?:exception|canceled)$/)
     },
   },
+  bursts('F08c', 'bodies in chunks of a byte, of sixteen clients at once', '', {
+    handler: `if (request.body === null) return new Response('fine')
+      let bytes = 0; for await (const part of request.body) bytes += part.length; return new Response('got ' + bytes)`,
+    attack: async ({ t, rig, name, call: own }) => {
+      const head = `POST /${name}/ HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n`
+      const bytes = `${head}${'1\r\na\r\n'.repeat(CHUNKS)}0\r\n\r\n`
+      const clients = await Promise.all(Array.from({ length: CHUNK_CLIENTS }, () => connectRaw(t, rig.server.url)))
+      for (const client of clients) client.send(bytes)
+      for (const { until } of clients) t.match(await until(/got \d+/), new RegExp(`got ${CHUNKS}$`))
+      return { answers: [await own()] }
+    },
+  }),
   {
     id: 'F09a',
     group: 'flood',

@@ -100,16 +100,18 @@ export class ReadBackpressure {
     if (caller.chunks++ === 0 && this.#chunked.push(caller) === 1) setImmediate(this.#endTurn)
     if (caller.chunks !== MAX_CHUNKS || caller.isPaused) return
     if (this.#resumed !== caller && ++this.#foundCostly > 1) {
-      // The others may be as costly, which is known only once they are read.
-      for (const one of this.#callers.keys()) if (one !== socket) this.pause(one)
+      // The others may be as costly, which is known only once they are read; most likely those are that are new.
+      for (const [one, { holder }] of this.#callers) {
+        if (one !== socket) this.pause(one, holder === undefined ? this.#costly : this.#roundRobin)
+      }
     }
     this.#pause(socket, caller, this.#costly)
   }
 
   /** Stops reading a connection until the round robin resumes it. */
-  pause(socket: Socket): void {
+  pause(socket: Socket, roundRobin = this.#roundRobin): void {
     const caller = this.#callers.get(socket)
-    if (caller !== undefined && !caller.isPaused) this.#pause(socket, caller, this.#roundRobin)
+    if (caller !== undefined && !caller.isPaused) this.#pause(socket, caller, roundRobin)
   }
 
   #pause(socket: Socket, caller: Caller, roundRobin: RoundRobin): void {
