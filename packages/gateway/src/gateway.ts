@@ -121,7 +121,7 @@ export function createGateway(options: ServerGatewayOptions): FastifyInstance {
   }
   const gateway = Fastify({
     serverFactory: () =>
-      createHttpServer(limits, (socket) => reading.chunkRead(socket))
+      createHttpServer(limits, (socket, count) => reading.chunksRead(socket, count))
         .on('connection', onConnection)
         .on('request', onRequest)
         // By default Node.js would ask for a body before its announced length is checked.
@@ -143,9 +143,12 @@ export function createGateway(options: ServerGatewayOptions): FastifyInstance {
 /** How often connections are checked for headers that took too long, in ms. */
 const HEADER_SWEEP_MS = 500
 
-function createHttpServer({ headerTimeoutMs, maxHeaderBytes }: GatewayLimits, onSmallChunk: (socket: Socket) => void): Server {
+function createHttpServer(
+  { headerTimeoutMs, maxHeaderBytes }: GatewayLimits,
+  onSmall: (socket: Socket, count: number) => void,
+): Server {
   const server = createServer({
-    IncomingMessage: joinsSmallChunks(onSmallChunk),
+    IncomingMessage: joinsSmallChunks(onSmall),
     ServerResponse: WholeResponse,
     keepAliveTimeout: KEEP_ALIVE_MS,
     // Node.js counts from the first byte of a request, on a new connection from its start. Bodies have a time of their own.

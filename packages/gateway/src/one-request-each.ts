@@ -26,7 +26,7 @@ export interface OneRequestEachOptions {
  */
 export class OneRequestEach {
   /** For the server: without it, bodies in small chunks do not take turns. */
-  readonly IncomingMessage = joinsSmallChunks((socket) => this.#reading.chunkRead(socket))
+  readonly IncomingMessage = joinsSmallChunks((socket, count) => this.#reading.chunksRead(socket, count))
   readonly #reading = new ReadBackpressure(() => NOBODY)
   readonly #connections: Connections
   readonly #lingering: LingeringClose

@@ -3,6 +3,7 @@ import { CarpoolError, type Upload, type UploadTaker } from '@carpool/core'
 import type { Reservation } from './byte-budget.ts'
 import { ByteQueue } from './byte-queue.ts'
 import type { ClientConnection } from './hardening/connections.ts'
+import { pauseReading } from './hardening/stop-reading.ts'
 import { bodyTimeMs, tooManyBuffered, tooSlow, type BodyReaderOptions } from './request-body.ts'
 import { expectsContinue } from './request.ts'
 
@@ -114,7 +115,7 @@ export class RequestStream implements Upload {
   #receive(chunk: Buffer): void {
     this.#receivedBytes += chunk.length
     this.#held.push(chunk)
-    if (this.#held.bytes >= HIGH_BYTES) this.#request.connection.socket.pause()
+    if (this.#held.bytes >= HIGH_BYTES) pauseReading(this.#request.connection.socket)
     this.#tell()
   }
 
@@ -160,7 +161,7 @@ export class RequestStream implements Upload {
 
   /** Others resume connections too: Node.js when it wants more of a body, and read back-pressure. */
   readonly #holdUp = (): void => {
-    if (this.#held.bytes >= HIGH_BYTES) this.#request.connection.socket.pause()
+    if (this.#held.bytes >= HIGH_BYTES) pauseReading(this.#request.connection.socket)
   }
 
   readonly #check = (nowMs: number): boolean => {

@@ -1,9 +1,10 @@
 /** Floods of one function's calls: those of another are read between them. */
-import { once } from 'node:events'
+import { EventEmitter, once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { RoundRobin } from '@carpool/core'
 import fc from 'fast-check'
 import t, { type Test } from 'tap'
+import { ReadBackpressure } from '../src/hardening/read-backpressure.ts'
 import { gatewayWith, ok } from './support/gateway.ts'
 
 const CONNECTIONS = 300
@@ -84,6 +85,37 @@ t.test('clients that leave while they are paused are gone', async (t) => {
   for (const { socket } of [...clients, quiet]) socket.destroy()
   await untilNoneIsOpen()
   t.pass()
+})
+
+t.test('beside costly connections new ones are read one at a time, by turns between addresses', async (t) => {
+  const reading = new ReadBackpressure(() => ({ owner: 'o', functionName: 'f' }))
+  const paused = new Set<object>()
+  const order: string[] = []
+  let allResumed = (): void => {}
+  const connected = (remoteAddress: string): Socket => {
+    const socket = Object.assign(new EventEmitter(), {
+      remoteAddress,
+      destroyed: false,
+      isPaused: () => false,
+      pause: () => paused.add(socket),
+      resume: () => {
+        paused.delete(socket)
+        order.push(remoteAddress)
+        if (order.length === 13) allResumed()
+      },
+    })
+    reading.add(socket as unknown as Socket)
+    return socket as unknown as Socket
+  }
+  for (let count = 0; count < 10; count++) connected('10.0.0.2')
+  connected('10.0.0.3')
+  const untilAllResumed = new Promise<void>((resolve) => (allResumed = resolve))
+  reading.chunksRead(connected('10.0.0.1'), 10_000)
+  t.equal(paused.size, 1, 'one by itself waits alone')
+  reading.chunksRead(connected('10.0.0.1'), 10_000)
+  t.equal(paused.size, 13)
+  await untilAllResumed
+  t.ok(order.indexOf('10.0.0.3') <= 4, order.join())
 })
 
 /** A round robin on a clock and an event loop that the test turns; each request takes `costMs`. */

@@ -1,5 +1,7 @@
 import type { Socket } from 'node:net'
-import { monotonicClock, NOBODY, RoundRobin, type Holder } from '@carpool/core'
+import { monotonicClock, RoundRobin, type Holder } from '@carpool/core'
+import { groupOf } from './connections.ts'
+import { pauseReading } from './stop-reading.ts'
 
 /** Requests that one turn of the event loop reads before reading stops: about a millisecond's worth. */
 const MAX_REQUESTS = 64
@@ -17,6 +19,11 @@ interface Caller {
   isPaused: boolean
   /** Small chunks of bodies that this turn has read from it. */
   chunks: number
+}
+
+/** Whose a connection is before its first request: who floods with new ones has those of the same address wait, and no others. */
+function newcomer({ remoteAddress = '' }: Socket): Holder {
+  return { owner: '', functionName: groupOf(remoteAddress) }
 }
 
 /** A connection that is resumed behind this turn has been read by the end of the next. As long as that took is left to others. */
@@ -49,9 +56,13 @@ export class ReadBackpressure {
     turnMs: RESUME_MS,
     clock: monotonicClock,
     nextTurn: setImmediate,
-    afterTask: afterRead,
+    afterTask: (done) =>
+      afterRead(() => {
+        if (!this.#costly.isBusy) this.#resumed = undefined
+        done()
+      }),
   })
-  /** The one that was resumed last of them. */
+  /** The one that was resumed last of them, until none is left. */
   #resumed: Caller | undefined
   /** Those of which this turn has read small chunks. */
   readonly #chunked: Caller[] = []
@@ -73,7 +84,7 @@ export class ReadBackpressure {
     this.#callers.set(socket, caller)
     // Node.js resumes it too: at the end of a request, and when it wants more of a body.
     socket.on('resume', () => {
-      if (caller.isPaused) socket.pause()
+      if (caller.isPaused) pauseReading(socket)
     })
     socket.once('close', () => {
       if (caller.holder !== undefined) this.#count(caller.holder.functionName, -1)
@@ -91,14 +102,16 @@ export class ReadBackpressure {
   }
 
   /**
-   * Called for each small chunk of a body that was read. What is read at once may hold ten thousand of them, and cannot be left
-   * half read. So a connection that brings many waits for its turn before more is read, also while all call one function.
+   * Called for small chunks of a body, or trailers, that were read. What is read at once may hold ten thousand of them, and cannot
+   * be left half read. So a connection that brings many waits for its turn before more is read, also while all call one function.
    */
-  chunkRead(socket: Socket): void {
+  chunksRead(socket: Socket, count: number): void {
     const caller = this.#callers.get(socket)
     if (caller === undefined) return
-    if (caller.chunks++ === 0 && this.#chunked.push(caller) === 1) setImmediate(this.#endTurn)
-    if (caller.chunks !== MAX_CHUNKS || caller.isPaused) return
+    if (caller.chunks === 0 && this.#chunked.push(caller) === 1) setImmediate(this.#endTurn)
+    const isNew = caller.chunks < MAX_CHUNKS
+    caller.chunks += count
+    if (!isNew || caller.chunks < MAX_CHUNKS || caller.isPaused) return
     if (this.#resumed !== caller && ++this.#foundCostly > 1) {
       // The others may be as costly, which is known only once they are read; most likely those are that are new.
       for (const [one, { holder }] of this.#callers) {
@@ -117,14 +130,14 @@ export class ReadBackpressure {
   #pause(socket: Socket, caller: Caller, roundRobin: RoundRobin): void {
     if (socket.destroyed) return
     caller.isPaused = true
-    socket.pause()
+    pauseReading(socket)
     const resume = (): void => {
       caller.isPaused = false
       if (roundRobin === this.#costly) this.#resumed = caller
       if (!socket.destroyed) socket.resume()
     }
     // Not in this turn, which would read it before it ends.
-    roundRobin.enter(caller.holder ?? NOBODY, () => setImmediate(resume))
+    roundRobin.enter(caller.holder ?? newcomer(socket), () => setImmediate(resume))
   }
 
   readonly #endTurn = (): void => {

@@ -11,9 +11,9 @@ const MOST_JOINED = 256
 /**
  * A class of requests whose small chunks are passed on together, once for each turn of the event loop: a read of 64 KiB holds ten
  * thousand chunks of a byte, and what Node.js does to pass one on costs as much as its parser.
- * @param onSmallChunk called for each but the first ones of a body
+ * @param onSmall called with how many small chunks came, for all but the first ones of a body, and with how many trailers
  */
-export function joinsSmallChunks(onSmallChunk: (socket: Socket) => void): typeof IncomingMessage {
+export function joinsSmallChunks(onSmall: (socket: Socket, count: number) => void): typeof IncomingMessage {
   return class extends IncomingMessage {
     #smallChunks = 0
     /** Of this turn. */
@@ -22,13 +22,14 @@ export function joinsSmallChunks(onSmallChunk: (socket: Socket) => void): typeof
     override push(chunk: Buffer | null): boolean {
       if (chunk === null || chunk.length >= SMALL_BYTES) {
         this.#passOn()
+        if (chunk === null && this.rawTrailers.length > 0) onSmall(this.socket, this.rawTrailers.length)
         return super.push(chunk)
       }
       if (this.#smallChunks < FIRST_CHUNKS) {
         this.#smallChunks++
         return super.push(chunk)
       }
-      onSmallChunk(this.socket)
+      onSmall(this.socket, 1)
       if (this.#chunks === undefined) {
         this.#chunks = []
         setImmediate(() => {

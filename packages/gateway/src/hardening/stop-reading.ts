@@ -22,9 +22,18 @@ export function stopReading(socket: Socket & { parser?: Parser | null }): void {
   }
   // Node.js reads on at the end of each request and once a client takes its answers, and ReadBackpressure in its turn.
   socket.off('resume', stayPaused).on('resume', stayPaused)
-  process.nextTick(() => socket.pause())
+  process.nextTick(() => pauseReading(socket))
 }
 
 function stayPaused(this: Socket): void {
-  this.pause()
+  pauseReading(this)
+}
+
+/**
+ * Pauses a connection. Of one that was resumed and paused in the same tick Node.js says `resume` behind that, and its HTTP server
+ * reads again; to pause it once more would do nothing then.
+ */
+export function pauseReading(socket: Socket): void {
+  if (socket.isPaused()) socket.emit('pause')
+  else socket.pause()
 }
