@@ -5,6 +5,7 @@ import { RoundRobin } from '@carpool/core'
 import fc from 'fast-check'
 import t, { type Test } from 'tap'
 import { ReadBackpressure } from '../src/hardening/read-backpressure.ts'
+import { pauseReading } from '../src/hardening/stop-reading.ts'
 import { gatewayWith, ok } from './support/gateway.ts'
 
 const CONNECTIONS = 300
@@ -85,6 +86,22 @@ t.test('clients that leave while they are paused are gone', async (t) => {
   for (const { socket } of [...clients, quiet]) socket.destroy()
   await untilNoneIsOpen()
   t.pass()
+})
+
+t.test('a pause holds that comes before Node.js has said that it resumed', async (t) => {
+  const { app, port } = await gatewayWith(t, () => ok('answer |'))
+  const served = new Promise<Socket>((resolve) =>
+    app.server.on('connection', (socket) => {
+      socket.on('resume', () => pauseReading(socket))
+      pauseReading(socket)
+      resolve(socket)
+    }),
+  )
+  const { socket } = await open(t, port)
+  socket.write(GET)
+  const { bytesRead } = await served
+  for (let turn = 0; turn < 20; turn++) await new Promise((resolve) => setImmediate(resolve))
+  t.match([bytesRead, (await served).bytesRead], [0, 0])
 })
 
 t.test('beside costly connections new ones are read one at a time, by turns between addresses', async (t) => {
