@@ -397,3 +397,22 @@ t.test('a private RSA key that is too long to be imported is called that', async
   const text = publicKey.export({ type: 'spki', format: 'pem' })
   t.equal(await evaluate(`return crypto.createPublicKey(input).asymmetricKeyDetails.modulusLength`, text), 4104)
 })
+
+t.test('node:tls decrypts a key that has a passphrase: the host takes none that is encrypted', async (t) => {
+  for (const { privateKey } of [
+    generateKeyPairSync('rsa', { modulusLength: 2048 }),
+    generateKeyPairSync('ec', { namedCurve: 'P-256' }),
+    generateKeyPairSync('ed25519'),
+  ]) {
+    const plain = privateKey.export({ type: 'pkcs8', format: 'pem' })
+    const sealed = privateKey.export({ type: 'pkcs8', format: 'pem', cipher: 'aes-256-cbc', passphrase: 'top' })
+    const made = await evaluate(
+      `const keyOf = (options) => tls.createSecureContext(options).key
+       const wrong = (() => { try { return keyOf({ key: input.sealed, passphrase: 'other' }) } catch (error) { return error.code } })()
+       return [keyOf({ key: input.sealed, passphrase: 'top' }), keyOf({ key: [{ pem: Buffer.from(input.sealed), passphrase: 'top' }] }),
+         keyOf({ key: input.plain, passphrase: 'top' }), keyOf({ key: input.sealed }), wrong]`,
+      { sealed, plain },
+    )
+    t.same(made, [plain, plain, plain, sealed, 'ERR_OSSL_BAD_DECRYPT'])
+  }
+})

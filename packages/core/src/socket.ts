@@ -8,10 +8,9 @@ export interface TlsOptions {
   readonly isVerified: boolean
   /** Certificates in PEM form that are trusted instead of the usual ones. Absent: the usual ones. */
   readonly ca?: string
-  /** Certificate and key in PEM form by which the function proves who it is. Absent: none. */
+  /** Certificate and key, which is not encrypted, in PEM form by which the function proves who it is. Absent: none. */
   readonly cert?: string
   readonly key?: string
-  readonly passphrase?: string
   /** Protocols offered by ALPN, best first. Empty: none. */
   readonly alpn: readonly string[]
 }

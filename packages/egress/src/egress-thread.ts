@@ -1,7 +1,7 @@
 /** The thread in which the connections of functions are made. */
 import { parentPort, workerData } from 'node:worker_threads'
 import { FetchStream } from './fetch-stream.ts'
-import { createEgressTurns, FetchTurns } from './fetch-turns.ts'
+import { FetchTurns } from './fetch-turns.ts'
 import { Fetcher } from './fetcher.ts'
 import { Outbox, type EgressPolicy, type EgressRequest, type FromThread, type ToThread } from './messages.ts'
 import { Outside } from './outside.ts'
@@ -11,14 +11,13 @@ const policy = workerData as EgressPolicy
 const outside = new Outside(policy)
 const fetcher = new Fetcher(policy, outside)
 const outbox = new Outbox<FromThread>((items, transfers) => parentPort?.postMessage(items, transfers), setImmediate)
-const roundRobin = createEgressTurns()
 const turns = new FetchTurns(
   (request, ending, stream) => fetcher.fetch(request, ending, stream),
   (number, { result, ...rest }) =>
     outbox.put({ kind: 'settled', number, settled: { result: JSON.stringify(result), ...rest } }, rest.body),
-  roundRobin,
+  outside.turns,
 )
-const sockets = new Sockets(outside, roundRobin, (item, bytes) => outbox.put(item, bytes))
+const sockets = new Sockets(outside, (item, bytes) => outbox.put(item, bytes))
 
 /** For the bodies of a fetch, if any may stream. */
 function streamOf(number: number, request: EgressRequest): FetchStream | undefined {

@@ -2,12 +2,14 @@ import { monotonicClock, SharedPool } from '@carpool/core'
 import { createAddressPolicy, createOwnAddresses } from './address-policy.ts'
 import { ConnectionPool } from './connection-pool.ts'
 import { ConnectionSlots } from './connection-slots.ts'
+import { createEgressTurns } from './fetch-turns.ts'
 import { createGuardedConnector, type Connect } from './guarded-connector.ts'
 import { affordableConnections, DEFAULT_LIMITS, type EgressLimits } from './limits.ts'
 import type { EgressPolicy } from './messages.ts'
 import { ReadTurns } from './read-turns.ts'
 import { createResolver, type Resolve } from './resolver.ts'
 import { StreamMemory } from './stream-memory.ts'
+import { TlsContexts } from './tls-contexts.ts'
 
 export interface OutsideOptions extends EgressPolicy {
   /** Gives the addresses of a host name. Default: hosts file and DNS. */
@@ -22,6 +24,8 @@ export class Outside {
   /** Connections of fetches. */
   readonly pool: ConnectionPool
   readonly memory: StreamMemory
+  readonly tls: TlsContexts
+  readonly turns = createEgressTurns()
   readonly reads = new ReadTurns()
   /** Connections of sockets. */
   sockets = 0
@@ -36,5 +40,6 @@ export class Outside {
     this.pool = new ConnectionPool({ connect: this.connect, ...limits, others: () => this.sockets })
     this.slots = new ConnectionSlots(limits)
     this.memory = new StreamMemory(new SharedPool(limits.maxMemoryBytes))
+    this.tls = new TlsContexts(this.memory)
   }
 }

@@ -1,8 +1,9 @@
 import { isIP, type Socket } from 'node:net'
 import { connect as connectTls, type ConnectionOptions, type TLSSocket } from 'node:tls'
-import type { ConnectedSocket, TlsOptions } from '@carpool/core'
+import type { ConnectedSocket } from '@carpool/core'
 import { failure } from './failure.ts'
 import type { Connect } from './guarded-connector.ts'
+import type { ReadyTls } from './tls-contexts.ts'
 
 export interface PeerEvents {
   /** The connection is there, or speaks TLS now. */
@@ -18,7 +19,7 @@ export interface PeerTarget {
   /** A name, or an address without brackets. */
   readonly host: string
   readonly port: number
-  readonly tls?: TlsOptions
+  readonly tls?: ReadyTls | undefined
 }
 
 export interface PeerSocketParts {
@@ -98,7 +99,7 @@ export class PeerSocket {
   }
 
   /** Speaks TLS from here on. */
-  startTls(options: TlsOptions): void {
+  startTls(options: ReadyTls): void {
     const { host } = this.#target
     const raw = this.#socket!
     if (raw.destroyed) return
@@ -114,7 +115,7 @@ export class PeerSocket {
         })
         .once('close', () => raw.destroy())
     } catch (cause) {
-      // A certificate or key that is none.
+      // A server name that none may be.
       this.destroy(cause as Error)
     }
   }
@@ -154,8 +155,8 @@ export class PeerSocket {
   }
 }
 
-function connectionOptions(raw: Socket, host: string, options: TlsOptions): ConnectionOptions {
-  const { serverName, isVerified, alpn, ca, cert, key, passphrase } = options
+function connectionOptions(raw: Socket, host: string, options: ReadyTls): ConnectionOptions {
+  const { serverName, isVerified, alpn, context } = options
   const name = (serverName === '' ? host : serverName).replace(/\.$/, '')
   return {
     socket: raw,
@@ -164,10 +165,7 @@ function connectionOptions(raw: Socket, host: string, options: TlsOptions): Conn
     ...(isIP(name) === 0 && { servername: name }),
     rejectUnauthorized: isVerified,
     ...(alpn.length > 0 && { ALPNProtocols: [...alpn] }),
-    ...(ca !== undefined && { ca }),
-    ...(cert !== undefined && { cert }),
-    ...(key !== undefined && { key }),
-    ...(passphrase !== undefined && { passphrase }),
+    ...(context !== undefined && { secureContext: context }),
   }
 }
 

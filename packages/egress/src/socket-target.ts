@@ -95,14 +95,14 @@ function normalHost(host: string): string {
 
 function checkTlsOptions(value: unknown): TlsOptions {
   if (typeof value !== 'object' || value === null) throw refusal('The TLS options of a socket cannot be read.')
-  const { serverName, isVerified, alpn, ca, cert, key, passphrase } = value as Partial<Record<keyof TlsOptions, unknown>>
+  const { serverName, isVerified, alpn, ca, cert, key } = value as Partial<Record<keyof TlsOptions, unknown>>
   if (typeof serverName !== 'string' || serverName.length > MAX_HOST_LENGTH || serverName.includes('\0')) {
     throw refusal('The server name of a socket must be a host name.')
   }
   if (typeof isVerified !== 'boolean') throw refusal('Whether a certificate is verified must be true or false.')
   const isAlpn = Array.isArray(alpn) && alpn.length <= MAX_ALPN && alpn.every(isProtocol)
   if (!isAlpn) throw refusal(`The ALPN protocols of a socket must be up to ${MAX_ALPN} texts of 1 to 255 bytes.`)
-  const texts = Object.entries({ ca, cert, key, passphrase }).filter((entry): entry is [string, string] => entry[1] !== undefined)
+  const texts = Object.entries({ ca, cert, key }).filter((entry): entry is [string, string] => entry[1] !== undefined)
   if (!texts.every(([, text]) => typeof text === 'string')) throw refusal('Certificates and keys of a socket must be texts.')
   return { serverName, isVerified, alpn, ...Object.fromEntries(texts) }
 }

@@ -9,6 +9,7 @@ import type { Outside } from './outside.ts'
 import { PeerSocket } from './peer-socket.ts'
 import { describeSocketEnd } from './socket-end.ts'
 import { parseTlsOptions, type TcpTarget } from './socket-target.ts'
+import type { ReadyTls, TlsClaim } from './tls-contexts.ts'
 
 /** Where what is said of a socket goes. */
 export interface SocketPost {
@@ -24,12 +25,14 @@ const LEAVING_MS = 30_000
 /** A raw TCP or TLS connection of a function. */
 export class TcpStream {
   readonly #outside: Outside
-  readonly #target: TcpTarget
+  readonly #target: Omit<TcpTarget, 'tls'>
+  readonly #holder: Holder
   readonly #post: SocketPost
   readonly #inflow: Inflow
   readonly #outflow: Outflow
   readonly #opening: Opening
   readonly #shownHost: string
+  #tls: TlsClaim | undefined
   /** While there is a connection. */
   #peer: PeerSocket | undefined
   #hasPeerClosed = false
@@ -39,9 +42,12 @@ export class TcpStream {
   #isStopped = false
   #isClosed = false
 
-  constructor(outside: Outside, target: TcpTarget, holder: Holder, post: SocketPost) {
+  /** @throws failure if there is no memory for its certificates */
+  constructor(outside: Outside, { tls, ...target }: TcpTarget, holder: Holder, post: SocketPost) {
     this.#outside = outside
     this.#target = target
+    this.#holder = holder
+    if (tls !== undefined) this.#tls = outside.tls.claim(holder, tls)
     this.#post = post
     this.#opening = new Opening(outside)
     const { memory, reads: turns } = outside
@@ -65,13 +71,14 @@ export class TcpStream {
     })
   }
 
-  /** Waits for a connection, and makes it. */
+  /** Waits for a connection, and makes it. It is called in a turn of the owner, of which certificates take some. */
   async open(request: SocketRequest): Promise<void> {
     const { host, port, timeoutMs } = this.#target
     const target = { hostname: bracketed(host), port: String(port), scheme: 'tcp', timeoutMs } as const
     try {
+      const tls = this.#tls?.make()
       await this.#opening.wait(request, target, (cause) => this.fail(cause))
-      this.#connect()
+      this.#connect(tls)
     } catch (cause) {
       this.#close(cause as Error)
     }
@@ -85,7 +92,17 @@ export class TcpStream {
       // They would come behind the news that TLS is spoken, and be taken for what came by it.
       if (this.#inflow.hasWaiting) throw failure('plain-before-tls')
       // A connection that has taken only a part of what was sent plain would send the rest of it between records of TLS.
-      this.#outflow.hold(() => this.#peer?.startTls(options))
+      this.#tls = this.#outside.tls.claim(this.#holder, options)
+      this.#outflow.hold(() => this.#outside.turns.enter(this.#holder, () => this.#secure()))
+    } catch (cause) {
+      this.fail(cause as Error)
+    }
+  }
+
+  #secure(): void {
+    if (this.#peer === undefined || this.#isClosed) return
+    try {
+      this.#peer.startTls(this.#tls!.make())
     } catch (cause) {
       this.fail(cause as Error)
     }
@@ -130,22 +147,25 @@ export class TcpStream {
     this.#close(cause)
   }
 
-  #connect(): void {
+  #connect(tls: ReadyTls | undefined): void {
     const { connect, limits } = this.#outside
-    this.#peer = new PeerSocket(this.#target, {
-      connect,
-      tlsTimeoutMs: limits.connectTimeoutMs,
-      events: {
-        connected: (socket) => {
-          this.#opening.done()
-          this.#post.connected(JSON.stringify(socket))
-          this.#outflow.start()
+    this.#peer = new PeerSocket(
+      { ...this.#target, tls },
+      {
+        connect,
+        tlsTimeoutMs: limits.connectTimeoutMs,
+        events: {
+          connected: (socket) => {
+            this.#opening.done()
+            this.#post.connected(JSON.stringify(socket))
+            this.#outflow.start()
+          },
+          data: (bytes) => this.#inflow.push(bytes),
+          ended: () => this.#inflow.end(),
+          closed: (cause) => this.#peerClosed(cause),
         },
-        data: (bytes) => this.#inflow.push(bytes),
-        ended: () => this.#inflow.end(),
-        closed: (cause) => this.#peerClosed(cause),
       },
-    })
+    )
   }
 
   #allLeft(): void {
@@ -168,6 +188,7 @@ export class TcpStream {
     this.#opening.close()
     this.#inflow.close()
     this.#outflow.close()
+    this.#tls?.release()
     const isWell = cause === undefined || this.#isStopped
     const end: SocketEnd = isWell ? { ok: true } : describeSocketEnd(cause, this.#shownHost, this.#outside.limits)
     this.#post.closed(end, { bytesOut: this.#outflow.bytesOut, bytesIn: this.#inflow.bytesIn })

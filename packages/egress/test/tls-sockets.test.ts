@@ -1,4 +1,5 @@
 /** TLS of functions' sockets, with real peers and certificates. */
+import { generateKeyPairSync, type KeyObject } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer as createTcpServer, type Socket } from 'node:net'
 import { createServer, TLSSocket, type TlsOptions as ServerOptions } from 'node:tls'
@@ -119,6 +120,86 @@ t.test('another name than that of the host may be asked for, and the function ma
   t.same(names, ['db.test', 'client.test'])
   socket.stop()
   await socket.untilClosed()
+})
+
+/** A key whose decryption takes hours, by RFC 8018: PBKDF2 with as many iterations as there may be. */
+const HOURS = `-----BEGIN ENCRYPTED PRIVATE KEY-----
+MIGVMGEGCSqGSIb3DQEFDTBUMDMGCSqGSIb3DQEFDDAmBBAHBwcHBwcHBwcHBwcH
+BwcHAgR/////MAwGCCqGSIb3DQIJBQAwHQYJYIZIAWUDBAEqBBAJCQkJCQkJCQkJ
+CQkJCQkJBDAFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUF
+BQUFBQUFBQU=
+-----END ENCRYPTED PRIVATE KEY-----`
+
+t.test('what a function hands to OpenSSL is bounded work', async (t) => {
+  const sockets = new TestSockets({ resolve })
+  const port = await tlsPeer(t)
+  const peer = await tcpPeer(t, (socket) => socket.write('S'))
+  const refused = async (tls: object, message: RegExp) => {
+    const refusal = { ok: false, code: 'ERR_INVALID_ARG_VALUE', message }
+    t.match(await sockets.open({ host: 'db.test', port, tls: { ...TRUSTING, ...tls } }).untilClosed(), refusal)
+    const plain = sockets.open({ host: 'db.test', port: peer })
+    await plain.untilText('S')
+    plain.startTls({ ...TRUSTING, ...tls })
+    t.match(await plain.untilClosed(), refusal)
+  }
+  const { cert, key } = localhost
+  const keyOf = (pair: { readonly privateKey: KeyObject }) => pair.privateKey.export({ type: 'pkcs8', format: 'pem' })
+  for (const passphrase of [undefined, 'x']) {
+    await refused({ cert, key: HOURS, passphrase }, /encrypted/)
+    await refused({ cert, key: `a key\n${HOURS}\n${key}`, passphrase }, /encrypted/)
+  }
+  const sealed = generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey
+  const old = sealed.export({ type: 'pkcs1', format: 'pem', cipher: 'aes-128-cbc', passphrase: 'x' })
+  await refused({ cert, key: old, passphrase: 'x' }, /encrypted/)
+  await refused({ cert, key: keyOf(generateKeyPairSync('dsa', { modulusLength: 1024, divisorLength: 160 })) }, /up to 4096 bits/)
+  await refused({ cert, key: keyOf(generateKeyPairSync('rsa', { modulusLength: 4352 })) }, /up to 4096 bits/)
+  await refused({ ca: CA.cert.repeat(257) }, /too many; the limit is 256/)
+  await refused({ cert: cert.repeat(17), key }, /too many; the limit is 16/)
+  t.ok(sockets.isClean)
+
+  const many = sockets.open({ host: 'db.test', port, tls: { ...TRUSTING, ca: CA.cert.repeat(256) } })
+  await many.untilConnected()
+  many.stop()
+  await many.untilClosed()
+  t.ok(sockets.isClean)
+})
+
+t.test('sockets with the same certificates share what is made of them, by function and while there is memory', async (t) => {
+  const sockets = new TestSockets({ resolve, limits: { maxMemoryBytes: 24 * 100 * CA.cert.length } })
+  const port = await tlsPeer(t)
+  const ca = CA.cert.repeat(100)
+  const open = (text: string, owner = 'one') =>
+    sockets.open({ host: 'db.test', port, tls: { ...TLS, ca: text } }, { owner, functionName: owner })
+  const first = open(ca)
+  await first.untilConnected()
+  const used = sockets.outside.memory.used
+  t.ok(used >= ca.length, 'it is counted')
+  const alike = [open(ca), open(ca)]
+  for (const socket of alike) await socket.untilConnected()
+  t.equal(sockets.outside.memory.used, used, 'and once')
+  const other = open(ca, 'two')
+  await other.untilConnected()
+  t.ok(sockets.outside.memory.used > used, 'each function has its own')
+  first.stop()
+  other.stop()
+  await Promise.all([first.untilClosed(), other.untilClosed()])
+  t.equal(sockets.outside.memory.used, used, 'until the last of them is closed')
+  const different = Array.from({ length: 4 }, (_, index) => open(`${ca}${' '.repeat(index + 1)}`))
+  const ends = await Promise.all(
+    different.map((socket) => socket.until(({ connections, closed }) => connections.length > 0 || !!closed)),
+  )
+  t.match(
+    ends.map(({ closed }) => closed).find((closed) => closed !== undefined),
+    { ok: false, code: 'ENOBUFS' },
+  )
+  for (const socket of [...alike, ...different]) socket.stop()
+  for (const socket of [...alike, ...different]) await socket.untilClosed()
+  t.ok(sockets.isClean)
+  const again = open(ca)
+  await again.untilConnected()
+  again.stop()
+  await again.untilClosed()
+  t.ok(sockets.isClean)
 })
 
 t.test('a plain socket speaks TLS from when it is asked to, as databases do', async (t) => {

@@ -35,6 +35,14 @@ const TARGET = "const port = Number(new URL(request.url).searchParams.get('port'
 /** More than any window and the system's buffers hold. */
 const MOST_SENT_BYTES = 32 * 1024 * 1024
 
+/** A key whose decryption takes hours, by RFC 8018: PBKDF2 with as many iterations as there may be. */
+const HOURS = `-----BEGIN ENCRYPTED PRIVATE KEY-----
+MIGVMGEGCSqGSIb3DQEFDTBUMDMGCSqGSIb3DQEFDDAmBBAHBwcHBwcHBwcHBwcH
+BwcHAgR/////MAwGCCqGSIb3DQIJBQAwHQYJYIZIAWUDBAEqBBAJCQkJCQkJCQkJ
+CQkJCQkJBDAFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUF
+BQUFBQUFBQU=
+-----END ENCRYPTED PRIVATE KEY-----`
+
 function socketCase(id: string, title: string, more: Partial<IsolationCase>): IsolationCase {
   return { id, group: 'network', title, verdict: 'R', billed: 'full', scope: SCOPE, ...more }
 }
@@ -244,6 +252,16 @@ const SERVERS = [
       await new Promise<void>((resolve) => server.listen(0, UPSTREAM_ADDRESS, resolve))
       t.teardown(() => server.close())
       return { answers: [await call(`/?port=${(server.address() as { port: number }).port}`)] }
+    },
+  }),
+  socketCase('N17i', 'a key whose decryption takes hours', {
+    handler: `${TARGET}
+      const tls = { serverName: '', isVerified: false, alpn: [], key: ${JSON.stringify(HOURS)}, passphrase: 'x' };
+      return new Response(await open(host, port, { more: { tls } }).connected.then(() => 'connected', (error) => 'refused: ' + error.message));`,
+    expect: { status: 200, code: '', body: /^refused: ERR_INVALID_ARG_VALUE: .*encrypted/ },
+    attack: async ({ t, call }) => {
+      const upstream = await startRawUpstream(t, () => {})
+      return { answers: [await call(`/?port=${upstream.port}`)] }
     },
   }),
 ]

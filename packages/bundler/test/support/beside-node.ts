@@ -1,12 +1,13 @@
 import { Buffer } from 'node:buffer'
 import crypto from 'node:crypto'
+import tls from 'node:tls'
 import zlib from 'node:zlib'
 import { bundleFunction } from '../../src/index.ts'
 import { Guest } from '../../../runtime/test/support/guest.ts'
 import fc from 'fast-check'
 import t from 'tap'
 
-const NAMES = ['crypto', 'zlib', 'Buffer', 'input']
+const NAMES = ['crypto', 'tls', 'zlib', 'Buffer', 'input']
 const AsyncFunction = (async () => {}).constructor as new (...args: string[]) => (...args: unknown[]) => Promise<unknown>
 
 /** Runs code, the body of an async function with the modules and `input`, and gives what it returns by way of JSON. */
@@ -14,13 +15,14 @@ export type Evaluate = (code: string, input?: unknown) => Promise<unknown>
 
 const SOURCE = `
   import crypto from 'node:crypto'
+  import tls from 'node:tls'
   import zlib from 'node:zlib'
   import { Buffer } from 'node:buffer'
   const AsyncFunction = (async () => {}).constructor
   export default {
     async fetch(request) {
       const { code, input } = JSON.parse(await request.text())
-      return Response.json({ value: await new AsyncFunction(${NAMES.map((name) => `'${name}'`).join()}, code)(crypto, zlib, Buffer, input) })
+      return Response.json({ value: await new AsyncFunction(${NAMES.map((name) => `'${name}'`).join()}, code)(crypto, tls, zlib, Buffer, input) })
     },
   }`
 
@@ -38,7 +40,7 @@ export function inGuest(memoryMb = 128): { readonly evaluate: Evaluate; readonly
 }
 
 export const inNode: Evaluate = async (text, input) => {
-  const value = await new AsyncFunction(...NAMES, text)(crypto, zlib, Buffer, input)
+  const value = await new AsyncFunction(...NAMES, text)(crypto, tls, zlib, Buffer, input)
   return value === undefined ? undefined : JSON.parse(JSON.stringify(value))
 }
 

@@ -1,5 +1,6 @@
 import { Buffer } from '../buffer-global.ts'
 import { refuse } from '../refuse.ts'
+import { nodeModuleOf } from '../runtime-module.ts'
 
 type Pem = string | Uint8Array | ReadonlyArray<string | Uint8Array>
 
@@ -18,7 +19,6 @@ export class SecureContext {
   readonly ca: string | undefined
   readonly cert: string | undefined
   readonly key: string | undefined
-  readonly passphrase: string | undefined
   readonly context = this
 
   constructor(options: ContextOptions = {}) {
@@ -27,11 +27,9 @@ export class SecureContext {
         'createSecureContext with pfx'
       ]!()
     }
-    const [key, passphrase] = keyOf(options)
     this.ca = pemOf(options.ca)
     this.cert = pemOf(options.cert)
-    this.key = key
-    this.passphrase = passphrase
+    this.key = decrypted(...keyOf(options))
   }
 }
 
@@ -46,6 +44,19 @@ function keyOf({ key, passphrase }: ContextOptions): readonly [key: string | und
     return [pemOf(one.pem), one.passphrase ?? passphrase]
   }
   return [pemOf(key as Pem | undefined), passphrase]
+}
+
+interface Crypto {
+  createPrivateKey(input: { readonly key: string; readonly passphrase: string }): {
+    export(options: { readonly type: 'pkcs8'; readonly format: 'pem' }): string
+  }
+}
+
+/** Whoever encrypted the key chose how much work that is: it is the function's own, and the host takes none that is encrypted. */
+function decrypted(key: string | undefined, passphrase: string | undefined): string | undefined {
+  if (key === undefined || passphrase === undefined || !/^-----BEGIN ENCRYPTED|^Proc-Type:.*ENCRYPTED/m.test(key)) return key
+  const { createPrivateKey } = nodeModuleOf('crypto') as Crypto
+  return createPrivateKey({ key, passphrase }).export({ type: 'pkcs8', format: 'pem' })
 }
 
 function pemOf(given: Pem | undefined | null): string | undefined {

@@ -217,7 +217,7 @@ export class TLSSocket extends Socket {
 }
 
 function tlsOptionsOf(options: ConnectOptions): TlsOptions {
-  const { ca, cert, key, passphrase } = options.secureContext ?? createSecureContext(options)
+  const { ca, cert, key } = options.secureContext ?? createSecureContext(options)
   return {
     serverName: options.servername || options.host || '',
     // Whoever checks the name in another way hears here what else is wrong.
@@ -225,7 +225,6 @@ function tlsOptionsOf(options: ConnectOptions): TlsOptions {
     ...(ca !== undefined && { ca }),
     ...(cert !== undefined && { cert }),
     ...(key !== undefined && { key }),
-    ...(passphrase !== undefined && { passphrase }),
     alpn: alpnOf(options.ALPNProtocols),
   }
 }
