@@ -1,4 +1,4 @@
-import type { HeaderList } from '@carpool/core'
+import type { HeaderList, Holder } from '@carpool/core'
 import type { Dispatcher } from 'undici'
 import type { Connection } from './connection-pool.ts'
 import { failure } from './failure.ts'
@@ -7,6 +7,7 @@ import type { Hop } from './hop.ts'
 import type { EgressLimits } from './limits.ts'
 import type { ByteTally } from './messages.ts'
 import type { Inflow, Source } from './inflow.ts'
+import { READ_BYTES, readCost, type Reader, type ReadTurns } from './read-turns.ts'
 import {
   contentCodings,
   decodedHeaders,
@@ -39,6 +40,8 @@ export interface ExchangeParts {
   readonly tally: ByteTally
   /** Its reason is what the exchange fails with. */
   readonly signal: AbortSignal
+  readonly holder: Holder
+  readonly turns: ReadTurns
   readonly wantsBody: WantsBody
   /** The response's body may stream. Absent: it is kept as a whole. @param posted called when the last of it was passed on */
   readonly stream?: (head: ResponseHead, source: Source, posted: () => void) => Inflow
@@ -63,7 +66,7 @@ export function exchange(connection: Connection, hop: Hop, parts: ExchangeParts)
   return promise.finally(() => signal.removeEventListener('abort', abort))
 }
 
-class Exchange implements Dispatcher.DispatchHandler {
+class Exchange implements Dispatcher.DispatchHandler, Reader {
   readonly #connection: Connection
   readonly #parts: ExchangeParts
   readonly #resolve: (response: HopResponse) => void
@@ -75,6 +78,14 @@ class Exchange implements Dispatcher.DispatchHandler {
   #headTimer: NodeJS.Timeout | undefined
   #interimResponses = 0
   #bodyBytes = 0
+  /** What has come in one go: a server may send a body in chunks of a byte. */
+  #fresh: Uint8Array[] = []
+  /** Of what has come, not told to the turns yet. */
+  #cost = 0
+  #hasTurn = true
+  /** The sink wants no more. */
+  #isFull = false
+  readonly #onRead = (): void => this.#attempt(() => this.#passOn())
   #isHead = false
   #isAtEnd = false
   #isOver = false
@@ -147,10 +158,16 @@ class Exchange implements Dispatcher.DispatchHandler {
     if (this.#isOver) return
     this.#bodyBytes += chunk.length
     this.#parts.tally.bytesIn += chunk.length
-    this.#attempt(() => {
-      if (this.#sink?.write(chunk) === false) this.#pause(controller)
-      else this.#parts.onMoved('moved')
-    })
+    if (this.#fresh.push(chunk) === 1) queueMicrotask(this.#onRead)
+    this.#cost += readCost(chunk.length)
+    if (this.#cost >= READ_BYTES) this.#tellCost()
+    if ((this.#isFull || !this.#hasTurn) && !controller.paused) controller.pause()
+  }
+
+  /** For {@link ReadTurns}. */
+  readAgain(): void {
+    this.#hasTurn = true
+    this.#read()
   }
 
   onResponseEnd(): void {
@@ -160,7 +177,10 @@ class Exchange implements Dispatcher.DispatchHandler {
     this.#isAtEnd = true
     // What is left waits for the function alone.
     this.#parts.onMoved('held')
-    this.#attempt(() => this.#sink?.end())
+    this.#attempt(() => {
+      this.#passOn()
+      this.#sink?.end()
+    })
   }
 
   onResponseError(_controller: unknown, cause: Error): void {
@@ -198,14 +218,31 @@ class Exchange implements Dispatcher.DispatchHandler {
     return new WholeBody({ limitBytes, lease }, 'response-too-large', announcedBytes)
   }
 
-  #pause(controller: Dispatcher.DispatchController): void {
-    if (!controller.paused) controller.pause()
-    this.#parts.onMoved('held')
+  #tellCost(): void {
+    const { turns, holder } = this.#parts
+    if (this.#hasTurn) this.#hasTurn = turns.took(holder, this.#cost, this)
+    this.#cost = 0
+  }
+
+  #passOn(): void {
+    const [only] = this.#fresh
+    if (only === undefined || this.#isOver) return
+    const bytes = this.#fresh.length === 1 ? only : Buffer.concat(this.#fresh)
+    this.#fresh = []
+    if (this.#cost > 0) this.#tellCost()
+    this.#isFull = this.#sink?.write(bytes) === false
+    if (!this.#isAtEnd) this.#parts.onMoved(this.#isFull ? 'held' : 'moved')
   }
 
   #resume(): void {
     if (this.#isOver || this.#isAtEnd) return
+    this.#isFull = false
     this.#parts.onMoved('moved')
+    this.#read()
+  }
+
+  #read(): void {
+    if (this.#isOver || this.#isAtEnd || this.#isFull || !this.#hasTurn) return
     if (this.#controller?.paused === true) this.#controller.resume()
   }
 
@@ -235,6 +272,7 @@ class Exchange implements Dispatcher.DispatchHandler {
     if (this.#isOver) return false
     this.#isOver = true
     clearTimeout(this.#headTimer)
+    this.#parts.turns.leave(this.#parts.holder, this)
     return true
   }
 }

@@ -29,13 +29,13 @@ export class FetchStream {
   readonly body: RequestBody | undefined
   /** Called when the function breaks one of them off. */
   onAbort: ((cause: Error) => void) | undefined
-  readonly #outside: Pick<Outside, 'memory' | 'reads'>
+  readonly #outside: Pick<Outside, 'memory'>
   readonly #holder: Holder
   readonly #post: FetchPost
   #inflow: Inflow | undefined
   #aborted: Error | undefined
 
-  constructor(outside: Pick<Outside, 'memory' | 'reads'>, { holder, streams, takesStream }: FetchStreamInit, post: FetchPost) {
+  constructor(outside: Pick<Outside, 'memory'>, { holder, streams, takesStream }: FetchStreamInit, post: FetchPost) {
     this.#outside = outside
     this.#holder = holder
     this.#post = post
@@ -67,11 +67,9 @@ export class FetchStream {
   /** The response begins to stream. @param posted called when the last of it was passed on */
   respond(head: FetchedHead, source: Source, posted: () => void): Inflow {
     this.#post.head(head)
-    const { memory, reads: turns } = this.#outside
     this.#inflow = new Inflow({
       holder: this.#holder,
-      memory,
-      turns,
+      memory: this.#outside.memory,
       source,
       post: (part) => {
         this.#post.data(part)

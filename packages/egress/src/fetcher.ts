@@ -121,7 +121,7 @@ export class Fetcher {
     body: Pick<ExchangeParts, 'wantsBody' | 'stream'>,
   ): Promise<HopResponse> {
     const { request, limits, tally, signal, clock } = running
-    const { slots, pool } = this.#outside
+    const { slots, pool, reads: turns } = this.#outside
     const claim = { functionName: request.functionName, owner: request.owner, origin: hop.url.origin }
     running.isWaiting = true
     const slot = await slots.take(claim, signal)
@@ -139,6 +139,8 @@ export class Fetcher {
           lease,
           tally,
           signal,
+          holder: request,
+          turns,
           onMoved: (state) => clock.tell(state),
           ...body,
         },

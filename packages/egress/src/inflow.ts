@@ -1,6 +1,6 @@
 import { ownMemoryOf, STREAM_MESSAGE_BYTES, STREAM_PART_BYTES, STREAM_WINDOW_BYTES, type Holder } from '@carpool/core'
 import type { StreamPart } from './messages.ts'
-import type { ReadTurns } from './read-turns.ts'
+import { readCost, type ReadTurns } from './read-turns.ts'
 import type { MemoryWaiter, StreamMemory } from './stream-memory.ts'
 
 /** Where bytes come from. */
@@ -12,7 +12,8 @@ export interface Source {
 export interface InflowParts {
   readonly holder: Holder
   readonly memory: StreamMemory
-  readonly turns: ReadTurns
+  /** Absent: the source takes its turns by itself. */
+  readonly turns?: ReadTurns
   readonly source: Source
   readonly post: (part: StreamPart) => void
 }
@@ -61,7 +62,7 @@ export class Inflow {
   push(bytes: Uint8Array, message?: 'text' | 'bytes'): void {
     if (this.#isClosed) return
     this.bytesIn += bytes.length
-    this.#hasTurn &&= this.#parts.turns.took(this.#parts.holder, bytes.length, this)
+    this.#took(readCost(bytes.length))
     if (this.#isDiscarding) return this.#follow()
     if (message !== undefined) {
       this.#append(bytes, message)
@@ -102,13 +103,18 @@ export class Inflow {
     if (this.#isClosed) return
     this.#isClosed = true
     this.#letGo()
-    this.#parts.turns.leave(this.#parts.holder, this)
+    this.#parts.turns?.leave(this.#parts.holder, this)
   }
 
   /** For {@link ReadTurns}. */
   readAgain(): void {
     this.#hasTurn = true
     this.#follow()
+  }
+
+  #took(cost: number): void {
+    const { turns, holder } = this.#parts
+    if (this.#hasTurn && turns !== undefined) this.#hasTurn = turns.took(holder, cost, this)
   }
 
   #takeFresh(): void {

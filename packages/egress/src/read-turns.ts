@@ -2,8 +2,17 @@ import { FairOrder, Flow, type Holder } from '@carpool/core'
 
 /** What may come from peers in one turn of the event loop before those that have read wait for the next turns. */
 const TURN_BYTES = 2 * 1024 * 1024
-/** Of those that wait, how many read in one turn: a read takes 64 KiB at most. */
+/** Of those that wait, how many read in one turn. */
 const READERS_PER_TURN = 32
+/** What a read takes at most. Whoever can stop within a read does so when it has cost more. */
+export const READ_BYTES = 64 * 1024
+/** What the smallest piece counts: the work goes by pieces if a peer makes them small. */
+const PIECE_BYTES = 512
+
+/** What a piece counts that has come by itself: a read, a chunk, a frame. */
+export function readCost(bytes: number): number {
+  return Math.max(bytes, PIECE_BYTES)
+}
 
 /** Takes bytes from a peer. */
 export interface Reader {
@@ -30,7 +39,7 @@ export class ReadTurns {
     this.#nextTurn = nextTurn
   }
 
-  /** Bytes have come. @returns whether the reader may go on; if not, it is told when */
+  /** Something has come. @param bytes see {@link readCost} @returns whether the reader may go on; if not, it is told when */
   took(holder: Holder, bytes: number, reader: Reader): boolean {
     this.#bytes += bytes
     this.#schedule()

@@ -7,7 +7,7 @@ import type { FetchedHead } from '@carpool/core'
 import t, { type Test } from 'tap'
 import { IS_WHOLE } from '../../../test/support/form.ts'
 import { Egress, type EgressResult, type EgressStream } from '../src/index.ts'
-import { listen, LOOPBACK, requestOf, upstream, type Request } from './fixtures/upstream.ts'
+import { listen, LOOPBACK, rawUpstream, requestOf, upstream, type Request } from './fixtures/upstream.ts'
 
 const KB = 1024
 
@@ -19,6 +19,7 @@ class TestFetch {
   receivedBytes = 0
   lastByte = -1
   parts = 0
+  largestPart = 0
   isEnded = false
   isStopped = false
   creditBytes = 0
@@ -36,6 +37,7 @@ class TestFetch {
         data: ({ bytes, end }) =>
           this.#tell(() => {
             this.parts += 1
+            this.largestPart = Math.max(this.largestPart, bytes.length)
             if (this.receivedBytes < 64 * KB) this.received = Buffer.concat([this.received, bytes])
             this.receivedBytes += bytes.length
             this.lastByte = bytes.at(-1) ?? this.lastByte
@@ -368,3 +370,25 @@ t.test('tokens in chunks of their own are no framing without end', async (t) => 
   const fetch = fetching()(origin)
   t.match(await fetch.untilSettled(), { end: 'ok', bytesIn: TOKENS })
 })
+
+/** Two turns of the event loop, with a read's worth of them behind each: the first part is what came before it streamed. */
+const MOST_PIECES = 2 * (4096 + 128)
+
+for (const how of ['plain', 'gzip'] as const) {
+  t.test(`chunks of a byte come by turns, however many are in one read: ${how}`, async (t) => {
+    const plain = Buffer.alloc(100_000).map((_, index) => index % 251)
+    // Stored and not compressed, so that the body is as long.
+    const body = how === 'plain' ? plain : gzipSync(plain, { level: 0 })
+    const chunks = Buffer.from([...body].flatMap((byte) => [0x31, 13, 10, byte, 13, 10]))
+    const { origin } = await rawUpstream(t, (socket) => {
+      const coding = how === 'gzip' ? 'content-encoding: gzip\r\n' : ''
+      socket.write(`HTTP/1.1 200 OK\r\n${coding}transfer-encoding: chunked\r\n\r\n`)
+      socket.write(Buffer.concat([chunks, Buffer.from('0\r\n\r\n')]))
+    })
+    const fetch = fetching()(origin)
+    t.match(await fetch.untilSettled(), { end: 'ok', bytesIn: body.length })
+    t.equal(fetch.receivedBytes, plain.length)
+    t.ok(fetch.received.equals(plain.subarray(0, fetch.received.length)))
+    if (how === 'plain') t.ok(fetch.largestPart <= MOST_PIECES, `${fetch.largestPart} bytes at once`)
+  })
+}

@@ -97,6 +97,10 @@ const SLOW = [
   lies('N06h', 'a server that closes its half and goes on listening', REFUSED, (socket) => {
     socket.end(`${OK_HEAD}content-length: 1000\r\n\r\nhalf`)
   }),
+  slow('N06i', 'a server that sends its body in chunks of a byte, as fast as it can', (socket) => {
+    socket.write(`${OK_HEAD}transfer-encoding: chunked\r\n\r\n`)
+    writeForever(socket, '1\r\nx\r\n'.repeat(10_000))
+  }),
 ]
 
 const LYING = [
