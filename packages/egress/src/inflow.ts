@@ -58,11 +58,18 @@ export class Inflow {
     return this.#waiting.length > 0
   }
 
-  /** @param bytes a whole message of a WebSocket, if `message` is there */
+  /** Frames of a WebSocket come, be they of messages or not. @param cost see {@link readCost} */
+  took(cost: number): void {
+    if (this.#isClosed) return
+    this.#charge(cost)
+    this.#follow()
+  }
+
+  /** @param bytes a whole message of a WebSocket, if `message` is there: its frames were {@link took} */
   push(bytes: Uint8Array, message?: 'text' | 'bytes'): void {
     if (this.#isClosed) return
     this.bytesIn += bytes.length
-    this.#took(readCost(bytes.length))
+    if (message === undefined) this.#charge(readCost(bytes.length))
     if (this.#isDiscarding) return this.#follow()
     if (message !== undefined) {
       this.#append(bytes, message)
@@ -112,7 +119,7 @@ export class Inflow {
     this.#follow()
   }
 
-  #took(cost: number): void {
+  #charge(cost: number): void {
     const { turns, holder } = this.#parts
     if (this.#hasTurn && turns !== undefined) this.#hasTurn = turns.took(holder, cost, this)
   }

@@ -2,11 +2,13 @@ import type { Socket } from 'node:net'
 import { STREAM_MESSAGE_BYTES, STREAM_WINDOW_BYTES, type Holder, type SocketEnd } from '@carpool/core'
 import { WebSocket } from 'ws'
 import { codeOf, failure } from './failure.ts'
+import { FrameCutter } from './frame-cutter.ts'
 import { handshakeHeaders } from './header-policy.ts'
 import { Inflow } from './inflow.ts'
 import type { SocketRequest, StreamPart, StreamSide } from './messages.ts'
 import { Opening } from './opening.ts'
 import type { Outside } from './outside.ts'
+import { READ_BYTES, readCost } from './read-turns.ts'
 import { describeSocketEnd } from './socket-end.ts'
 import type { WebSocketTarget } from './socket-target.ts'
 import type { SocketPost } from './tcp-stream.ts'
@@ -15,8 +17,12 @@ import type { SocketPost } from './tcp-stream.ts'
 const CREDIT_BYTES = STREAM_WINDOW_BYTES / 4
 /** How long the peer gets to answer a close frame, in ms. */
 const CLOSE_TIMEOUT_MS = 5_000
+/** How many frames are decoded before others may have their turn. */
+const FRAMES_AT_ONCE = READ_BYTES / readCost(0)
 /** Of the close frame, if there is none in it that may be said. */
 const NO_STATUS = 1005
+
+type Decode = (this: Socket, bytes: Buffer) => void
 
 /** A WebSocket that a function opens. A library speaks the protocol, over a connection that was checked. */
 export class WebSocketStream {
@@ -27,6 +33,7 @@ export class WebSocketStream {
   readonly #post: SocketPost
   readonly #inflow: Inflow
   readonly #opening: Opening
+  readonly #frames = new FrameCutter(FRAMES_AT_ONCE)
   #connection: Socket | undefined
   #socket: WebSocket | undefined
   #isOpen = false
@@ -158,10 +165,30 @@ export class WebSocketStream {
     this.#opening.done()
     const { remoteAddress = '', remotePort = 0 } = socket
     this.#post.connected(JSON.stringify({ remoteAddress, remotePort, protocol, extensions }))
-    socket.prependListener('data', (bytes: Buffer) => this.#collects(bytes.length))
+    const decode = socket.listeners('data')[0] as Decode
+    const pieces = (bytes: Buffer): void => this.#decode(socket, bytes, decode)
+    // The library takes its listener away when it wants no more: by this property, which `once` uses too, it is this one.
+    socket.off('data', decode).on('data', Object.assign(pieces, { listener: decode }))
     const early = this.#early
     this.#early = []
     for (const part of early) this.#send(part)
+  }
+
+  /**
+   * Gives what has come to the library, which decodes all of it at once: in pieces of so few frames that the rest can wait for
+   * its turn. A read may have thousands of frames, and the library tells of none that is empty.
+   */
+  #decode(socket: Socket, bytes: Buffer, decode: Decode): void {
+    for (let at = 0; at < bytes.length; ) {
+      // A close frame was the last that it wants.
+      if (at > 0 && (this.#isClosed || socket.listenerCount('data', decode) === 0)) return
+      if (at > 0 && socket.isPaused()) return socket.unshift(bytes.subarray(at))
+      const { end, frames } = this.#frames.cut(bytes, at)
+      this.#collects(end - at)
+      this.#inflow.took(Math.max(end - at, frames * readCost(0)))
+      decode.call(socket, bytes.subarray(at, end))
+      at = end
+    }
   }
 
   /** Bytes have come that may be of a message which is not whole for long. */

@@ -6,6 +6,7 @@ import { createServer as createTcpServer, type Socket } from 'node:net'
 import { createHash } from 'node:crypto'
 import t, { type Test } from 'tap'
 import { WebSocketServer, type WebSocket } from 'ws'
+import { FrameCutter } from '../src/frame-cutter.ts'
 import { identity } from './fixtures/certificates.ts'
 import { TestSockets, type TestSocket } from './fixtures/test-sockets.ts'
 import { listen } from './fixtures/upstream.ts'
@@ -284,4 +285,78 @@ t.test('whatever a host says of a close frame', async (t) => {
     t.match(await socket.untilClosed(), { ok: true }, closing.slice(0, 20))
   }
   t.ok(sockets.isClean)
+})
+
+const PONG = Buffer.of(0x8a, 0)
+const EMPTY = Buffer.of(0x82, 0)
+const FRAGMENTS = Buffer.concat([Buffer.of(2, 0), Buffer.alloc(2 * 9_999), Buffer.of(0x80, 0)])
+const BYE = Buffer.of(0x88, 2, 0x0f, 0xa0)
+
+for (const [what, frames, messages] of [
+  ['pongs', Buffer.alloc(2 * 100_000, PONG), 0],
+  ['messages', Buffer.alloc(2 * 20_000, EMPTY), 20_000],
+  ['fragments', Buffer.concat(Array.from({ length: 10 }, () => FRAGMENTS)), 10],
+] as const) {
+  t.test(`a flood of ${what} that are empty is decoded by turns, also what comes with the handshake`, async (t) => {
+    const sockets = new TestSockets()
+    const { reads } = sockets.outside
+    const took = reads.took.bind(reads)
+    let costs: number[] = []
+    let most = 0
+    reads.took = (holder, cost, reader) => {
+      if (costs.length === 0) setImmediate(() => (costs = []))
+      costs.push(cost)
+      most = Math.max(
+        most,
+        costs.reduce((sum, one) => sum + one, 0),
+      )
+      return took(holder, cost, reader)
+    }
+    const url = await rawPeer(
+      t,
+      (socket, accept) => void socket.write(Buffer.concat([Buffer.from(`${accept}\r\n`), frames, BYE, PONG])),
+    )
+    const socket = open(sockets, url)
+    t.match(await socket.untilClosed(), { ok: true })
+    t.same([socket.messages.length, socket.closing], [messages, { code: 4000, reason: '' }])
+    t.ok(most > 0 && most <= 2 * (2 * 1024 * KB + 64 * KB), `${most} in a turn`)
+    t.ok(sockets.isClean)
+  })
+}
+
+t.test('frames are cut wherever a read ends', (t) => {
+  const long = (bytes: number): Buffer =>
+    Buffer.concat([Buffer.of(0x82, 127, 0, 0, 0, 0, 0, 1, 0, bytes), Buffer.alloc(65_536 + bytes)])
+  const all = [
+    EMPTY,
+    Buffer.of(0x81, 1, 7),
+    Buffer.concat([Buffer.of(0x82, 126, 1, 0), Buffer.alloc(256, 0x82)]),
+    long(3),
+    PONG,
+    BYE,
+  ]
+  const bytes = Buffer.concat(all)
+  for (const step of [1, 2, 3, 5, 1000, bytes.length]) {
+    const cutter = new FrameCutter(2)
+    const ends: number[] = []
+    let frames = 0
+    let isRight = true
+    for (let from = 0; from < bytes.length; from += step) {
+      const read = bytes.subarray(from, from + step)
+      for (let at = 0; at < read.length; ) {
+        const cut = cutter.cut(read, at)
+        isRight &&= cut.frames <= 2 && cut.end > at
+        frames += cut.frames
+        at = cut.end
+        ends.push(from + at)
+      }
+    }
+    t.ok(isRight)
+    t.equal(frames, all.length, `in steps of ${step}`)
+    if (step === bytes.length) {
+      const sizes = all.map((frame) => frame.length)
+      t.same(ends, [sizes[0]! + sizes[1]!, bytes.length - 4 - 2, bytes.length])
+    }
+  }
+  t.end()
 })

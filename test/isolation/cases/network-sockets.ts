@@ -2,6 +2,7 @@
  * Group C5 of the list of attacks, fourth part: raw sockets. What is said of fetches must hold for them, with less that is
  * between.
  */
+import { createHash } from 'node:crypto'
 import { createServer } from 'node:net'
 import { hostname } from 'node:os'
 import type { IsolationCase } from '../harness/isolation-case.ts'
@@ -262,6 +263,28 @@ const SERVERS = [
     attack: async ({ t, call }) => {
       const upstream = await startRawUpstream(t, () => {})
       return { answers: [await call(`/?port=${upstream.port}`)] }
+    },
+  }),
+  socketCase('N17j', 'a server whose WebSocket sends empty pongs, as fast as it can', {
+    handler: `${TARGET}
+      const more = { kind: 'websocket', url: 'ws://' + host + ':' + port + '/', protocols: [], headers: [] };
+      const { socket, connected } = open(host, port, { more });
+      await connected;
+      await new Promise((resolve) => setTimeout(resolve, 500));
+      socket.stop();
+      return new Response('fine');`,
+    expect: { status: 200, code: '', body: 'fine' },
+    attack: async ({ t, call }) => {
+      const upstream = await startRawUpstream(t, (socket, head) => {
+        const key = /sec-websocket-key: (\S+)/i.exec(head)?.[1] ?? ''
+        const accept = createHash('sha1').update(`${key}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`).digest('base64')
+        const lines = ['HTTP/1.1 101 Up', 'upgrade: websocket', 'connection: upgrade', `sec-websocket-accept: ${accept}`]
+        socket.write(`${lines.join('\r\n')}\r\n\r\n`)
+        writeForever(socket, Buffer.alloc(65_536, Buffer.of(0x8a, 0)))
+      })
+      const answer = await call(`/?port=${upstream.port}`)
+      await comes(t, 'the connection is closed', upstream.untilClosed())
+      return { answers: [answer] }
     },
   }),
 ]
