@@ -93,6 +93,8 @@ struct IsolateState {
 	uint64_t limit_bytes;
 	// what it may take before its size has to be looked at,
 	uint64_t room_bytes;
+	// what it has taken in small pieces since its size was looked at, and not given back,
+	uint64_t small_bytes;
 	// what its threads have taken outside of it, and not given back;
 	uint64_t malloced_bytes;
 	// what it has beyond its limit, of all that isolates may have,

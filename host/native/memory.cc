@@ -127,6 +127,7 @@ constexpr size_t kProtected = 1 << 20;
 // How much more than its limit it has with so much; up to it, it need not be looked at again.
 uint64_t ExcessOf(IsolateState* state, uint64_t taken) {
 	bool is_within = taken <= state->limit_bytes;
+	state->small_bytes = 0;
 	state->room_bytes = is_within ? state->limit_bytes - taken : 0;
 	return is_within ? 0 : taken - state->limit_bytes;
 }
@@ -143,12 +144,22 @@ void Interrupted(v8::Isolate* isolate, void* data) {
 	KeepToLimit(state, isolate);
 }
 
+// V8 takes memory for what is asked of it here, in the midst of which nothing more may be asked of it.
+thread_local bool is_requesting = false;
+
+// In place of V8's, for isolated-vm alone.
+void RequestInterrupt(v8::Isolate* isolate, v8::InterruptCallback callback, void* data) {
+	is_requesting = true;
+	isolate->RequestInterrupt(callback, data);
+	is_requesting = false;
+}
+
 // Has its memory looked at, at its next step.
 void Interrupt(IsolateState* state) {
 	state->has_grown = true;
-	if (state->is_interrupted) return;
+	if (state->is_interrupted || is_requesting) return;
 	state->is_interrupted = true;
-	state->isolate->RequestInterrupt(Interrupted, state);
+	RequestInterrupt(state->isolate, Interrupted, state);
 }
 
 // That of the isolate in which this thread is, if it is in one.
@@ -158,7 +169,7 @@ IsolateState* Current() { return locked == nullptr ? nullptr : TrackedOf(locked)
 bool MayTake(IsolateState* state, size_t length) {
 	// What a collection takes to move objects it gives back; V8 could not do without.
 	if (state->is_collecting || state->is_blank) return true;
-	if (length <= state->room_bytes) {
+	if (state->small_bytes + length <= state->room_bytes) {
 		state->room_bytes -= length;
 		Grow(state, length);
 		return true;
@@ -175,14 +186,11 @@ bool MayTake(IsolateState* state, size_t length) {
 // The same of a small piece. Nothing is looked at here, but at its next step.
 bool MayTakeSmall(IsolateState* state, size_t length) {
 	if (state->is_collecting || state->is_blank) return true;
-	if (length > state->room_bytes) {
-		if (!Draw(state, state->excess_bytes + kStep)) return false;
-		state->room_bytes += kStep;
-		Interrupt(state);
-	}
-	state->room_bytes -= length;
-	state->growth_bytes += length;
-	if (state->growth_bytes >= kGrowth) Interrupt(state);
+	if (state->small_bytes >= kGrowth) Interrupt(state);
+	if (state->small_bytes + length <= state->room_bytes) return true;
+	if (!Draw(state, state->excess_bytes + kStep)) return false;
+	state->room_bytes += kStep;
+	Interrupt(state);
 	return true;
 }
 
@@ -216,15 +224,18 @@ void Take(IsolateState* state, size_t size) {
 }
 
 void* Taken(IsolateState* state, void* memory) {
-	if (memory != nullptr) state->malloced_bytes += malloc_usable_size(memory);
+	size_t size = memory == nullptr ? 0 : malloc_usable_size(memory);
+	state->malloced_bytes += size;
+	if (size < kSmall) state->small_bytes += size;
 	return memory;
 }
 
+// Some of it may not have counted: it was taken while the isolate was booted, or by another thread.
+void Subtract(uint64_t& bytes, size_t size) { bytes -= size < bytes ? size : bytes; }
+
 void GiveBack(IsolateState* state, size_t size) {
-	// Some of it may not have counted: it was taken while the isolate was booted, or by another thread.
-	if (size > state->malloced_bytes) size = state->malloced_bytes;
-	state->malloced_bytes -= size;
-	state->room_bytes += size;
+	Subtract(state->malloced_bytes, size);
+	if (size < kSmall) Subtract(state->small_bytes, size);
 }
 
 void* Malloc(size_t size) {
@@ -356,7 +367,9 @@ bool WatchMemory() {
 	bool has_outside = ReplaceImport(nullptr, "malloc", reinterpret_cast<void*>(Malloc));
 	bool has_buffers = ReplaceImport(kIsolatedVm, "calloc", reinterpret_cast<void*>(CallocBuffer));
 	ReplaceImport(kIsolatedVm, "malloc", reinterpret_cast<void*>(MallocBuffer));
-	return has_heap && has_reserved && has_outside && has_buffers;
+	bool has_requests =
+		ReplaceImport(kIsolatedVm, "_ZN2v87Isolate16RequestInterruptEPFvPS0_PvES2_", reinterpret_cast<void*>(RequestInterrupt));
+	return has_heap && has_reserved && has_outside && has_buffers && has_requests;
 }
 
 void ThreadRunsIsolates() {
@@ -372,7 +385,7 @@ IsolateState* TrackedOf(v8::Isolate* isolate) { return static_cast<IsolateState*
 
 void BeginTaking(IsolateState* state) {
 	if (!state->is_blank) return;
-	state->malloced_bytes = 0;
+	state->malloced_bytes = state->small_bytes = 0;
 	state->is_blank = false;
 }
 
@@ -380,7 +393,8 @@ void TrackMemory(IsolateState* state, v8::Isolate* isolate) {
 	v8::HeapStatistics heap;
 	isolate->GetHeapStatistics(&heap);
 	state->limit_bytes = heap.heap_size_limit();
-	state->room_bytes = state->excess_bytes = state->growth_bytes = state->told_bytes = state->malloced_bytes = 0;
+	state->room_bytes = state->small_bytes = state->excess_bytes = state->growth_bytes = state->told_bytes = 0;
+	state->malloced_bytes = 0;
 	state->is_blank = true;
 	state->has_grown = state->is_interrupted = state->is_over = state->is_collecting = false;
 	state->peak_bytes.store(0);

@@ -49,15 +49,16 @@ uint32_t RequestBetween(uint32_t before, uint32_t after) {
 void LockIsolate(v8::Locker* locker, v8::Isolate* isolate) {
 	IsolateState* state = isolate == host ? nullptr : TrackedOf(isolate);
 	ThreadEnters(state);
-	if (isolate != host) ThreadLocks(isolate);
 	int at = requests_at.load(std::memory_order_acquire);
 	bool is_kept = at >= 0 && state != nullptr;
 	uint32_t asked = is_kept ? __atomic_load_n(GuardOf(isolate) + at, __ATOMIC_RELAXED) & ~termination.load() : 0;
 	InitializeLocker(locker, isolate);
-	if (asked == 0) return;
-	__atomic_fetch_or(GuardOf(isolate) + at, asked, __ATOMIC_RELAXED);
-	// V8 looks at what is asked, now with this.
-	isolate->RequestInterrupt(Nothing, nullptr);
+	if (asked != 0) {
+		__atomic_fetch_or(GuardOf(isolate) + at, asked, __ATOMIC_RELAXED);
+		// V8 looks at what is asked, now with this.
+		isolate->RequestInterrupt(Nothing, nullptr);
+	}
+	if (isolate != host) ThreadLocks(isolate);
 }
 
 void UnlockIsolate(v8::Locker* locker) {

@@ -1,6 +1,6 @@
 import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import { monotonicClock, NOBODY, type CarpoolError } from '@carpool/core'
+import { monotonicClock, type CarpoolError } from '@carpool/core'
 import { ByteBudget } from './byte-budget.ts'
 import { Connections } from './hardening/connections.ts'
 import { ReadBackpressure } from './hardening/read-backpressure.ts'
@@ -27,7 +27,7 @@ export interface OneRequestEachOptions {
 export class OneRequestEach {
   /** For the server: without it, bodies in small chunks do not take turns. */
   readonly IncomingMessage = joinsSmallChunks((socket, count) => this.#reading.chunksRead(socket, count))
-  readonly #reading = new ReadBackpressure(() => NOBODY)
+  readonly #reading = new ReadBackpressure((owner) => ({ owner, functionName: '' }))
   readonly #connections: Connections
   readonly #lingering: LingeringClose
   readonly #writeStall: WriteStallTimeout
@@ -60,8 +60,12 @@ export class OneRequestEach {
     )
   }
 
-  /** A request shows that its sender may be here: until it has its answer, its connection makes no room for others. */
-  keep({ socket }: IncomingMessage, response: ServerResponse): void {
+  /**
+   * A request shows that it is of an owner, who may be here. Until it has its answer, its connection makes no room for others;
+   * and it waits behind none that nobody knows.
+   */
+  keep({ socket }: IncomingMessage, response: ServerResponse, owner: string): void {
+    this.#reading.requestRead(socket, owner)
     const connection = this.#connections.find(socket)
     if (connection === undefined) return
     connection.yields = false

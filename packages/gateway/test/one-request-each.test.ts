@@ -115,7 +115,7 @@ t.test('at the limit, idle connections make room, and busy ones that are kept do
   const { client, sockets, clients } = await serve(
     t,
     (request, response) => {
-      clients.keep(request, response)
+      clients.keep(request, response, 'one')
       response.flushHeaders()
     },
     { maxConnections: 2 },
@@ -135,7 +135,7 @@ t.test(
     const { client, sockets, clients } = await serve(
       t,
       (request, response) => {
-        if (request.url !== '/') clients.keep(request, response)
+        if (request.url !== '/') clients.keep(request, response, 'one')
         if (request.url === '/answered') response.end('x')
         else response.write(LARGE)
       },

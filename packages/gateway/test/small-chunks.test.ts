@@ -1,7 +1,8 @@
 /** Bodies in many small chunks: they arrive as they were sent, in a few pieces. */
-import { createServer } from 'node:http'
+import { createServer, type IncomingMessage as Message } from 'node:http'
 import { connect, type AddressInfo } from 'node:net'
 import { once } from 'node:events'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import t from 'tap'
 import { joinsSmallChunks } from '../src/hardening/small-chunks.ts'
 
@@ -30,4 +31,22 @@ t.test('small chunks are joined, and large ones are not', async (t) => {
     'a large one by itself',
   )
   t.ok(small > 21_000, `${small} small chunks and trailers were told of`)
+})
+
+t.test('of a body that nobody reads, no more is read than of one in large chunks', async (t) => {
+  const { promise, resolve } = Promise.withResolvers<Message>()
+  const server = createServer({ IncomingMessage: joinsSmallChunks(() => {}) }, (request) => resolve(request.pause())).listen(0)
+  t.teardown(() => server.close())
+  await once(server, 'listening')
+  const socket = connect((server.address() as AddressInfo).port, '127.0.0.1')
+  socket.write('POST / HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n')
+  const request = await promise
+  const some = `1f4\r\n${'x'.repeat(500)}\r\n`.repeat(20)
+  for (let turn = 0; turn < 5000 && !request.socket.isPaused(); turn++) {
+    socket.write(some)
+    await nextTurn()
+  }
+  t.ok(request.socket.isPaused())
+  t.ok(request.readableLength < 300_000, `${request.readableLength} bytes wait`)
+  socket.destroy()
 })

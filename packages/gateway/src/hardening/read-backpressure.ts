@@ -7,7 +7,7 @@ import { pauseReading } from './stop-reading.ts'
 const MAX_REQUESTS = 64
 /** How long connections may be resumed in one turn, in ms: enough for some twenty. */
 const RESUME_MS = 0.05
-/** Small chunks of bodies that one turn reads from a connection before it takes turns with others: about a millisecond's worth. */
+/** Small chunks that one turn reads from a connection before it takes turns with others: about a millisecond's worth. */
 const MAX_CHUNKS = 256
 
 /** What is known of a connection. */
@@ -102,16 +102,16 @@ export class ReadBackpressure {
   }
 
   /**
-   * Called for small chunks of a body, or trailers, that were read. What is read at once may hold ten thousand of them, and cannot
-   * be left half read. So a connection that brings many waits for its turn before more is read, also while all call one function.
+   * Called for small chunks of a body, or trailers, that were read. One read may hold ten thousand of them, and cannot be left
+   * half read. So a connection that brings many waits for its turn before more is read, also while all call one function.
    */
   chunksRead(socket: Socket, count: number): void {
     const caller = this.#callers.get(socket)
     if (caller === undefined) return
     if (caller.chunks === 0 && this.#chunked.push(caller) === 1) setImmediate(this.#endTurn)
-    const isNew = caller.chunks < MAX_CHUNKS
+    const before = caller.chunks
     caller.chunks += count
-    if (!isNew || caller.chunks < MAX_CHUNKS || caller.isPaused) return
+    if (before >= MAX_CHUNKS || caller.chunks < MAX_CHUNKS || caller.isPaused) return
     if (this.#resumed !== caller && ++this.#foundCostly > 1) {
       // The others may be as costly, which is known only once they are read; most likely those are that are new.
       for (const [one, { holder }] of this.#callers) {

@@ -1,5 +1,6 @@
 import type { Socket } from 'node:net'
 import { IncomingMessage } from '@carpool/core/node-http'
+import { pauseReading } from './stop-reading.ts'
 
 /** A chunk of this size costs no more to pass on than to copy. */
 const SMALL_BYTES = 1024
@@ -33,7 +34,8 @@ export function joinsSmallChunks(onSmall: (socket: Socket, count: number) => voi
       if (this.#chunks === undefined) {
         this.#chunks = []
         setImmediate(() => {
-          this.#passOn()
+          // As Node.js does for a chunk that comes alone; it reads on when the body is read.
+          if (!this.#passOn()) pauseReading(this.socket)
           this.#chunks = undefined
         })
       }

@@ -117,7 +117,7 @@ export function createControlPlane(options: ControlPlaneOptions): FastifyInstanc
           reply.raw.once('close', () => requests.give(holder, 1))
         }
         // Others, who need no token to connect, shut nobody out who has one.
-        clients.keep(request.raw, reply.raw)
+        clients.keep(request.raw, reply.raw, owner)
         const bytes = bodyBytes(request)
         if (bytes > 0) reply.raw.once('close', takeShare({ owner, bytes, isAdmin: admin }))
       })
