@@ -56,9 +56,8 @@ constexpr uint64_t kSlice = 1 << 20;
 // V8 takes, as for formats of dates, that counts twice.
 constexpr uint64_t kOutside = 48 << 20;
 
-// Pieces that are smaller are asked for in steps, of so many bytes. For them V8 may hold a lock of which its statistics need one.
+// Pieces that are smaller are looked at a slice at a time. For them V8 may hold a lock of which its statistics need one.
 constexpr size_t kSmall = 4096;
-constexpr uint64_t kStep = 64 << 10;
 
 // What the heap holds and takes, and what hangs on it outside.
 struct Size {
@@ -187,9 +186,10 @@ bool MayTake(IsolateState* state, size_t length) {
 bool MayTakeSmall(IsolateState* state, size_t length) {
 	if (state->is_collecting || state->is_blank) return true;
 	if (state->small_bytes >= kGrowth) Interrupt(state);
-	if (state->small_bytes + length <= state->room_bytes) return true;
-	if (!Draw(state, state->excess_bytes + kStep)) return false;
-	state->room_bytes += kStep;
+	uint64_t room = state->room_bytes > kSlice ? state->room_bytes : kSlice;
+	if (state->small_bytes + length <= room) return true;
+	if (!Draw(state, state->excess_bytes + kSlice)) return false;
+	state->room_bytes = room + kSlice;
 	Interrupt(state);
 	return true;
 }
