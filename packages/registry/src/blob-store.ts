@@ -47,6 +47,8 @@ export class BlobStore {
   /** @throws CarpoolError `saturated` if so many bytes more would take of what is kept for the ledger */
   requireRoom(bytes: number): void {
     const { freeBytes, totalBytes } = this.#diskSpace()
+    // Some file systems do not say.
+    if (totalBytes === 0) return
     const reserveBytes = Math.min(MAX_RESERVE_BYTES, totalBytes * RESERVE_PART)
     if (freeBytes - this.#underWayBytes - bytes >= reserveBytes) return
     throw new CarpoolError(

@@ -121,13 +121,14 @@ export class Registry {
 
   /**
    * Makes a staged revision the live one: first on disk, then in the routes. To publish what is already live changes no route.
-   * @throws CarpoolError `internal` if it is not staged; `saturated` if the disk has no room for the code cache
+   * A code cache for which the disk has no room is left out: it can be made again.
+   * @throws CarpoolError `internal` if it is not staged
    */
   async publish(staged: StagedRevision, { form, codeCache }: PublishInput): Promise<Revision> {
     if (!this.#claims.has(staged)) {
       throw new CarpoolError('internal', `Revision ${staged.id} of ${staged.functionName} is not staged.`)
     }
-    const cache = codeCache === undefined ? undefined : await this.#putCodeCache(codeCache)
+    const cache = codeCache === undefined ? undefined : await this.#putCodeCache(codeCache).catch(ifNoRoom)
     try {
       return this.#commit(staged, form, cache)
     } finally {
@@ -290,6 +291,10 @@ export class Registry {
   #report({ functionName, id }: Revision | StagedRevision, detail: string): void {
     this.#options.onProblem?.({ functionName, revision: id, detail })
   }
+}
+
+function ifNoRoom(cause: unknown): undefined {
+  if (!(cause instanceof CarpoolError) || cause.code !== 'saturated') throw cause
 }
 
 /**

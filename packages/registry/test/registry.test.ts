@@ -82,12 +82,11 @@ t.test('a deploy that would take of the disk what is kept for the ledger is refu
   await t.rejects(stage('two', '{}'), { code: 'saturated' })
   t.equal(readdirSync(join(folder, 'bundles')).length, 2)
   const cached = { form: 'fetch', codeCache: Buffer.from('cache') } as const
-  const again = await stage('one', 'x'.repeat(497))
-  await t.rejects(registry.publish(again, cached), { code: 'saturated' })
-  registry.discard(again)
+  await t.resolves(registry.publish(await stage('one', 'x'.repeat(497)), cached), 'what is there already takes no room')
+  t.equal(readdirSync(join(folder, 'bundles')).length, 2, 'and its code cache can be made again')
   disk.freeBytes = 499
   t.throws(() => registry.requireRoom(), { code: 'saturated' })
-  t.ok(await stage('one', 'x'.repeat(497)), 'what is there already takes no room')
+  t.ok(await stage('one', 'x'.repeat(497)))
   disk.freeBytes = 10_000
   await t.resolves(stage('two', '{}'))
 })

@@ -99,7 +99,7 @@ t.test('secrets that could not be deleted with their function are told, and go w
   secrets.forget = () => {
     throw Object.assign(new Error('database or disk is full'), { errcode: 13 })
   }
-  const told = { code: 'data-unusable', message: /^shop is deleted, but its secrets are not/ }
+  const told = { code: 'data-unusable', message: /^shop is deleted, but its secrets could not be/ }
   await t.rejects(deployer.remove('shop', 'acme'), told)
   t.equal(registry.ownerOf('shop'), undefined)
   await t.rejects(deployer.remove('shop', 'acme'), told)

@@ -113,6 +113,7 @@ t.test('a function whose secrets are lost is not deployed without them, and serv
     code: 'data-unusable',
     message: /are lost/,
   })
+  await t.rejects(deployer.deleteSecret(SHOP, 'A'), { code: 'data-unusable' })
   await deployer.setSecret(SHOP, 'A', 'older')
   t.strictSame(secrets.of(registry.route('shop')), { A: 'older' })
   await deployer.deploy('shop', 'acme', { ...REQUEST, code: 'new code' })

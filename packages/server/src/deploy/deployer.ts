@@ -80,8 +80,8 @@ export class Deployer {
       try {
         secrets.forget({ owner, functionName })
       } catch (cause) {
-        const detail = `${functionName} is deleted, but its secrets are not: the disk of the data folder takes nothing more.`
-        throw new CarpoolError('data-unusable', `${detail} Delete it again, or its secrets, when there is room.`, { cause })
+        const detail = `${functionName} is deleted, but its secrets could not be. Delete it again, or its secrets.`
+        throw new CarpoolError('data-unusable', detail, { cause })
       }
     })
   }
@@ -112,7 +112,11 @@ export class Deployer {
   /** Deletes a secret; else as {@link Deployer.setSecret}. @throws CarpoolError `secret-not-found`, and what a deploy does */
   deleteSecret(holder: SecretHolder, key: string): Promise<Revision | undefined> {
     return this.#inTurn(holder, async () => {
-      const change = this.#parts.secrets.deleting(holder, key)
+      const { secrets, registry } = this.#parts
+      const live = registry.find(holder.functionName)
+      // It would go without the others that it has lost.
+      if (live?.owner === holder.owner) secrets.of(live)
+      const change = secrets.deleting(holder, key)
       return this.#changeSecrets(change)
     })
   }

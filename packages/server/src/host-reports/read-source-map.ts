@@ -45,11 +45,8 @@ export async function readSourceMap(
 }
 
 function indexInThread(text: string): Promise<SourceMapIndex | undefined> {
-  return new Promise((resolve) => {
-    let map: SourceMapIndex | undefined
+  return new Promise((resolve, reject) => {
     const options = { workerData: text, name: 'carpool-source-map', env: {} }
-    startThread('source-map-thread', import.meta.url, options, () => resolve(map)).on('message', (message: typeof map) => {
-      map = message
-    })
+    startThread('source-map-thread', import.meta.url, options, reject).on('message', resolve)
   })
 }
