@@ -89,6 +89,7 @@ export type { NodeSupport, OpenSocket, ServerAdapter, SocketEvents } from './nod
 export { freeBytes, ownMemoryOf } from './own-memory.ts'
 export { OUTCOMES, type FailedOutcome, type Outcome } from './outcome.ts'
 export { PROBLEM_CONTENT_TYPE, problemOfError, problemOfOutcome, retryAfterSeconds, type Problem } from './problem.ts'
+export { concurrencyLimitOfOwners } from './sharing/concurrency-limit.ts'
 export { RoundRobin, type RoundRobinOptions } from './sharing/round-robin.ts'
 export {
   INSTANCE_CONCURRENCY,

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { CarpoolError } from '@carpool/core'
+import { CarpoolError, concurrencyLimitOfOwners } from '@carpool/core'
 import type { StartResult } from '@carpool/wire'
 import type { HostRevision } from './host-connection.ts'
 import type { HostProcess } from './host-process.ts'
@@ -24,9 +24,7 @@ const REHEARSAL_MS = 1_000
 export class SmokeTests {
   readonly #start: () => HostProcess
   readonly #hosts = new Set<HostProcess>()
-  readonly #limit = concurrencyLimit(MAX_TESTS)
-  /** One at a time of each owner, so that nobody takes all. */
-  readonly #limitOfOwner = concurrencyLimitByKey(1)
+  readonly #inTurn = concurrencyLimitOfOwners(MAX_TESTS)
   #isClosed = false
 
   /** @param start starts a process that serves nobody. @throws CarpoolError `no-host` */
@@ -40,7 +38,7 @@ export class SmokeTests {
 
   /** @throws CarpoolError `draining` once it is closed */
   run(owner: string, revision: HostRevision, source: string): Promise<SmokeTestResult> {
-    return this.#limitOfOwner(owner, () => this.#limit(() => this.#test(revision, source)))
+    return this.#inTurn(owner, () => this.#test(revision, source))
   }
 
   async #test(revision: HostRevision, source: string): Promise<SmokeTestResult> {
@@ -79,42 +77,4 @@ async function makeCodeCache({ connection }: HostProcess, revision: string, sour
 /** What V8 makes of code in which everything has run is two to three times as long; the rest is for code of a few lines. */
 function isTooLarge(codeCache: Uint8Array, source: string): boolean {
   return codeCache.length > 64 * 1024 + 4 * source.length
-}
-
-/** Runs work, of which at most so much goes on at the same time; the rest waits in the order in which it came. */
-export type Limited = <T>(work: () => Promise<T>) => Promise<T>
-
-export function concurrencyLimit(max: number): Limited {
-  const waiting: Array<() => void> = []
-  let running = 0
-  return async (work) => {
-    if (running >= max) await new Promise<void>((resolve) => waiting.push(resolve))
-    else running++
-    try {
-      return await work()
-    } finally {
-      // The permit goes straight to the next in line, so that nobody who comes now gets in before.
-      const next = waiting.shift()
-      if (next === undefined) running--
-      else next()
-    }
-  }
-}
-
-/** The same for each key by itself. */
-export type LimitedByKey = <T>(key: string, work: () => Promise<T>) => Promise<T>
-
-export function concurrencyLimitByKey(max: number): LimitedByKey {
-  const limits = new Map<string, { readonly limited: Limited; count: number }>()
-  return async (key, work) => {
-    const limit = limits.get(key) ?? { limited: concurrencyLimit(max), count: 0 }
-    limits.set(key, limit)
-    limit.count++
-    try {
-      return await limit.limited(work)
-    } finally {
-      limit.count--
-      if (limit.count === 0) limits.delete(key)
-    }
-  }
 }

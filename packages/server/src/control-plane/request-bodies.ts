@@ -1,6 +1,5 @@
-import { CarpoolError } from '@carpool/core'
+import { CarpoolError, concurrencyLimitOfOwners } from '@carpool/core'
 import { startThread } from '@carpool/core/start-thread'
-import { concurrencyLimit, concurrencyLimitByKey } from '@carpool/fleet'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { readJson } from './read-json.ts'
 
@@ -12,15 +11,14 @@ export type ReadBody = { readonly value: unknown } | { readonly fault: string }
 
 /** Reads bodies as JSON: large ones in a thread, so that the server does not stand meanwhile. */
 export function readJsonBodies(app: FastifyInstance): void {
-  // One at a time, so that they take no more than a core; and one of each owner, so that no owner has all turns.
-  const inTurn = concurrencyLimit(1)
-  const inTurnOfOwner = concurrencyLimitByKey(1)
+  // One at a time, so that they take no more than a core.
+  const inTurn = concurrencyLimitOfOwners(1)
   app.addContentTypeParser(
     'application/json',
     { parseAs: 'buffer' },
     async (request: FastifyRequest, bytes: Buffer<ArrayBuffer>) => {
       if (bytes.length <= MAX_BYTES_HERE) return readJson(bytes)
-      return inTurnOfOwner(request.principal.owner, () => inTurn(() => readInThread(bytes)))
+      return inTurn(request.principal.owner, () => readInThread(bytes))
     },
   )
 }

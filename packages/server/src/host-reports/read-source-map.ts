@@ -1,6 +1,5 @@
-import { CarpoolError } from '@carpool/core'
+import { CarpoolError, concurrencyLimitOfOwners } from '@carpool/core'
 import { startThread } from '@carpool/core/start-thread'
-import { concurrencyLimit, concurrencyLimitByKey } from '@carpool/fleet'
 import { indexSourceMap, type SourceMapIndex } from './source-map-index.ts'
 
 const MIB = 1024 * 1024
@@ -10,9 +9,8 @@ const MAX_BYTES_HERE = MIB / 4
 /** Maps of one owner that wait. The lines that wait for them are in memory. */
 const MAX_WAITING = 10
 
-/** One at a time, so that maps take no more than a core; and one of each owner, so that no owner has all turns. */
-const inTurn = concurrencyLimit(1)
-const inTurnOfOwner = concurrencyLimitByKey(1)
+/** One at a time, so that maps take no more than a core. */
+const inTurn = concurrencyLimitOfOwners(1)
 const waiting = new Map<string, number>()
 
 /**
@@ -29,14 +27,12 @@ export async function readSourceMap(
   if (count > MAX_WAITING) throw new CarpoolError('saturated', `${MAX_WAITING} source maps of ${owner} wait, which is the limit.`)
   waiting.set(owner, count + 1)
   try {
-    return await inTurnOfOwner(owner, () =>
-      inTurn(async () => {
-        const text = await read()
-        const bytes = Buffer.byteLength(text)
-        if (bytes > maxBytes) return undefined
-        return bytes > MAX_BYTES_HERE ? await indexInThread(text) : indexSourceMap(text)
-      }),
-    )
+    return await inTurn(owner, async () => {
+      const text = await read()
+      const bytes = Buffer.byteLength(text)
+      if (bytes > maxBytes) return undefined
+      return bytes > MAX_BYTES_HERE ? await indexInThread(text) : indexSourceMap(text)
+    })
   } finally {
     const left = waiting.get(owner)! - 1
     if (left === 0) waiting.delete(owner)

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { concurrencyLimit, concurrencyLimitByKey } from '../src/pool/smoke-tests.ts'
+import { concurrencyLimit, concurrencyLimitByKey } from '../../src/sharing/concurrency-limit.ts'
 
 t.test('no more than the limit runs at a time, in order, also when work fails', async () => {
   await fc.assert(
