@@ -70,7 +70,9 @@ export class FunctionSecrets {
     if (secretsVersion === 0) return NONE.values
     const current = this.current(revision)
     if (current.version === secretsVersion) return current.values
-    if (!this.isLost(revision)) return (this.#superseded.find(idOf(revision), secretsVersion) ?? current).values
+    const superseded = this.#superseded.find(idOf(revision), secretsVersion)
+    if (superseded !== undefined) return superseded.values
+    if (!this.isLost(revision)) return current.values
     throw new CarpoolError(
       'data-unusable',
       `The secrets that ${revision.functionName} was deployed with are lost: access.sqlite in the data folder does not have them. ` +

@@ -3,7 +3,7 @@ import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { CarpoolError, type Call, type RequestHead } from '@carpool/core'
 import t from 'tap'
-import { checkJsonShape } from '../src/control-plane/read-json.ts'
+import { checkJsonShape } from '../src/json-shape.ts'
 import { bodyBudget } from '../src/control-plane/request-bodies.ts'
 import { problemOf, startControlPlane, TOKEN } from './support/control-plane.ts'
 

@@ -74,15 +74,18 @@ t.test('the log stays of a function that is damaged', async (t) => {
   t.strictSame(noted, ['warmed'])
 })
 
+/** What SQLite throws then. */
+const full = (): never => {
+  throw Object.assign(new Error('database or disk is full'), { errcode: 13 })
+}
+
 t.test('a function that cannot be removed keeps its secrets', async (t) => {
   const { deployer, registry, secrets, close } = start(t)
   t.teardown(close)
   await deployer.setSecret(SHOP, 'A', 'v')
   await deployer.deploy('shop', 'acme', REQUEST)
   const remove = registry.remove.bind(registry)
-  registry.remove = () => {
-    throw Object.assign(new Error('database or disk is full'), { errcode: 13 })
-  }
+  registry.remove = full
   await t.rejects(deployer.remove('shop', 'acme'), { message: /full/ })
   t.strictSame(secrets.current(SHOP).values, { A: 'v' })
   registry.remove = remove
@@ -96,9 +99,7 @@ t.test('secrets that could not be deleted with their function are told, and go w
   await deployer.setSecret(SHOP, 'A', 'v')
   await deployer.deploy('shop', 'acme', REQUEST)
   const forget = secrets.forget.bind(secrets)
-  secrets.forget = () => {
-    throw Object.assign(new Error('database or disk is full'), { errcode: 13 })
-  }
+  secrets.forget = full
   const told = { code: 'data-unusable', message: /^shop is deleted, but its secrets could not be/ }
   await t.rejects(deployer.remove('shop', 'acme'), told)
   t.equal(registry.ownerOf('shop'), undefined)
@@ -113,9 +114,7 @@ t.test('a function that is disabled on a full disk is said to be disabled', asyn
   const { deployer, registry, noted, close } = start(t)
   t.teardown(close)
   await deployer.deploy('shop', 'acme', REQUEST)
-  registry.disable = () => {
-    throw Object.assign(new Error('database or disk is full'), { errcode: 13 })
-  }
+  registry.disable = full
   t.throws(() => deployer.disable('shop', 'it mines coins'), {
     code: 'data-unusable',
     message: /^shop is disabled, but only until the server ends/,

@@ -1,4 +1,4 @@
-import { checkJsonShape } from '../control-plane/read-json.ts'
+import { checkJsonShape } from '../json-shape.ts'
 
 /**
  * A source map as it is kept: its mappings as they are written, with marks in them. A mapping takes two bytes as it is written,

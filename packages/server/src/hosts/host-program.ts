@@ -26,7 +26,7 @@ const HOST_FLAGS: readonly string[] = [
   // Garbage is collected on the thread of the isolate whose it is: on its share of the CPU and on its bill, and not by helpers
   // that take the cores from everybody else.
   '--single-threaded-gc',
-  // V8 puts no bound on the functions that wait for this compiler, whose memory is on no account: twenty large ones took 3 GB.
+  // V8 puts no bound on the functions that wait for this compiler, whose memory is on no account: twenty took a gigabyte.
   '--no-maglev',
   // V8 asks all isolates which code of WebAssembly they run, under a lock of the process. isolated-vm holds on to each while it
   // is asked, and takes it down there if all others let go meanwhile, which waits for that lock for ever.
