@@ -1,16 +1,17 @@
 import { once } from 'node:events'
 import type { IncomingMessage, RequestListener, Server } from 'node:http'
 import { Server as NetServer, type Socket } from 'node:net'
-import { CarpoolError, FROM_OUTSIDE, monotonicClock, NOBODY, RoundRobin } from '@carpool/core'
+import { CarpoolError, FROM_OUTSIDE, monotonicClock, NOBODY, RoundRobin, type Holder } from '@carpool/core'
 import { createServer } from '@carpool/core/node-http'
 import Fastify, { type FastifyInstance } from 'fastify'
 import { connectionLimit, type GatewayLimits } from './gateway-limits.ts'
 import { Connections } from './hardening/connections.ts'
-import { ReadBackpressure } from './hardening/read-backpressure.ts'
-import { joinsSmallChunks } from './hardening/small-chunks.ts'
+import { ReadTurns } from './hardening/read-turns.ts'
+import { JoinsSmallChunks } from './hardening/small-chunks.ts'
 import { createCalls, type GatewayOptions } from './plugin.ts'
 import { errorOfClient, refusalText } from './problems.ts'
 import { functionNameIn } from './request.ts'
+import { tooManyBuffered } from './request-body.ts'
 import { asksForWebSocket } from './web-socket/handshake.ts'
 import { IdlePings } from './web-socket/idle-pings.ts'
 import { WebSockets } from './web-socket/web-sockets.ts'
@@ -57,9 +58,15 @@ export function createGateway(options: ServerGatewayOptions): FastifyInstance {
     connections.find(socket)?.fail(error, () => refuse(socket, error))
   }
   const connections = new Connections({ limits, clock: monotonicClock, refuse })
-  const reading = new ReadBackpressure((target) => {
+  const holderOf = (target: string): Holder => {
     const functionName = functionNameIn(target)
     return isFunction(functionName) ? { owner: ownerOf(functionName), functionName } : NOBODY
+  }
+  const reading = new ReadTurns({
+    holderOf,
+    looksAhead: true,
+    budget,
+    cut: (socket) => fail(socket, tooManyBuffered(limits.maxBufferedBytes)),
   })
   const webSockets = new WebSockets({
     ...options,
@@ -90,9 +97,9 @@ export function createGateway(options: ServerGatewayOptions): FastifyInstance {
   }
   const onUpgrade = (request: IncomingMessage, early: Buffer): void => {
     // With a body announced, Node.js gives a stream in place of the socket.
-    const { socket, url = '' } = request
+    const { socket } = request
     try {
-      reading.requestRead(socket, url)
+      reading.release(socket)
       webSockets.handle(request, socket, early)
     } catch (cause) {
       faulted(cause, socket)
@@ -108,20 +115,20 @@ export function createGateway(options: ServerGatewayOptions): FastifyInstance {
     try {
       if (!handler.receive(request, response, monotonicClock())) return
       reading.requestRead(socket, url)
-      if (reading.isBusy) response.once('finish', () => reading.pause(socket))
       handler.handle(request, response, url, '')
     } catch (cause) {
       faulted(cause, socket)
     }
   }
   const onConnect = (socket: Socket): void => {
+    reading.release(socket)
     // From here on the HTTP server handles no events of the socket.
     socket.on('error', () => socket.destroy())
     fail(socket, new CarpoolError('bad-request', 'The method CONNECT is not supported.'))
   }
   const gateway = Fastify({
     serverFactory: () =>
-      createHttpServer(limits, (socket, count) => reading.chunksRead(socket, count))
+      createHttpServer(limits)
         .on('connection', onConnection)
         .on('request', onRequest)
         // By default Node.js would ask for a body before its announced length is checked.
@@ -143,12 +150,9 @@ export function createGateway(options: ServerGatewayOptions): FastifyInstance {
 /** How often connections are checked for headers that took too long, in ms. */
 const HEADER_SWEEP_MS = 500
 
-function createHttpServer(
-  { headerTimeoutMs, maxHeaderBytes }: GatewayLimits,
-  onSmall: (socket: Socket, count: number) => void,
-): Server {
+function createHttpServer({ headerTimeoutMs, maxHeaderBytes }: GatewayLimits): Server {
   const server = createServer({
-    IncomingMessage: joinsSmallChunks(onSmall),
+    IncomingMessage: JoinsSmallChunks,
     ServerResponse: WholeResponse,
     keepAliveTimeout: KEEP_ALIVE_MS,
     // Node.js counts from the first byte of a request, on a new connection from its start. Bodies have a time of their own.

@@ -3,11 +3,12 @@ import type { Socket } from 'node:net'
 import { monotonicClock, type CarpoolError } from '@carpool/core'
 import { ByteBudget } from './byte-budget.ts'
 import { Connections } from './hardening/connections.ts'
-import { ReadBackpressure } from './hardening/read-backpressure.ts'
+import { ReadTurns } from './hardening/read-turns.ts'
 import { LingeringClose, Sweep, WriteStallTimeout } from './hardening/slow-clients.ts'
-import { joinsSmallChunks } from './hardening/small-chunks.ts'
+import { JoinsSmallChunks } from './hardening/small-chunks.ts'
 import { stopReading } from './hardening/stop-reading.ts'
 import { errorOfClient, refusalText } from './problems.ts'
+import { tooManyBuffered } from './request-body.ts'
 
 export interface OneRequestEachOptions {
   /** Most connections at the same time; at the limit idle ones make room for new ones, and then those that are not kept. */
@@ -25,9 +26,9 @@ export interface OneRequestEachOptions {
  * may be a stream without end, and who waited for that would not notice that the client leaves.
  */
 export class OneRequestEach {
-  /** For the server: without it, bodies in small chunks do not take turns. */
-  readonly IncomingMessage = joinsSmallChunks((socket, count) => this.#reading.chunksRead(socket, count))
-  readonly #reading = new ReadBackpressure((owner) => ({ owner, functionName: '' }))
+  /** For the server: without it, a body in small chunks costs several times as much. */
+  readonly IncomingMessage = JoinsSmallChunks
+  readonly #reading: ReadTurns
   readonly #connections: Connections
   readonly #lingering: LingeringClose
   readonly #writeStall: WriteStallTimeout
@@ -36,6 +37,9 @@ export class OneRequestEach {
     const clock = monotonicClock
     const sweep = new Sweep(clock)
     const budget = new ByteBudget(maxUnreadBytes)
+    const tooMuch = tooManyBuffered(maxUnreadBytes)
+    const cut = (socket: Socket): void => this.#connections.find(socket)?.fail(tooMuch, () => this.#refuse(socket, tooMuch))
+    this.#reading = new ReadTurns({ holderOf: (owner) => ({ owner, functionName: '' }), budget, cut })
     this.#lingering = new LingeringClose(sweep, clock)
     this.#writeStall = new WriteStallTimeout({ sweep, budget, clock, timeoutMs: answerTimeoutMs })
     const limits = { maxConnections, addressConnections: 0 }

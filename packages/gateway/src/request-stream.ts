@@ -159,7 +159,7 @@ export class RequestStream implements Upload {
     this.#countedBytes = this.#held.bytes
   }
 
-  /** Others resume connections too: Node.js when it wants more of a body, and read back-pressure. */
+  /** Others resume connections too: Node.js when it wants more of a body, and ReadTurns. */
   readonly #holdUp = (): void => {
     if (this.#held.bytes >= HIGH_BYTES) pauseReading(this.#request.connection.socket)
   }

@@ -50,8 +50,11 @@ interface Opened {
   readonly client: Socket
 }
 
-/** A client whose WebSocket a function has accepted. */
-async function open(t: Test, maxBodyBytes = 1_000_000): Promise<Opened> {
+/**
+ * A client whose WebSocket a function has accepted.
+ * @param behind what it sends in one packet with its request
+ */
+async function open(t: Test, maxBodyBytes = 1_000_000, behind = '', heard = new Heard()): Promise<Opened> {
   const called = Promise.withResolvers<Call>()
   const app = createGateway({
     invoke: called.resolve,
@@ -70,9 +73,8 @@ async function open(t: Test, maxBodyBytes = 1_000_000): Promise<Opened> {
     'sec-websocket-version: 13',
     `sec-websocket-key: ${'A'.repeat(22)}==`,
   ]
-  client.write(`GET /f/ HTTP/1.1\r\nhost: a\r\n${head.join('\r\n')}\r\n\r\n`)
+  client.write(`GET /f/ HTTP/1.1\r\nhost: a\r\n${head.join('\r\n')}\r\n\r\n${behind}`, 'latin1')
   const call = await called.promise
-  const heard = new Heard()
   const accepted = call.acceptWebSocket({ status: 101, headers: [['x-mine', 'yes']] }, heard)
   if (typeof accepted !== 'object') throw new Error(accepted)
   heard.caller = accepted
@@ -119,6 +121,21 @@ t.test('no more goes to the function than it takes, and then the client is not r
   heard.caller.credited(bytes)
   await whole.promise
   t.equal(bytes, 900_000)
+})
+
+t.test('what comes in one packet with the request arrives, in its order', async (t) => {
+  const sent = Array.from({ length: 40 }, (_, index) => Buffer.alloc(1000, index))
+  const frames = sent.map((message) => masked(2, message).toString('latin1')).join('')
+  const received: Uint8Array[] = []
+  const heard = new Heard()
+  const whole = new Promise<void>((resolve) => {
+    heard.onPart = (part) => {
+      if (received.push(part) === sent.length) resolve()
+    }
+  })
+  await open(t, 1_000_000, frames, heard)
+  await whole
+  t.ok(Buffer.concat(received).equals(Buffer.concat(sent)))
 })
 
 t.test('what a client says before it leaves waits for the function, and its leaving behind that', async (t) => {

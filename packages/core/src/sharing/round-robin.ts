@@ -44,9 +44,14 @@ export class RoundRobin {
     return this.#order.waiting > 0
   }
 
+  /** Whether a task that enters would begin at once. Who asks may do one without entering: its time counts. */
+  get isFree(): boolean {
+    return !this.isBusy && !this.#isInTask && this.#hasTime()
+  }
+
   /** Begins the task now, or in one of the next turns. */
   enter(holder: Holder, begin: () => void): void {
-    if (!this.isBusy && !this.#isInTask && this.#hasTime()) return this.#run(begin)
+    if (this.isFree) return this.#run(begin)
     this.#order.wait(holder).tasks.push(begin)
   }
 

@@ -1,57 +1,45 @@
-import type { Socket } from 'node:net'
 import { IncomingMessage } from '@carpool/core/node-http'
 import { pauseReading } from './stop-reading.ts'
 
 /** A chunk of this size costs no more to pass on than to copy. */
-const SMALL_BYTES = 1024
+const SMALL_BYTES = 8192
 /** So many small chunks of a body are passed on as they come: most bodies have no more. */
 const FIRST_CHUNKS = 16
 /** Chunks that are joined at a time. */
 const MOST_JOINED = 256
 
 /**
- * A class of requests whose small chunks are passed on together, once for each turn of the event loop: a read of 64 KiB holds ten
- * thousand chunks of a byte, and what Node.js does to pass one on costs as much as its parser.
- * @param onSmall called with how many small chunks came, for all but the first ones of a body, and with how many trailers
+ * The class of requests whose small chunks are passed on together, once for each turn of the event loop: a read of 64 KiB holds ten thousand
+ * chunks of a byte, and what Node.js does to pass one on costs as much as its parser.
  */
-export function joinsSmallChunks(onSmall: (socket: Socket, count: number) => void): typeof IncomingMessage {
-  return class extends IncomingMessage {
-    #smallChunks = 0
-    /** Of this turn. */
-    #chunks: Buffer[] | undefined
+export const JoinsSmallChunks: typeof IncomingMessage = class extends IncomingMessage {
+  #smallChunks = 0
+  /** Of this turn. */
+  #chunks: Buffer[] | undefined
 
-    override push(chunk: Buffer | null): boolean {
-      if (chunk === null || chunk.length >= SMALL_BYTES) {
-        this.#passOn()
-        if (chunk === null && this.rawTrailers.length > 0) onSmall(this.socket, this.rawTrailers.length)
-        return super.push(chunk)
-      }
-      if (this.#smallChunks < FIRST_CHUNKS) {
-        this.#smallChunks++
-        return super.push(chunk)
-      }
-      onSmall(this.socket, 1)
-      if (this.#chunks === undefined) {
-        this.#chunks = []
-        setImmediate(() => {
-          // As Node.js does for a chunk that comes alone; it reads on when the body is read.
-          if (!this.#passOn()) pauseReading(this.socket)
-          this.#chunks = undefined
-        })
-      }
-      return this.#chunks.push(chunk) < MOST_JOINED || this.#passOn()
+  override push(chunk: Buffer | null): boolean {
+    if (chunk === null || chunk.length >= SMALL_BYTES) {
+      this.#passOn()
+      return super.push(chunk)
     }
+    if (this.#smallChunks < FIRST_CHUNKS) {
+      this.#smallChunks++
+      return super.push(chunk)
+    }
+    if (this.#chunks === undefined) {
+      this.#chunks = []
+      setImmediate(() => {
+        // As Node.js does for a chunk that comes alone; it reads on when the body is read.
+        if (!this.#passOn()) pauseReading(this.socket)
+        this.#chunks = undefined
+      })
+    }
+    return this.#chunks.push(chunk) < MOST_JOINED || this.#passOn()
+  }
 
-    /** In Node.js, what is left of a body behind its answer is not passed on at all, so that nobody would hear of it. */
-    _dump(): void {
-      this.removeAllListeners('data')
-      this.resume()
-    }
-
-    #passOn(): boolean {
-      const chunks = this.#chunks
-      if (chunks === undefined || chunks.length === 0) return true
-      return super.push(Buffer.concat(chunks.splice(0)))
-    }
+  #passOn(): boolean {
+    const chunks = this.#chunks
+    if (chunks === undefined || chunks.length === 0) return true
+    return super.push(Buffer.concat(chunks.splice(0)))
   }
 }

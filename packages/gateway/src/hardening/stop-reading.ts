@@ -20,7 +20,7 @@ export function stopReading(socket: Socket & { parser?: Parser | null }): void {
       return OTHER_PROTOCOL
     }
   }
-  // Node.js reads on at the end of each request and once a client takes its answers, and ReadBackpressure in its turn.
+  // Node.js reads on at the end of each request and once a client takes its answers, and ReadTurns in its turn.
   socket.off('resume', stayPaused).on('resume', stayPaused)
   process.nextTick(() => pauseReading(socket))
 }

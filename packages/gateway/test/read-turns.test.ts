@@ -1,10 +1,9 @@
 /** Floods of one function's calls: those of another are read between them. */
-import { EventEmitter, once } from 'node:events'
+import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { RoundRobin } from '@carpool/core'
 import fc from 'fast-check'
 import t, { type Test } from 'tap'
-import { ReadBackpressure } from '../src/hardening/read-backpressure.ts'
 import { pauseReading } from '../src/hardening/stop-reading.ts'
 import { gatewayWith, ok } from './support/gateway.ts'
 
@@ -78,6 +77,25 @@ t.test('a call of another function does not come last', async (t) => {
   t.ok(order.indexOf('quiet') < CONNECTIONS)
 })
 
+t.test('a call on a new connection does not come behind those of all connections that were new before it', async (t) => {
+  const order: string[] = []
+  const { port } = await gatewayWith(t, ({ functionName }) => {
+    order.push(functionName)
+    for (const endsAtMs = performance.now() + 3; performance.now() < endsAtMs; );
+    return ok('answer |')
+  })
+  const begin = (request: string): Promise<unknown> => {
+    const socket = connect(port, '127.0.0.1')
+    t.teardown(() => socket.destroy())
+    socket.write(request)
+    return once(socket, 'data')
+  }
+  const floods = Array.from({ length: 100 }, () => begin(GET))
+  await begin(QUIET)
+  t.ok(order.indexOf('quiet') < 50, `${order.indexOf('quiet')} came before it`)
+  await Promise.all(floods)
+})
+
 t.test('clients that leave while they are paused are gone', async (t) => {
   const { port, untilNoneIsOpen } = await listen(t)
   const quiet = await openQuiet(t, port)
@@ -102,37 +120,6 @@ t.test('a pause holds that comes before Node.js has said that it resumed', async
   const { bytesRead } = await served
   for (let turn = 0; turn < 20; turn++) await new Promise((resolve) => setImmediate(resolve))
   t.match([bytesRead, (await served).bytesRead], [0, 0])
-})
-
-t.test('beside costly connections new ones are read one at a time, by turns between addresses', async (t) => {
-  const reading = new ReadBackpressure(() => ({ owner: 'o', functionName: 'f' }))
-  const paused = new Set<object>()
-  const order: string[] = []
-  let allResumed = (): void => {}
-  const connected = (remoteAddress: string): Socket => {
-    const socket = Object.assign(new EventEmitter(), {
-      remoteAddress,
-      destroyed: false,
-      isPaused: () => false,
-      pause: () => paused.add(socket),
-      resume: () => {
-        paused.delete(socket)
-        order.push(remoteAddress)
-        if (order.length === 13) allResumed()
-      },
-    })
-    reading.add(socket as unknown as Socket)
-    return socket as unknown as Socket
-  }
-  for (let count = 0; count < 10; count++) connected('10.0.0.2')
-  connected('10.0.0.3')
-  const untilAllResumed = new Promise<void>((resolve) => (allResumed = resolve))
-  reading.chunksRead(connected('10.0.0.1'), 10_000)
-  t.equal(paused.size, 1, 'one by itself waits alone')
-  reading.chunksRead(connected('10.0.0.1'), 10_000)
-  t.equal(paused.size, 13)
-  await untilAllResumed
-  t.ok(order.indexOf('10.0.0.3') <= 4, order.join())
 })
 
 /** A round robin on a clock and an event loop that the test turns; each request takes `costMs`. */

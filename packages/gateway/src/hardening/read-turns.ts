@@ -1,0 +1,182 @@
+import type { Socket } from 'node:net'
+import { monotonicClock, RoundRobin, type Holder } from '@carpool/core'
+import type { ByteBudget, Reservation } from '../byte-budget.ts'
+import { groupOf } from './connections.ts'
+import { pauseReading } from './stop-reading.ts'
+
+/** How long one turn of the event loop may parse what was read, and handle the requests in it, in ms. */
+const TURN_MS = 2
+/** How long connections may be accepted before others have a turn again, in ms: enough for forty. */
+const ACCEPT_MS = 6
+/** What is parsed at a time, in bytes. In chunks of a byte, that takes a millisecond. */
+const PIECE_BYTES = 4096
+/** Where the target of a request is looked for, in bytes. */
+const TARGET_BYTES = 1024
+
+const SPACE = 0x20
+
+/** Reads a connection's bytes on, as Node.js does. */
+type Parse = (bytes: Buffer) => void
+
+/** What is known of a connection. */
+class Caller {
+  readonly socket: Socket
+  /** Of Node.js: what listened to the bytes of the connection. */
+  readonly parse: Parse
+  readonly onData: Parse
+  readonly resume: () => void
+  /** Of its last request. */
+  target = ''
+  /** The function that it called last; undefined before its first request. */
+  holder: Holder | undefined
+  /** It is paused until its turn comes. */
+  isWaiting = false
+  /** It may go on for a piece, although others wait. */
+  hasTurn = false
+  /** Its bytes are not those of requests any more. */
+  isReleased = false
+  /** What it holds takes of the memory for clients. */
+  reservation: Reservation | undefined
+
+  constructor(socket: Socket, read: (caller: Caller, bytes: Buffer) => void) {
+    this.socket = socket
+    this.parse = socket.listeners('data')[0] as Parse
+    this.onData = (bytes) => read(this, bytes)
+    this.resume = () => {
+      this.isWaiting = false
+      if (socket.destroyed) return
+      this.hasTurn = true
+      socket.resume()
+    }
+  }
+
+  /** Node.js resumes it too: at the end of a request, and when it wants more of a body. */
+  readonly stayPaused = (): void => {
+    if (this.isWaiting) pauseReading(this.socket)
+  }
+}
+
+export interface ReadTurnsOptions {
+  /** Whose function a request target calls; all targets that call none share one. */
+  readonly holderOf: (target: string) => Holder
+  /** Whether the target in the first bytes of a connection says whose turn it takes. Default: its address does. */
+  readonly looksAhead?: boolean
+  /** Of what is in memory of connections that wait. */
+  readonly budget: ByteBudget
+  /** Closes a connection whose part of that is needed for others. */
+  readonly cut: (socket: Socket) => void
+}
+
+/**
+ * Has connections take turns before what they sent is parsed, so that nobody waits for all of a flood. The event loop reads all
+ * connections that have something before it does anything else: a call would wait until those of ten thousand other connections
+ * are parsed and handled; and one read may hold ten thousand chunks of a body, or a thousand requests. So what is read is parsed in pieces, for a bounded time in each turn of the event loop. What is left waits, and is not read further, for
+ * its turn by round robin between the owners of the functions that the connections call, and then between their functions.
+ *
+ * The price is a buffer for each read: Node.js parses without one where nobody listens to the bytes.
+ */
+export class ReadTurns {
+  readonly #options: ReadTurnsOptions
+  readonly #callers = new Map<Socket, Caller>()
+  /** Since it was looked at last. */
+  #hasAccepted = false
+  readonly #turns = new RoundRobin({
+    turnMs: TURN_MS,
+    clock: monotonicClock,
+    nextTurn: (callback) => void setImmediate(() => this.#afterAccepts(callback, monotonicClock() + ACCEPT_MS)),
+    // A connection that is resumed brings what it holds in the next tick.
+    afterTask: (done) => process.nextTick(done),
+  })
+
+  constructor(options: ReadTurnsOptions) {
+    this.#options = options
+  }
+
+  /** A connection that an HTTP server of Node.js has taken. */
+  add(socket: Socket): void {
+    this.#hasAccepted = true
+    const caller = new Caller(socket, (one, bytes) => this.#read(one, bytes))
+    this.#callers.set(socket, caller)
+    const ofNode = ['pause', 'resume'].map((event) => [event, socket.listeners(event)[0] as () => void] as const)
+    socket.off('data', caller.parse).on('data', caller.onData)
+    // Node.js takes these away from whom somebody listens to. Without them, more is read of a connection that is paused.
+    for (const [event, listener] of ofNode) socket.on(event, listener)
+    socket.on('resume', caller.stayPaused).once('close', () => {
+      caller.reservation?.release()
+      this.#callers.delete(socket)
+    })
+  }
+
+  /** A request was read. */
+  requestRead(socket: Socket, target: string): void {
+    const caller = this.#callers.get(socket)
+    if (caller === undefined || caller.target === target) return
+    caller.target = target
+    caller.holder = this.#options.holderOf(target)
+  }
+
+  /** Another protocol begins on the connection: what else comes is for whoever listens to it. */
+  release(socket: Socket): void {
+    const caller = this.#callers.get(socket)
+    if (caller === undefined) return
+    caller.isReleased = true
+    socket.off('data', caller.onData).off('resume', caller.stayPaused)
+  }
+
+  /**
+   * libuv accepts one connection in each turn of the event loop (1.45 and later). One that stands behind a thousand new ones
+   * would wait for a thousand turns, so these are short while there are some.
+   */
+  #afterAccepts(callback: () => void, endsAtMs: number): void {
+    if (!this.#hasAccepted || monotonicClock() >= endsAtMs) return callback()
+    this.#hasAccepted = false
+    setImmediate(() => this.#afterAccepts(callback, endsAtMs))
+  }
+
+  #read(caller: Caller, bytes: Buffer): void {
+    caller.reservation?.release()
+    if (!caller.hasTurn && !this.#turns.isFree) return this.#wait(caller, bytes)
+    caller.hasTurn = false
+    if (bytes.length <= PIECE_BYTES) return caller.parse(bytes)
+    caller.parse(bytes.subarray(0, PIECE_BYTES))
+    const { socket } = caller
+    const rest = bytes.subarray(PIECE_BYTES)
+    if (socket.destroyed) return
+    if (caller.isReleased) socket.unshift(rest)
+    // Whoever has paused it has enough of a body, or of requests, and resumes it.
+    else if (socket.isPaused()) this.#hold(caller, rest)
+    else this.#wait(caller, rest)
+  }
+
+  #wait(caller: Caller, bytes: Buffer): void {
+    caller.isWaiting = true
+    pauseReading(caller.socket)
+    this.#hold(caller, bytes)
+    this.#turns.enter(caller.holder ?? this.#newcomer(caller.socket, bytes), caller.resume)
+  }
+
+  /** Gives bytes back to a connection that is paused. */
+  #hold(caller: Caller, bytes: Buffer): void {
+    const { socket } = caller
+    socket.unshift(bytes)
+    if (bytes.length <= PIECE_BYTES) return
+    const { budget, cut } = this.#options
+    caller.reservation = budget.open(() => cut(socket))
+    caller.reservation.add(bytes.length)
+  }
+
+  /** Whose turn a connection takes before its first request: who floods with new ones lets no others wait. */
+  #newcomer(socket: Socket, bytes: Buffer): Holder {
+    const { holderOf, looksAhead = false } = this.#options
+    const target = looksAhead ? targetIn(bytes) : undefined
+    return target === undefined ? { owner: '', functionName: groupOf(socket.remoteAddress ?? '') } : holderOf(target)
+  }
+}
+
+/** The target of the request that begins there; undefined if it is not whole. */
+function targetIn(bytes: Buffer): string | undefined {
+  const head = bytes.subarray(0, TARGET_BYTES)
+  const start = head.indexOf(SPACE) + 1
+  const end = head.indexOf(SPACE, start)
+  return start > 0 && end >= 0 ? head.toString('latin1', start, end) : undefined
+}
