@@ -14,6 +14,14 @@
 constexpr uint32_t kEntries = 128;
 constexpr uint32_t kIsolates = 1 << 15;
 
+// Of counts of bytes that any thread may lower: above them is how often the state was taken.
+constexpr uint32_t kCountedBits = 40;
+constexpr uint64_t kCounted = (static_cast<uint64_t>(1) << kCountedBits) - 1;
+// Pieces of memory that are smaller are looked at a slice at a time. For them V8 may hold a lock of which its statistics need one.
+constexpr size_t kSmall = 4096;
+// How the names of its file begin, as it is shipped and as it is built.
+constexpr const char* kIsolatedVm = "isolated";
+
 // Held for a few instructions, or to copy the outbox while the guest writes on.
 class Locked {
  public:
@@ -95,7 +103,7 @@ struct IsolateState {
 	uint64_t room_bytes;
 	// what it has taken in small pieces since its size was looked at, and not given back,
 	uint64_t small_bytes;
-	// what its threads have taken outside of it, and not given back;
+	// what its threads have taken outside of it, by `malloc`, and not given back themselves;
 	uint64_t malloced_bytes;
 	// what it has beyond its limit, of all that isolates may have,
 	uint64_t excess_bytes;
@@ -115,6 +123,8 @@ struct IsolateState {
 	// What libraries hold for it, in bytes, and above the lower 40 bits how often the state was taken: what is freed late is of an
 	// isolate before.
 	std::atomic<uint64_t> library_bytes{0};
+	// The same of what other threads have given back for it of `malloced_bytes`, from the begin.
+	std::atomic<uint64_t> freed_bytes{0};
 	// The script that it was booted with, behind which are its libraries.
 	uint32_t core;
 
@@ -138,6 +148,11 @@ constexpr uint32_t kGaveUp = 16;
 constexpr uint32_t kOver = 32;
 
 extern std::atomic<IsolateState*> states[kIsolates];
+
+// What it has outside of its heap. On its thread.
+inline uint64_t MallocedBytes(const IsolateState* state) {
+	return state->malloced_bytes - (state->freed_bytes.load(std::memory_order_relaxed) & kCounted);
+}
 
 // Null if the value is no index of a state that exists.
 inline IsolateState* StateOf(v8::Local<v8::Value> value) {
@@ -227,6 +242,15 @@ bool KeepToLimit(IsolateState* state, v8::Isolate* isolate);
 // The isolate is gone.
 void ForgetMemory(IsolateState* state);
 void AddMemory(v8::Isolate* isolate, v8::Local<v8::Context> context, v8::Local<v8::Object> host);
+
+// That of the isolate in which this thread is, if it is in one.
+IsolateState* Current();
+// On the isolate's thread, before it takes so much outside of its heap. Does not return if it cannot be given: the thread would not
+// know what to do without.
+void Take(IsolateState* state, size_t size);
+
+// outside.cc: as WatchMemory.
+bool CountOutside();
 
 // mailbox.cc
 void EmptyMailbox(IsolateState* state);

@@ -14,20 +14,11 @@
 // Buffers are kept to the limit by isolated-vm, which takes them itself, or has the system make writable what V8 has reserved.
 // Here they count, and the host is told of them as of all that grows: what is within a limit may be more than the process has.
 #include <errno.h>
-#include <malloc.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "imports.h"
 #include "isolate-state.h"
-
-// Those of C++, which call `malloc` from another library. Where there is none, they are a part of the program.
-extern "C" {
-__attribute__((weak)) void* NewObject(size_t) __asm__("_Znwm");
-__attribute__((weak)) void* NewArray(size_t) __asm__("_Znam");
-__attribute__((weak)) void* TryNewObject(size_t, const void*) __asm__("_ZnwmRKSt9nothrow_t");
-__attribute__((weak)) void* TryNewArray(size_t, const void*) __asm__("_ZnamRKSt9nothrow_t");
-}
 
 namespace {
 
@@ -42,9 +33,6 @@ thread_local bool runs_isolates = false;
 // The isolate that this thread has locked; null if none. V8 gives memory back after it has left it, before it lets go of it.
 thread_local v8::Isolate* locked = nullptr;
 
-// How the names of its file begin, as it is shipped and as it is built.
-constexpr const char* kIsolatedVm = "isolated";
-
 // The host is told when an isolate holds so much more than it was told before, in bytes.
 constexpr uint64_t kGrowth = 16 << 20;
 
@@ -55,9 +43,6 @@ constexpr uint64_t kSlice = 1 << 20;
 // there for a moment does no harm: it is of the stock, of which this is a quarter. And where the runtime keeps buffers for what
 // V8 takes, as for formats of dates, that counts twice.
 constexpr uint64_t kOutside = 48 << 20;
-
-// Pieces that are smaller are looked at a slice at a time. For them V8 may hold a lock of which its statistics need one.
-constexpr size_t kSmall = 4096;
 
 // What the heap holds and takes, and what hangs on it outside.
 struct Size {
@@ -72,14 +57,13 @@ struct Size {
 	uint64_t HeldWith(uint64_t malloced) const { return used + (external > malloced ? external : malloced); }
 };
 
-constexpr uint64_t kLibraryBytes = (static_cast<uint64_t>(1) << 40) - 1;
 // What is smaller is seen later, in bytes.
 constexpr size_t kSeenAtOnce = 64 * 1024;
 
 Size SizeOf(const IsolateState* state, v8::Isolate* isolate) {
 	v8::HeapStatistics heap;
 	isolate->GetHeapStatistics(&heap);
-	uint64_t library_bytes = state->library_bytes.load(std::memory_order_relaxed) & kLibraryBytes;
+	uint64_t library_bytes = state->library_bytes.load(std::memory_order_relaxed) & kCounted;
 	return {heap.used_heap_size(), heap.total_heap_size(), heap.external_memory() + library_bytes};
 }
 
@@ -117,7 +101,7 @@ void Grow(IsolateState* state, uint64_t length) {
 	state->growth_bytes += length;
 	if (state->growth_bytes < kGrowth) return;
 	state->has_grown = true;
-	Tell(state, SizeOf(state, state->isolate).HeldWith(state->malloced_bytes) + length);
+	Tell(state, SizeOf(state, state->isolate).HeldWith(MallocedBytes(state)) + length);
 }
 
 // Code is made writable in smaller pieces, in bytes.
@@ -134,7 +118,7 @@ uint64_t ExcessOf(IsolateState* state, uint64_t taken) {
 // Buffers count to isolated-vm as well, which refuses those that do not fit: who was refused one may need a little to say so.
 // Of what else is outside of the heap it knows nothing.
 bool IsWithin(const IsolateState* state, const Size& size) {
-	return size.Held() <= state->limit_bytes + kSlice && size.Held() + state->malloced_bytes <= state->limit_bytes + kOutside;
+	return size.Held() <= state->limit_bytes + kSlice && size.Held() + MallocedBytes(state) <= state->limit_bytes + kOutside;
 }
 
 void Interrupted(v8::Isolate* isolate, void* data) {
@@ -161,9 +145,6 @@ void Interrupt(IsolateState* state) {
 	RequestInterrupt(state->isolate, Interrupted, state);
 }
 
-// That of the isolate in which this thread is, if it is in one.
-IsolateState* Current() { return locked == nullptr ? nullptr : TrackedOf(locked); }
-
 // Whether the isolate of this thread may take so much more. V8 may be in the midst of anything.
 bool MayTake(IsolateState* state, size_t length) {
 	// What a collection takes to move objects it gives back; V8 could not do without.
@@ -174,7 +155,7 @@ bool MayTake(IsolateState* state, size_t length) {
 		return true;
 	}
 	Size size = SizeOf(state, state->isolate);
-	uint64_t excess = ExcessOf(state, size.taken + size.external + state->malloced_bytes + length);
+	uint64_t excess = ExcessOf(state, size.taken + size.external + MallocedBytes(state) + length);
 	if (!Draw(state, excess)) return false;
 	if (excess > 0) Remember(state, size.Held() + length);
 	Grow(state, length);
@@ -216,67 +197,6 @@ int Protect(void* address, size_t length, int protection) {
 	return mprotect(address, length, protection);
 }
 
-// Before so much is taken. Does not return if it cannot be given: the thread would not know what to do without.
-void Take(IsolateState* state, size_t size) {
-	if (size < kSmall ? MayTakeSmall(state, size) : MayTake(state, size)) return;
-	Signal(state, kGaveUp);
-	for (;;) pause();
-}
-
-void* Taken(IsolateState* state, void* memory) {
-	size_t size = memory == nullptr ? 0 : malloc_usable_size(memory);
-	state->malloced_bytes += size;
-	if (size < kSmall) state->small_bytes += size;
-	return memory;
-}
-
-// Some of it may not have counted: it was taken while the isolate was booted, or by another thread.
-void Subtract(uint64_t& bytes, size_t size) { bytes -= size < bytes ? size : bytes; }
-
-void GiveBack(IsolateState* state, size_t size) {
-	Subtract(state->malloced_bytes, size);
-	if (size < kSmall) Subtract(state->small_bytes, size);
-}
-
-void* Malloc(size_t size) {
-	IsolateState* state = Current();
-	if (state == nullptr) return malloc(size);
-	Take(state, size);
-	return Taken(state, malloc(size));
-}
-
-void* Calloc(size_t count, size_t each) {
-	size_t size;
-	IsolateState* state = __builtin_mul_overflow(count, each, &size) ? nullptr : Current();
-	if (state == nullptr) return calloc(count, each);
-	Take(state, size);
-	return Taken(state, calloc(count, each));
-}
-
-void* Realloc(void* memory, size_t size) {
-	IsolateState* state = Current();
-	if (state == nullptr) return realloc(memory, size);
-	size_t before = memory == nullptr ? 0 : malloc_usable_size(memory);
-	if (size > before) Take(state, size);
-	void* moved = realloc(memory, size);
-	if (moved != nullptr || size == 0) GiveBack(state, before);
-	return Taken(state, moved);
-}
-
-int PosixMemalign(void** memory, size_t alignment, size_t size) {
-	IsolateState* state = Current();
-	if (state != nullptr) Take(state, size);
-	int result = posix_memalign(memory, alignment, size);
-	if (state != nullptr && result == 0) Taken(state, *memory);
-	return result;
-}
-
-void Free(void* memory) {
-	IsolateState* state = memory == nullptr ? nullptr : Current();
-	if (state != nullptr) GiveBack(state, malloc_usable_size(memory));
-	free(memory);
-}
-
 // In place of those of isolated-vm, which has compared them with the limit: buffers, which V8 counts as its own.
 void* CallocBuffer(size_t count, size_t each) {
 	size_t size;
@@ -290,26 +210,6 @@ void* MallocBuffer(size_t size) {
 	if (state != nullptr) Grow(state, size);
 	return malloc(size);
 }
-
-template <auto allocate>
-void* New(size_t size) {
-	IsolateState* state = Current();
-	if (state == nullptr) return allocate(size);
-	Take(state, size);
-	return Taken(state, allocate(size));
-}
-
-template <auto allocate>
-void* TryNew(size_t size, const void* tag) {
-	IsolateState* state = Current();
-	if (state == nullptr) return allocate(size, tag);
-	Take(state, size);
-	return Taken(state, allocate(size, tag));
-}
-
-// What C++ takes comes from the same place, and is given back to it.
-void Delete(void* memory) { Free(memory); }
-void DeleteSized(void* memory, size_t) { Free(memory); }
 
 void CollectionBegins(v8::Isolate* isolate, v8::GCType type, v8::GCCallbackFlags, void* data) {
 	IsolateState* state = static_cast<IsolateState*>(data);
@@ -342,34 +242,24 @@ void HeldBytes(const v8::FunctionCallbackInfo<v8::Value>& info) {
 }  // namespace
 
 bool WatchMemory() {
-	const struct {
-		const char* name;
-		void* function;
-	} functions[] = {
-		{"calloc", reinterpret_cast<void*>(Calloc)},
-		{"realloc", reinterpret_cast<void*>(Realloc)},
-		{"posix_memalign", reinterpret_cast<void*>(PosixMemalign)},
-		{"free", reinterpret_cast<void*>(Free)},
-		{"_Znwm", reinterpret_cast<void*>(New<NewObject>)},
-		{"_Znam", reinterpret_cast<void*>(New<NewArray>)},
-		{"_ZnwmRKSt9nothrow_t", reinterpret_cast<void*>(TryNew<TryNewObject>)},
-		{"_ZnamRKSt9nothrow_t", reinterpret_cast<void*>(TryNew<TryNewArray>)},
-		{"_ZdlPv", reinterpret_cast<void*>(Delete)},
-		{"_ZdaPv", reinterpret_cast<void*>(Delete)},
-		{"_ZdlPvm", reinterpret_cast<void*>(DeleteSized)},
-		{"_ZdaPvm", reinterpret_cast<void*>(DeleteSized)},
-	};
-	for (const auto& [name, function] : functions) ReplaceImport(nullptr, name, function);
 	// By the name that it has in a program for large files, as the system's C library may call it.
 	bool has_heap = ReplaceImport(nullptr, "mmap64", reinterpret_cast<void*>(Map));
 	has_heap |= ReplaceImport(nullptr, "mmap", reinterpret_cast<void*>(Map));
 	bool has_reserved = ReplaceImport(nullptr, "mprotect", reinterpret_cast<void*>(Protect));
-	bool has_outside = ReplaceImport(nullptr, "malloc", reinterpret_cast<void*>(Malloc));
+	bool has_outside = CountOutside();
 	bool has_buffers = ReplaceImport(kIsolatedVm, "calloc", reinterpret_cast<void*>(CallocBuffer));
 	ReplaceImport(kIsolatedVm, "malloc", reinterpret_cast<void*>(MallocBuffer));
 	bool has_requests =
 		ReplaceImport(kIsolatedVm, "_ZN2v87Isolate16RequestInterruptEPFvPS0_PvES2_", reinterpret_cast<void*>(RequestInterrupt));
 	return has_heap && has_reserved && has_outside && has_buffers && has_requests;
+}
+
+IsolateState* Current() { return locked == nullptr ? nullptr : TrackedOf(locked); }
+
+void Take(IsolateState* state, size_t size) {
+	if (size < kSmall ? MayTakeSmall(state, size) : MayTake(state, size)) return;
+	Signal(state, kGaveUp);
+	for (;;) pause();
 }
 
 void ThreadRunsIsolates() {
@@ -383,11 +273,7 @@ void ThreadLocks(v8::Isolate* isolate) {
 
 IsolateState* TrackedOf(v8::Isolate* isolate) { return static_cast<IsolateState*>(isolate->GetData(kDataSlot)); }
 
-void BeginTaking(IsolateState* state) {
-	if (!state->is_blank) return;
-	state->malloced_bytes = state->small_bytes = 0;
-	state->is_blank = false;
-}
+void BeginTaking(IsolateState* state) { state->is_blank = false; }
 
 void TrackMemory(IsolateState* state, v8::Isolate* isolate) {
 	v8::HeapStatistics heap;
@@ -395,11 +281,12 @@ void TrackMemory(IsolateState* state, v8::Isolate* isolate) {
 	state->limit_bytes = heap.heap_size_limit();
 	state->room_bytes = state->small_bytes = state->excess_bytes = state->growth_bytes = state->told_bytes = 0;
 	state->malloced_bytes = 0;
+	state->freed_bytes.store((state->freed_bytes.load() | kCounted) + 1);
 	state->is_blank = true;
 	state->has_grown = state->is_interrupted = state->is_over = state->is_collecting = false;
 	state->peak_bytes.store(0);
 	state->held_bytes.store(0);
-	state->library_bytes.store((state->library_bytes.load() | kLibraryBytes) + 1);
+	state->library_bytes.store((state->library_bytes.load() | kCounted) + 1);
 	isolate->AddGCPrologueCallback(CollectionBegins, state);
 	isolate->AddGCEpilogueCallback(CollectionEnds, state);
 	isolate->SetData(kDataSlot, state);
@@ -412,21 +299,21 @@ uint64_t LibraryTakes(v8::Isolate* isolate, size_t bytes) {
 	state->has_grown = true;
 	// It may be freed before anybody looks.
 	if (bytes >= kSeenAtOnce) Remember(state, SizeOf(state, isolate).Held());
-	return (before & ~kLibraryBytes) | state->index;
+	return (before & ~kCounted) | state->index;
 }
 
 void LibraryFrees(uint64_t owner, size_t bytes) {
 	if (owner == UINT64_MAX) return;
-	std::atomic<uint64_t>& held = states[owner & kLibraryBytes].load()->library_bytes;
+	std::atomic<uint64_t>& held = states[owner & kCounted].load()->library_bytes;
 	uint64_t now = held.load();
-	while ((now & ~kLibraryBytes) == (owner & ~kLibraryBytes) && !held.compare_exchange_weak(now, now - bytes)) {
+	while ((now & ~kCounted) == (owner & ~kCounted) && !held.compare_exchange_weak(now, now - bytes)) {
 	}
 }
 
 bool KeepToLimit(IsolateState* state, v8::Isolate* isolate) {
 	state->has_grown = false;
 	Size size = SizeOf(state, isolate);
-	Remember(state, size.HeldWith(state->malloced_bytes));
+	Remember(state, size.HeldWith(MallocedBytes(state)));
 	bool is_within = IsWithin(state, size);
 	if (!is_within) {
 		// It may be garbage. One collection, at once, behind which isolated-vm looks; what is left is more than the limit to it as
@@ -442,8 +329,8 @@ bool KeepToLimit(IsolateState* state, v8::Isolate* isolate) {
 		}
 		state->is_over = !is_within;
 	}
-	Tell(state, size.HeldWith(state->malloced_bytes));
-	Draw(state, ExcessOf(state, size.taken + size.external + state->malloced_bytes));
+	Tell(state, size.HeldWith(MallocedBytes(state)));
+	Draw(state, ExcessOf(state, size.taken + size.external + MallocedBytes(state)));
 	return is_within;
 }
 

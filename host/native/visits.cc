@@ -19,8 +19,6 @@ extern "C" void DestroyLocker(v8::Locker*) __asm__("_ZN2v86LockerD1Ev");
 
 namespace {
 
-constexpr const char* kIsolatedVm = "isolated";
-
 constexpr int kWords = v8::internal::Internals::kStackGuardSize / sizeof(uint32_t);
 // Requests are bits below it.
 constexpr uint32_t kMostRequests = 1 << 16;
