@@ -17,7 +17,7 @@ constexpr uint32_t kIsolates = 1 << 15;
 // Of counts of bytes that any thread may lower: above them is how often the state was taken.
 constexpr uint32_t kCountedBits = 40;
 constexpr uint64_t kCounted = (static_cast<uint64_t>(1) << kCountedBits) - 1;
-// Pieces of memory that are smaller are looked at a slice at a time. For them V8 may hold a lock of which its statistics need one.
+// Pieces that are smaller are looked at a slice at a time. For them V8 may hold a lock of which its statistics need one.
 constexpr size_t kSmall = 4096;
 // How the names of its file begin, as it is shipped and as it is built.
 constexpr const char* kIsolatedVm = "isolated";
@@ -105,6 +105,8 @@ struct IsolateState {
 	uint64_t small_bytes;
 	// what its threads have taken outside of it, by `malloc`, and not given back themselves;
 	uint64_t malloced_bytes;
+	// the most of that since memory was last given back to the system for it;
+	uint64_t most_malloced_bytes;
 	// what it has beyond its limit, of all that isolates may have,
 	uint64_t excess_bytes;
 	// what it has asked for since its size was compared with what the host was told that it holds,
@@ -245,12 +247,19 @@ void AddMemory(v8::Isolate* isolate, v8::Local<v8::Context> context, v8::Local<v
 
 // That of the isolate in which this thread is, if it is in one.
 IsolateState* Current();
-// On the isolate's thread, before it takes so much outside of its heap. Does not return if it cannot be given: the thread would not
-// know what to do without.
+// On the isolate's thread, before it takes so much outside of its heap. Does not return if it cannot be given: the thread would
+// not know what to do without.
 void Take(IsolateState* state, size_t size);
 
 // outside.cc: as WatchMemory.
 bool CountOutside();
+
+// giving-back.cc: as WatchMemory.
+bool WatchDisposals();
+// The thread that it ends on is about to take it down.
+void LeavesOutside(const IsolateState* state);
+// On the isolate's thread, behind what it ran.
+void GiveBackIfWorthIt(IsolateState* state);
 
 // mailbox.cc
 void EmptyMailbox(IsolateState* state);

@@ -393,6 +393,7 @@ void Run(const v8::FunctionCallbackInfo<v8::Value>& info) {
 	free(batch.bytes);
 	EndEntries(state);
 	Signal(state, kBatchDone);
+	GiveBackIfWorthIt(state);
 }
 
 // connect(dispatch, rejected), in the guest, for the host alone: makes the `run` that calls the first with each entry,

@@ -246,7 +246,7 @@ bool WatchMemory() {
 	bool has_heap = ReplaceImport(nullptr, "mmap64", reinterpret_cast<void*>(Map));
 	has_heap |= ReplaceImport(nullptr, "mmap", reinterpret_cast<void*>(Map));
 	bool has_reserved = ReplaceImport(nullptr, "mprotect", reinterpret_cast<void*>(Protect));
-	bool has_outside = CountOutside();
+	bool has_outside = CountOutside() && WatchDisposals();
 	bool has_buffers = ReplaceImport(kIsolatedVm, "calloc", reinterpret_cast<void*>(CallocBuffer));
 	ReplaceImport(kIsolatedVm, "malloc", reinterpret_cast<void*>(MallocBuffer));
 	bool has_requests =
@@ -280,7 +280,7 @@ void TrackMemory(IsolateState* state, v8::Isolate* isolate) {
 	isolate->GetHeapStatistics(&heap);
 	state->limit_bytes = heap.heap_size_limit();
 	state->room_bytes = state->small_bytes = state->excess_bytes = state->growth_bytes = state->told_bytes = 0;
-	state->malloced_bytes = 0;
+	state->malloced_bytes = state->most_malloced_bytes = 0;
 	state->freed_bytes.store((state->freed_bytes.load() | kCounted) + 1);
 	state->is_blank = true;
 	state->has_grown = state->is_interrupted = state->is_over = state->is_collecting = false;
@@ -336,6 +336,7 @@ bool KeepToLimit(IsolateState* state, v8::Isolate* isolate) {
 
 // The thread that it ends on may give back what is no longer its.
 void UntrackMemory(v8::Isolate* isolate) {
+	LeavesOutside(TrackedOf(isolate));
 	isolate->SetData(kDataSlot, nullptr);
 	if (locked == isolate) locked = nullptr;
 }

@@ -70,6 +70,7 @@ void* Taken(IsolateState* state, void* memory) {
 	Mark mark = MarkOf(memory, OwnerOf(state->freed_bytes.load(std::memory_order_relaxed), state->index));
 	memcpy(MarkIn(memory, size), &mark, sizeof(mark));
 	state->malloced_bytes += size;
+	if (state->malloced_bytes > state->most_malloced_bytes) state->most_malloced_bytes = state->malloced_bytes;
 	if (size < kSmall) state->small_bytes += size;
 	return memory;
 }

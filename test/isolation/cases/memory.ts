@@ -12,6 +12,12 @@ const AT_ONCE = FORM.isFull ? 20 : 4
 /** What a host may take more than before while a function passes its limit, in MiB. */
 const MAX_GROWTH_MB = mostMb(LIMITS.memoryMb)
 
+/** Takes more outside of the heap than in it. */
+const DATES = 'const kept = []; for (;;) kept.push(new Temporal.PlainDate(2020, 1, 1))'
+const NOTHING = `(function () { return { default: { fetch() { return new Response('nothing') } } } })`
+/** What a host may have left of it, in MiB, however often: without more than one of those that were ended. */
+const MAX_LEFT_MB = 100
+
 /** Passes its memory limit, and ends with its isolate. */
 function hoards(id: string, title: string, handler: string, more: Partial<IsolationCase> = {}): IsolationCase {
   const expect = { status: 502, code: 'memory-exceeded' }
@@ -70,14 +76,9 @@ const HEAPS: readonly IsolationCase[] = [
   ),
   hoards('M07b', 'rejected promises without end', 'const kept = []; for (;;) kept.push(Promise.reject(1))'),
   hoards('M07c', 'microtasks without end', 'for (;;) queueMicrotask(() => {})'),
-  // Each has more outside of the heap than in it, in small pieces. What is given back of them stays with the thread that took it,
-  // and another call may run on another.
-  hoards('M20a', 'dates of Temporal without end', 'const kept = []; for (;;) kept.push(new Temporal.PlainDate(2020, 1, 1))', {
-    isRepeatable: false,
-    check: checkPetty,
-  }),
+  // Each has more outside of the heap than in it, in small pieces.
+  hoards('M20a', 'dates of Temporal without end', DATES, { check: checkPetty }),
   hoards('M20b', 'buffers of no bytes without end', 'const kept = []; for (;;) kept.push(new ArrayBuffer(0))', {
-    isRepeatable: false,
     check: checkPetty,
   }),
   // V8 compiles them on threads of its own.
@@ -288,6 +289,23 @@ const REST: readonly IsolationCase[] = [
   },
 ]
 
+/** Each may run on another thread, which keeps what is freed there. */
+const AGAIN_AND_AGAIN = hoards('M20d', 'dates of Temporal without end, six times', DATES, {
+  isRepeatable: false,
+  check: checkPetty,
+  attack: async ({ t, rig, name, call: own }) => {
+    const { pid } = await rig.host()
+    const beforeMb = sampleProcess(pid)?.residentMb ?? 0
+    const answers = []
+    for (let turn = 0; turn < 6; turn++) answers.push(await own())
+    // The next isolate is made when the last one is taken down.
+    await deployScript(rig.server, `${name}-next`, { code: NOTHING })
+    const afterMb = sampleProcess(pid)?.residentMb ?? 0
+    t.ok(afterMb < beforeMb + MAX_LEFT_MB, `${Math.round(beforeMb)} MiB before, ${Math.round(afterMb)} MiB after`)
+    return { answers }
+  },
+})
+
 /** Limits that are no limits are refused at the deploy. */
 const CONFIG = (
   [
@@ -324,4 +342,4 @@ function skipped(id: string, title: string, skip: string): IsolationCase {
 }
 
 export const MEMORY_CASES: readonly IsolationCase[] = [...HEAPS, ...BUFFERS]
-export const MEMORY_LIMIT_CASES: readonly IsolationCase[] = [...FROM_OUTSIDE, ...REST, ...CONFIG, ...SKIPPED]
+export const MEMORY_LIMIT_CASES: readonly IsolationCase[] = [...FROM_OUTSIDE, ...REST, AGAIN_AND_AGAIN, ...CONFIG, ...SKIPPED]
