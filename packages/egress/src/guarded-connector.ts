@@ -1,6 +1,6 @@
 import type { LookupAddress } from 'node:dns'
 import { connect as connectTcp, isIP, type LookupFunction, type Socket } from 'node:net'
-import { connect as connectTls } from 'node:tls'
+import { connect as connectTls, type SecureContext } from 'node:tls'
 import type { AddressPolicy } from './address-policy.ts'
 import { failure } from './failure.ts'
 import type { Resolve } from './resolver.ts'
@@ -9,6 +9,8 @@ export interface ConnectorOptions {
   readonly policy: AddressPolicy
   readonly connectTimeoutMs: number
   readonly resolve: Resolve
+  /** Gives what `https:` speaks TLS with. */
+  readonly secureContext: () => SecureContext
 }
 
 export interface ConnectTarget {
@@ -37,7 +39,7 @@ const KEEP_ALIVE_PROBE_MS = 60_000
  * Makes connections to permitted addresses only. All connections of functions begin here, and the address that is checked is the
  * one that is connected to: a name that resolves to another address a moment later (DNS rebinding) gains nothing.
  */
-export function createGuardedConnector({ policy, connectTimeoutMs, resolve }: ConnectorOptions): Connect {
+export function createGuardedConnector({ policy, connectTimeoutMs, resolve, secureContext }: ConnectorOptions): Connect {
   const resolveJoined = joinLookups(resolve)
 
   async function lookUp(port: number, ...[hostname, { all = false }, callback]: Parameters<LookupFunction>): Promise<void> {
@@ -66,6 +68,7 @@ export function createGuardedConnector({ policy, connectTimeoutMs, resolve }: Co
     const socket = isSecure
       ? connectTls({
           ...options,
+          secureContext: secureContext(),
           ...(isIP(hostname) === 0 && { servername: hostname.replace(/\.$/, '') }),
           ALPNProtocols: ['http/1.1'],
         })

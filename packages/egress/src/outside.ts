@@ -36,10 +36,11 @@ export class Outside {
     const limits = { ...wanted, maxConnections: affordableConnections(wanted.maxConnections) }
     const policy = createAddressPolicy({ allow, deny, isOwn: createOwnAddresses(monotonicClock) })
     this.limits = limits
-    this.connect = createGuardedConnector({ policy, connectTimeoutMs: limits.connectTimeoutMs, resolve })
-    this.pool = new ConnectionPool({ connect: this.connect, ...limits, others: () => this.sockets })
-    this.slots = new ConnectionSlots(limits)
     this.memory = new StreamMemory(new SharedPool(limits.maxMemoryBytes))
     this.tls = new TlsContexts(this.memory)
+    const { connectTimeoutMs } = limits
+    this.connect = createGuardedConnector({ policy, connectTimeoutMs, resolve, secureContext: () => this.tls.common })
+    this.pool = new ConnectionPool({ connect: this.connect, ...limits, others: () => this.sockets })
+    this.slots = new ConnectionSlots(limits)
   }
 }

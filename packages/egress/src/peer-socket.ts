@@ -107,7 +107,8 @@ export class PeerSocket {
       const tls = connectTls(connectionOptions(raw, host, options))
       this.#tls = tls
       tls
-        .on('error', (cause) => (this.#cause ??= cause))
+        // Node.js leaves it open if it was open before.
+        .on('error', (cause) => this.destroy(cause))
         .once('secureConnect', () => {
           clearTimeout(this.#tlsTimer)
           this.#attach(tls)
@@ -165,7 +166,7 @@ function connectionOptions(raw: Socket, host: string, options: ReadyTls): Connec
     ...(isIP(name) === 0 && { servername: name }),
     rejectUnauthorized: isVerified,
     ...(alpn.length > 0 && { ALPNProtocols: [...alpn] }),
-    ...(context !== undefined && { secureContext: context }),
+    secureContext: context,
   }
 }
 

@@ -1,14 +1,21 @@
-import { createHash, createPrivateKey, type KeyObject } from 'node:crypto'
-import { createSecureContext, type SecureContext } from 'node:tls'
+import { constants, createHash, createPrivateKey, type KeyObject } from 'node:crypto'
+import { createSecureContext, DEFAULT_CIPHERS, type SecureContext, type SecureContextOptions } from 'node:tls'
 import type { Holder, TlsOptions } from '@carpool/core'
 import { codeOf, failure, refusal } from './failure.ts'
 import type { StreamMemory } from './stream-memory.ts'
 
 /** How a connection speaks TLS. */
 export interface ReadyTls extends Pick<TlsOptions, 'serverName' | 'isVerified' | 'alpn'> {
-  /** With the function's own certificates. Absent: it has none. */
-  readonly context?: SecureContext
+  /** With the function's own certificates, if it has any. */
+  readonly context: SecureContext
 }
+
+/**
+ * What a peer may not have this thread compute. With DHE it chooses the size of the numbers: up to a second for one handshake.
+ * Nobody needs it who has ECDHE. To agree anew, as TLS 1.2 could, is as much work as a handshake, and a peer may ask for it again
+ * and again.
+ */
+const BOUNDS: SecureContextOptions = { ciphers: `${DEFAULT_CIPHERS}:!kDHE`, secureOptions: constants.SSL_OP_NO_RENEGOTIATION }
 
 /** Certificates of one text. More than that have no room in the options, unless they are made to cost much. */
 const MAX_CERTIFICATES = 256
@@ -39,9 +46,15 @@ export class TlsContexts {
   readonly #all = new Map<string, Shared>()
   /** Oldest first. */
   readonly #idle = new Set<Shared>()
+  #common: SecureContext | undefined
 
   constructor(memory: StreamMemory) {
     this.#memory = memory
+  }
+
+  /** Of all connections for which a function has no certificates of its own. */
+  get common(): SecureContext {
+    return (this.#common ??= createSecureContext(BOUNDS))
   }
 
   /** A socket will want them. @throws failure if there is no memory for it */
@@ -104,7 +117,7 @@ export class TlsClaim {
   make(): ReadyTls {
     const { serverName, isVerified, alpn, ...texts } = this.#options!
     const ready = { serverName, isVerified, alpn }
-    if (textLength(texts) === 0) return ready
+    if (textLength(texts) === 0) return { ...ready, context: this.#contexts.common }
     this.#shared = this.#contexts.take(this.#holder, this.#options!)
     this.#dropTexts()
     return { ...ready, context: this.#shared.context }
@@ -133,6 +146,7 @@ function create({ ca, cert, key }: Texts): SecureContext {
   checkCount(ca, MAX_CERTIFICATES)
   checkCount(cert, MAX_OWN_CERTIFICATES)
   return createSecureContext({
+    ...BOUNDS,
     ...(ca !== undefined && { ca }),
     ...(cert !== undefined && { cert }),
     ...(key !== undefined && { key: plainKey(key) }),
