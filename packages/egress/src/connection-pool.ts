@@ -1,4 +1,5 @@
 import type { Socket } from 'node:net'
+import type { Holder } from '@carpool/core'
 import { Client, type Dispatcher } from 'undici'
 import type { Connect, ConnectTarget } from './guarded-connector.ts'
 
@@ -23,9 +24,9 @@ export class Connection {
   #onRead: (() => void) | undefined
 
   /** @param onGone called when it has no socket any more, or never got one; it may be called again */
-  constructor(origin: string, { connect, maxHeaderBytes }: ConnectionOptions, onGone: () => void) {
+  constructor({ origin, ...holder }: ConnectionKey, { connect, maxHeaderBytes }: ConnectionOptions, onGone: () => void) {
     this.#client = new Client(origin, {
-      connect: (target, connected) => this.#connect(connect, target, connected as Parameters<Connect>[1]),
+      connect: (target, connected) => this.#connect(connect, { ...target, holder }, connected as Parameters<Connect>[1]),
       pipelining: 1,
       allowH2: false,
       maxHeaderSize: maxHeaderBytes,
@@ -87,8 +88,7 @@ export interface ConnectionPoolOptions extends ConnectionOptions {
 }
 
 /** Functions share no connection: what one has sent can do nothing to the responses of another. */
-export interface ConnectionKey {
-  readonly functionName: string
+export interface ConnectionKey extends Holder {
   readonly origin: string
 }
 
@@ -109,7 +109,7 @@ export class ConnectionPool {
   }
 
   /** Gives an idle connection, or a new one that connects at its first exchange. */
-  acquire({ functionName, origin }: ConnectionKey): Connection {
+  acquire({ owner, functionName, origin }: ConnectionKey): Connection {
     const key = `${functionName}\n${origin}`
     for (const idle of this.#idle.get(key) ?? []) {
       this.#unlist(idle)
@@ -117,7 +117,7 @@ export class ConnectionPool {
       this.discard(idle)
     }
     this.makeRoom()
-    const connection: Connection = new Connection(origin, this.#options, () => {
+    const connection: Connection = new Connection({ owner, functionName, origin }, this.#options, () => {
       // One that is in use is released or discarded by its user.
       if (this.#idleSince.has(connection)) this.discard(connection)
     })

@@ -34,6 +34,8 @@ const FAILED = {
   'connect-timed-out': (host, { connectTimeoutMs }) => `${host} did not accept the connection within ${connectTimeoutMs} ms.`,
   'head-timed-out': (host, { headTimeoutMs }) =>
     `${host} took longer than ${headTimeoutMs} ms to send the headers of its response.`,
+  'handshake-too-large': (host, { maxHandshakeBytes }) =>
+    `${host} sent more than ${maxHandshakeBytes} bytes before TLS was agreed on.`,
   'too-many-redirects': (_host, { maxRedirects }) => `There were too many redirects; the limit is ${maxRedirects}.`,
   'too-many-headers': (host, { maxHeaders }) => `The response of ${host} has too many headers; the limit is ${maxHeaders}.`,
   'too-many-interim': (host, { maxInterimResponses }) =>

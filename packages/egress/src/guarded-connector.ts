@@ -1,16 +1,17 @@
 import type { LookupAddress } from 'node:dns'
 import { connect as connectTcp, isIP, type LookupFunction, type Socket } from 'node:net'
-import { connect as connectTls, type SecureContext } from 'node:tls'
+import type { Holder } from '@carpool/core'
 import type { AddressPolicy } from './address-policy.ts'
 import { failure } from './failure.ts'
 import type { Resolve } from './resolver.ts'
+import type { Secure } from './secure.ts'
 
 export interface ConnectorOptions {
   readonly policy: AddressPolicy
   readonly connectTimeoutMs: number
   readonly resolve: Resolve
-  /** Gives what `https:` speaks TLS with. */
-  readonly secureContext: () => SecureContext
+  /** For `https:`. */
+  readonly secure: Secure
 }
 
 export interface ConnectTarget {
@@ -20,9 +21,14 @@ export interface ConnectTarget {
   readonly protocol: string
   /** Empty: that of the protocol. */
   readonly port: string
+  /** Who wants it. */
+  readonly holder: Holder
 }
 
-export type Connected = (error: Error | null, socket: Socket | null) => void
+export type PeerAddress = Pick<Socket, 'remoteAddress' | 'remotePort'>
+
+/** @param peer of the socket: one that speaks TLS does not know it */
+export type Connected = (error: Error | null, socket: Socket | null, peer?: PeerAddress) => void
 
 /**
  * Makes a connection.
@@ -39,7 +45,7 @@ const KEEP_ALIVE_PROBE_MS = 60_000
  * Makes connections to permitted addresses only. All connections of functions begin here, and the address that is checked is the
  * one that is connected to: a name that resolves to another address a moment later (DNS rebinding) gains nothing.
  */
-export function createGuardedConnector({ policy, connectTimeoutMs, resolve, secureContext }: ConnectorOptions): Connect {
+export function createGuardedConnector({ policy, connectTimeoutMs, resolve, secure }: ConnectorOptions): Connect {
   const resolveJoined = joinLookups(resolve)
 
   async function lookUp(port: number, ...[hostname, { all = false }, callback]: Parameters<LookupFunction>): Promise<void> {
@@ -55,7 +61,7 @@ export function createGuardedConnector({ policy, connectTimeoutMs, resolve, secu
     else callback(null, first.address, first.family)
   }
 
-  return ({ hostname, protocol, port: portText }, connected) => {
+  return ({ hostname, protocol, port: portText, holder }, connected) => {
     const isSecure = protocol === 'https:'
     const port = portText === '' ? (isSecure ? 443 : 80) : Number(portText)
     // Node looks up names only, so a literal address is checked here.
@@ -65,33 +71,33 @@ export function createGuardedConnector({ policy, connectTimeoutMs, resolve, secu
       return undefined
     }
     const options = { host: hostname, port, lookup: (...question: Parameters<LookupFunction>) => void lookUp(port, ...question) }
-    const socket = isSecure
-      ? connectTls({
-          ...options,
-          secureContext: secureContext(),
-          ...(isIP(hostname) === 0 && { servername: hostname.replace(/\.$/, '') }),
-          ALPNProtocols: ['http/1.1'],
-        })
-      : connectTcp({ ...options, allowHalfOpen: protocol === 'tcp:' })
+    // TLS says its end before the connection does.
+    const raw = connectTcp({ ...options, allowHalfOpen: protocol !== 'http:' })
+    let socket: Socket = raw
     const timer = setTimeout(() => socket.destroy(failure('connect-timed-out')), connectTimeoutMs)
     let isSettled = false
-    const settle: Connected = (error, result) => {
+    const settle = (error: Error | null): void => {
       if (isSettled) return
       isSettled = true
       clearTimeout(timer)
-      connected(error, result)
+      if (error === null) connected(null, socket, raw)
+      else connected(error, null)
     }
-    socket
+    raw
       .setNoDelay(true)
       .setKeepAlive(true, KEEP_ALIVE_PROBE_MS)
-      .once(isSecure ? 'secureConnect' : 'connect', () => {
+      .once('connect', () => {
         // The address of the peer itself, once more.
-        const peer = policy.check(socket.remoteAddress ?? '', port)
-        if (peer === 'permitted') settle(null, socket)
-        else socket.destroy(failure(peer))
+        const peer = policy.check(raw.remoteAddress ?? '', port)
+        if (peer !== 'permitted') socket.destroy(failure(peer))
+        else if (!isSecure) settle(null)
       })
-      .on('error', (error) => settle(error, null))
-      .once('close', () => settle(failure('aborted'), null))
+    if (isSecure) {
+      const servername = isIP(hostname) === 0 ? { servername: hostname.replace(/\.$/, '') } : {}
+      const agreed = { host: hostname, ...servername, ALPNProtocols: ['http/1.1'] }
+      socket = secure(raw, { holder, ...agreed }).once('secureConnect', () => settle(null))
+    }
+    socket.on('error', settle).once('close', () => settle(failure('aborted')))
     return socket
   }
 }

@@ -25,6 +25,11 @@ export interface EgressLimits {
   readonly totalTimeoutMs: number
   /** Longest time for a connection: the name is looked up, and TLS agreed on. Default: 5000. */
   readonly connectTimeoutMs: number
+  /**
+   * What a peer may send until TLS is agreed on: its certificates, above all, and each may cost 2 ms of CPU for every KiB.
+   * Default: 32768, several times what servers need.
+   */
+  readonly maxHandshakeBytes: number
   /** Longest time for the head of a response from its first byte on. Default: 10000. */
   readonly headTimeoutMs: number
   /**
@@ -56,6 +61,7 @@ export const DEFAULT_LIMITS: EgressLimits = {
   maxRedirects: 5,
   totalTimeoutMs: 30_000,
   connectTimeoutMs: 5_000,
+  maxHandshakeBytes: 32 * 1024,
   headTimeoutMs: 10_000,
   maxConnections: 10_000,
   maxConnectionsPerOrigin: 10_000,

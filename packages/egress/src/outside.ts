@@ -4,10 +4,12 @@ import { ConnectionPool } from './connection-pool.ts'
 import { ConnectionSlots } from './connection-slots.ts'
 import { createEgressTurns } from './fetch-turns.ts'
 import { createGuardedConnector, type Connect } from './guarded-connector.ts'
+import { createHandshakeTurns } from './handshake-turns.ts'
 import { affordableConnections, DEFAULT_LIMITS, type EgressLimits } from './limits.ts'
 import type { EgressPolicy } from './messages.ts'
 import { ReadTurns } from './read-turns.ts'
 import { createResolver, type Resolve } from './resolver.ts'
+import { createSecure, type Secure } from './secure.ts'
 import { StreamMemory } from './stream-memory.ts'
 import { TlsContexts } from './tls-contexts.ts'
 
@@ -20,6 +22,7 @@ export interface OutsideOptions extends EgressPolicy {
 export class Outside {
   readonly limits: EgressLimits
   readonly connect: Connect
+  readonly secure: Secure
   readonly slots: ConnectionSlots
   /** Connections of fetches. */
   readonly pool: ConnectionPool
@@ -38,8 +41,11 @@ export class Outside {
     this.limits = limits
     this.memory = new StreamMemory(new SharedPool(limits.maxMemoryBytes))
     this.tls = new TlsContexts(this.memory)
-    const { connectTimeoutMs } = limits
-    this.connect = createGuardedConnector({ policy, connectTimeoutMs, resolve, secureContext: () => this.tls.common })
+    const { connectTimeoutMs, maxHandshakeBytes } = limits
+    const { memory, tls } = this
+    const turns = createHandshakeTurns(this.turns)
+    this.secure = createSecure({ maxHandshakeBytes, turns, memory, commonContext: () => tls.common })
+    this.connect = createGuardedConnector({ policy, connectTimeoutMs, resolve, secure: this.secure })
     this.pool = new ConnectionPool({ connect: this.connect, ...limits, others: () => this.sockets })
     this.slots = new ConnectionSlots(limits)
   }

@@ -1,8 +1,9 @@
 import { isIP, type Socket } from 'node:net'
-import { connect as connectTls, type ConnectionOptions, type TLSSocket } from 'node:tls'
-import type { ConnectedSocket } from '@carpool/core'
+import type { TLSSocket } from 'node:tls'
+import type { ConnectedSocket, Holder } from '@carpool/core'
 import { failure } from './failure.ts'
 import type { Connect } from './guarded-connector.ts'
+import type { Secure, SecureOptions } from './secure.ts'
 import type { ReadyTls } from './tls-contexts.ts'
 
 export interface PeerEvents {
@@ -23,7 +24,9 @@ export interface PeerTarget {
 }
 
 export interface PeerSocketParts {
+  readonly holder: Holder
   readonly connect: Connect
+  readonly secure: Secure
   readonly tlsTimeoutMs: number
   readonly events: PeerEvents
 }
@@ -45,15 +48,18 @@ export class PeerSocket {
     this.#target = target
     this.#parts = parts
     const { host, port, tls } = target
-    this.#socket = parts.connect({ hostname: host, port: String(port), protocol: 'tcp:' }, (error, socket) => {
-      if (socket === null) return this.#fail(error ?? failure('aborted'))
-      if (tls !== undefined) {
-        this.awaitTls()
-        return this.startTls(tls)
-      }
-      this.#attach(socket)
-      parts.events.connected(describe(socket))
-    })
+    this.#socket = parts.connect(
+      { hostname: host, port: String(port), protocol: 'tcp:', holder: parts.holder },
+      (error, socket) => {
+        if (socket === null) return this.#fail(error ?? failure('aborted'))
+        if (tls !== undefined) {
+          this.awaitTls()
+          return this.startTls(tls)
+        }
+        this.#attach(socket)
+        parts.events.connected(describe(socket))
+      },
+    )
     // The reason of an end comes before it; a socket that was refused has neither.
     this.#socket?.on('error', (cause) => (this.#cause ??= cause)).once('close', () => this.#close())
   }
@@ -104,7 +110,8 @@ export class PeerSocket {
     const raw = this.#socket!
     if (raw.destroyed) return
     try {
-      const tls = connectTls(connectionOptions(raw, host, options))
+      const { holder, secure } = this.#parts
+      const tls = secure(raw, { holder, allowHalfOpen: true, ...verification(host, options) })
       this.#tls = tls
       tls
         // Node.js leaves it open if it was open before.
@@ -112,7 +119,7 @@ export class PeerSocket {
         .once('secureConnect', () => {
           clearTimeout(this.#tlsTimer)
           this.#attach(tls)
-          this.#parts.events.connected(describe(tls))
+          this.#parts.events.connected({ ...describe(raw), tls: describeTls(tls) })
         })
         .once('close', () => raw.destroy())
     } catch (cause) {
@@ -156,11 +163,10 @@ export class PeerSocket {
   }
 }
 
-function connectionOptions(raw: Socket, host: string, options: ReadyTls): ConnectionOptions {
+function verification(host: string, options: ReadyTls): Omit<SecureOptions, 'holder' | 'allowHalfOpen'> {
   const { serverName, isVerified, alpn, context } = options
   const name = (serverName === '' ? host : serverName).replace(/\.$/, '')
   return {
-    socket: raw,
     // The certificate must be for it.
     host: name,
     ...(isIP(name) === 0 && { servername: name }),
@@ -170,21 +176,19 @@ function connectionOptions(raw: Socket, host: string, options: ReadyTls): Connec
   }
 }
 
-function describe(socket: Socket | TLSSocket): ConnectedSocket {
-  const { remoteAddress = '', remotePort = 0 } = socket
-  if (!('authorized' in socket)) return { remoteAddress, remotePort }
+function describe({ remoteAddress = '', remotePort = 0 }: Socket): ConnectedSocket {
+  return { remoteAddress, remotePort }
+}
+
+function describeTls(socket: TLSSocket): NonNullable<ConnectedSocket['tls']> {
   const { authorized, authorizationError } = socket
   return {
-    remoteAddress,
-    remotePort,
-    tls: {
-      protocol: socket.getProtocol() ?? '',
-      cipher: socket.getCipher().name,
-      alpn: socket.alpnProtocol ?? false,
-      isAuthorized: authorized,
-      ...(!authorized && { authorizationError: nameOf(authorizationError) }),
-      certificate: socket.getPeerX509Certificate()?.raw.toString('base64') ?? '',
-    },
+    protocol: socket.getProtocol() ?? '',
+    cipher: socket.getCipher().name,
+    alpn: socket.alpnProtocol ?? false,
+    isAuthorized: authorized,
+    ...(!authorized && { authorizationError: nameOf(authorizationError) }),
+    certificate: socket.getPeerX509Certificate()?.raw.toString('base64') ?? '',
   }
 }
 

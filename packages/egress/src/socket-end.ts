@@ -39,6 +39,10 @@ const ENDS: Readonly<Record<string, Described>> = {
     code: 'ETIMEDOUT',
     sentence: (host, { connectTimeoutMs }) => `${host} did not agree on TLS within ${connectTimeoutMs} ms.`,
   },
+  'handshake-too-large': {
+    code: 'ERR_SSL_EXCESSIVE_MESSAGE_SIZE',
+    sentence: (host, { maxHandshakeBytes }) => `${host} sent more than ${maxHandshakeBytes} bytes before TLS was agreed on.`,
+  },
   'memory-full': {
     code: 'ENOBUFS',
     sentence: (_host, { maxMemoryBytes }) =>

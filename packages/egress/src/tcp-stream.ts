@@ -148,11 +148,13 @@ export class TcpStream {
   }
 
   #connect(tls: ReadyTls | undefined): void {
-    const { connect, limits } = this.#outside
+    const { connect, secure, limits } = this.#outside
     this.#peer = new PeerSocket(
       { ...this.#target, tls },
       {
+        holder: this.#holder,
         connect,
+        secure,
         tlsTimeoutMs: limits.connectTimeoutMs,
         events: {
           connected: (socket) => {

@@ -3,6 +3,7 @@ import { STREAM_MESSAGE_BYTES, STREAM_WINDOW_BYTES, type Holder, type SocketEnd 
 import { WebSocket } from 'ws'
 import { codeOf, failure } from './failure.ts'
 import { FrameCutter } from './frame-cutter.ts'
+import type { PeerAddress } from './guarded-connector.ts'
 import { handshakeHeaders } from './header-policy.ts'
 import { Inflow } from './inflow.ts'
 import type { SocketRequest, StreamPart, StreamSide } from './messages.ts'
@@ -83,10 +84,10 @@ export class WebSocketStream {
     }
     const bare = hostname.startsWith('[') ? hostname.slice(1, -1) : hostname
     this.#connection = this.#outside.connect(
-      { hostname: bare, protocol: isSecure ? 'https:' : 'http:', port },
-      (error, socket) => {
+      { hostname: bare, protocol: isSecure ? 'https:' : 'http:', port, holder: this.#holder },
+      (error, socket, peer) => {
         if (socket === null) this.#close(this.#cause ?? error ?? failure('aborted'))
-        else this.#shakeHands(socket, request)
+        else this.#shakeHands(socket, request, peer)
       },
     )
   }
@@ -127,7 +128,7 @@ export class WebSocketStream {
     this.#close(cause)
   }
 
-  #shakeHands(socket: Socket, { carpoolHeaders = [] }: SocketRequest): void {
+  #shakeHands(socket: Socket, { carpoolHeaders = [] }: SocketRequest, peer: PeerAddress | undefined): void {
     const { protocols, headers } = this.#target
     const { limits } = this.#outside
     try {
@@ -148,7 +149,7 @@ export class WebSocketStream {
     socket.on('error', (cause) => this.#broke(cause))
     this.#socket
       .on('unexpected-response', () => this.fail(failure('handshake-refused')))
-      .on('open', () => this.#opened(socket))
+      .on('open', () => this.#opened(socket, peer))
       .on('message', (data, isBinary) => this.#came(data as Buffer, isBinary))
       .on('error', (cause) => this.#broke(cause))
       .on('close', (code, reason) => this.#ended(code, reason.toString()))
@@ -159,11 +160,10 @@ export class WebSocketStream {
     this.#cause ??= codeOf(cause) === '' ? failure('handshake-refused', cause) : cause
   }
 
-  #opened(socket: Socket): void {
+  #opened(socket: Socket, { remoteAddress = '', remotePort = 0 }: Partial<PeerAddress> = {}): void {
     const { protocol, extensions } = this.#socket!
     this.#isOpen = true
     this.#opening.done()
-    const { remoteAddress = '', remotePort = 0 } = socket
     this.#post.connected(JSON.stringify({ remoteAddress, remotePort, protocol, extensions }))
     const decode = socket.listeners('data')[0] as Decode
     const pieces = (bytes: Buffer): void => this.#decode(socket, bytes, decode)

@@ -6,7 +6,7 @@ import type { LookupAddress } from 'node:dns'
 import { once } from 'node:events'
 import { createServer, type RequestListener } from 'node:http'
 import { createServer as createTcpServer, type AddressInfo } from 'node:net'
-import { createSecureContext } from 'node:tls'
+import { NOBODY } from '@carpool/core'
 import fc from 'fast-check'
 import t, { type Test } from 'tap'
 import { createGuardedConnector } from '../src/guarded-connector.ts'
@@ -179,10 +179,12 @@ t.test('the address that was connected to is checked once more', async (t) => {
     policy: { check: () => (asked++ === 0 ? 'permitted' : 'address-refused') },
     connectTimeoutMs: 5_000,
     resolve: async () => [address(OPEN)],
-    secureContext: () => createSecureContext(),
+    secure: () => {
+      throw new Error('Nothing speaks TLS.')
+    },
   })
   const error = await new Promise((resolve) => {
-    connect({ hostname: 'late.example', protocol: 'http:', port: String(port) }, resolve)
+    connect({ hostname: 'late.example', protocol: 'http:', port: String(port), holder: NOBODY }, resolve)
   })
   t.match(error, { code: 'address-refused' })
   t.equal(asked, 2)

@@ -3,6 +3,7 @@ import { createServer, TLSSocket, type TlsOptions as ServerOptions } from 'node:
 import type { TlsOptions } from '@carpool/core'
 import t, { type Test } from 'tap'
 import { authority, identity } from './fixtures/certificates.ts'
+import { forgedIdentity } from './fixtures/forged-certificates.ts'
 import { TestSockets, TLS } from './fixtures/test-sockets.ts'
 import { fetcher, listen } from './fixtures/upstream.ts'
 
@@ -41,4 +42,38 @@ t.test('a peer does not have TLS agreed on again and again', async (t) => {
     t.match(await sockets.open({ host: 'db.test', port, tls }).untilClosed(), { ok: false, code: /^ERR_SSL_/ })
   }
   t.equal(agreed, 0)
+})
+
+t.test('certificates that are more than any server needs are not even looked at', async (t) => {
+  const port = await tlsPeer(t, forgedIdentity(20))
+  const sockets = new TestSockets({ resolve })
+  const message = /sent more than 32768 bytes before TLS was agreed on/
+  for (const tls of [LENIENT, { ...TLS, ca: CA.cert }]) {
+    const end = { ok: false, code: 'ERR_SSL_EXCESSIVE_MESSAGE_SIZE', message }
+    t.match(await sockets.open({ host: 'db.test', port, tls }).untilClosed(), end)
+  }
+  t.ok(sockets.isClean)
+  t.match(await fetcher({ resolve })(`https://db.test:${port}/`), { ok: false, message })
+})
+
+t.test('a peer whose certificates cost much is served seldom, and others as before', async (t) => {
+  const [evil, good] = [await tlsPeer(t, forgedIdentity(6)), await tlsPeer(t, identity(), (socket) => void socket.end('good'))]
+  const sockets = new TestSockets({ resolve, limits: { connectTimeoutMs: 60_000 } })
+  const open = (port: number, owner: string) =>
+    sockets.open({ host: 'db.test', port, tls: LENIENT }, { owner, functionName: owner })
+  const first = open(evil, 'evil')
+  await first.untilConnected()
+  const many = Array.from({ length: 20 }, () => open(evil, 'evil'))
+  for (let index = 0; index < 20; index++) {
+    const socket = open(good, 'good')
+    await socket.untilText('good')
+    socket.stop()
+    await socket.untilClosed()
+  }
+  // In all the time that they took, there were hardly any turns for the others.
+  const connected = many.filter(({ connections }) => connections.length > 0).length
+  t.ok(connected < 10, `${connected} of them were served`)
+  for (const socket of [first, ...many]) socket.stop()
+  for (const socket of [first, ...many]) await socket.untilClosed()
+  t.ok(sockets.isClean)
 })
