@@ -4,6 +4,7 @@ import { NETWORK_ADDRESS_CASES } from './cases/network-addresses.ts'
 import { NETWORK_REQUEST_CASES } from './cases/network-requests.ts'
 import { NETWORK_SERVER_CASES } from './cases/network-servers.ts'
 import { NETWORK_SOCKET_CASES } from './cases/network-sockets.ts'
+import { NETWORK_TLS_CASES } from './cases/network-tls.ts'
 import { FORM } from './harness/form.ts'
 import { runLists } from './harness/run-cases.ts'
 
@@ -15,5 +16,6 @@ t.test('network', (t) =>
     servers: NETWORK_SERVER_CASES,
     requests: NETWORK_REQUEST_CASES,
     sockets: NETWORK_SOCKET_CASES,
+    tls: NETWORK_TLS_CASES,
   }),
 )
