@@ -64,10 +64,13 @@ export class FunctionSecrets {
     return set
   }
 
-  /** What a revision is given when it is loaded: also if that is not in force any more. @throws CarpoolError `data-unusable` */
+  /**
+   * What a revision is given when it is loaded: also if that is not in force any more. After a restart no call of it is under way,
+   * and it is given what is in force: a server that was killed has put a change in force, and not published the revision of it.
+   * @throws CarpoolError `data-unusable`
+   */
   of(revision: SecretHolder & Pick<Revision, 'secretsVersion'>): SecretSet['values'] {
     const { secretsVersion = 0 } = revision
-    if (secretsVersion === 0) return NONE.values
     const current = this.current(revision)
     if (current.version === secretsVersion) return current.values
     const superseded = this.#superseded.find(idOf(revision), secretsVersion)
@@ -141,7 +144,7 @@ export class FunctionSecrets {
     const row = { ...holder, key, version: next.version }
     if (secret === undefined) this.#table.delete(row)
     else this.#table.put(row, secret)
-    if (previous !== NONE) this.#superseded.add(id, previous)
+    this.#superseded.add(id, previous)
     this.#redactors.delete(id)
     this.#versions.set(id, next.version)
     this.#read.set(id, next)

@@ -138,6 +138,17 @@ t.test('a revision is given the secrets that it was made with as long as calls o
   t.throws(() => secrets.deleting(SHOP, 'toString'), { code: 'secret-not-found' })
 })
 
+t.test('after a restart a revision is given what is in force, also if it was made before there were any', async (t) => {
+  const folder = t.testdir()
+  const before = open(t, folder)
+  const first = set(before.secrets, SHOP, 'API_KEY', 'old value')
+  set(before.secrets, SHOP, 'API_KEY', 'new value')
+  before.close()
+  const { secrets } = open(t, folder)
+  t.strictSame(secrets.of(SHOP), { API_KEY: 'new value' })
+  t.strictSame(secrets.of({ ...SHOP, secretsVersion: first }), { API_KEY: 'new value' })
+})
+
 t.test('a change can be taken back', async (t) => {
   const folder = t.testdir()
   const before = open(t, folder)

@@ -97,6 +97,20 @@ t.test('a secret is taken back if its revision cannot be published in the end', 
   t.strictSame(secrets.of(live), { A: 'first' })
 })
 
+t.test('a secret of a server that was killed before it published the revision is in force, and set again with one', async (t) => {
+  const folder = t.testdir()
+  const before = start(t, folder)
+  const live = await before.deployer.deploy('shop', 'acme', REQUEST)
+  before.secrets.commit(before.secrets.setting(SHOP, 'A', 'first'))
+  before.close()
+  const { deployer, registry, secrets } = start(t, folder)
+  t.strictSame(secrets.of(registry.route('shop')), { A: 'first' })
+  const set = await deployer.setSecret(SHOP, 'A', 'first')
+  t.not(set?.id, live.id)
+  t.equal((await deployer.setSecret(SHOP, 'A', 'first'))?.id, set?.id)
+  t.strictSame(secrets.of(registry.route('shop')), { A: 'first' })
+})
+
 t.test('a function whose secrets are lost is not deployed without them, and serves again when they are set again', async (t) => {
   const folder = t.testdir()
   const before = start(t, folder)
