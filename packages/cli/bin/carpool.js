@@ -22,18 +22,32 @@ else runWithBundledNode()
 
 async function runHere() {
   if (process.env[LAUNCHED] !== undefined) followLauncher()
-  for (const stream of [process.stdout, process.stderr]) {
-    stream.on('error', (error) => {
-      if (error.code !== 'EPIPE' && error.code !== 'EIO') throw error
-      // The reader has had enough, as `head` does, or the terminal is closed.
-      if (stream === process.stdout && !endsInOrder()) process.exit(0)
-    })
-  }
+  // What serves goes on without, or ends in order (src/until-stopped.ts), and so does what has nowhere to complain to.
+  process.stderr.on('error', () => {})
+  process.stdout.on('error', (error) => {
+    const exitCode = isUnread(error) ? 0 : reportUnwritten(error)
+    if (!endsInOrder()) process.exit(exitCode)
+  })
   cacheCompiledCode()
   const sources = new URL('../src/main.ts', import.meta.url)
   const { run } = await import(existsSync(sources) ? sources.href : new URL('../dist/main.js', import.meta.url).href)
   const exitCode = await run(process.argv.slice(2), process)
-  process.stdout.write('', () => process.exit(exitCode))
+  process.stdout.write('', () => {
+    const { errored } = process.stdout
+    const isWritten = errored === null || isUnread(errored) || endsInOrder()
+    process.exit(isWritten ? exitCode : reportUnwritten(errored))
+  })
+}
+
+/** The reader has had enough, as `head` does, or the terminal is closed. */
+function isUnread({ code }) {
+  return code === 'EPIPE' || (code === 'EIO' && process.stdout.isTTY)
+}
+
+/** Says what else there is, as a full disk. Gives the exit code: what was asked for is not there. */
+function reportUnwritten({ code }) {
+  console.error(`carpool: stdout cannot be written (${code}).`)
+  return 1
 }
 
 /**

@@ -1,6 +1,6 @@
 import { execFileSync, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { cpSync, existsSync, readFileSync } from 'node:fs'
+import { cpSync, existsSync, openSync, readFileSync } from 'node:fs'
 import { delimiter, dirname, join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { setTimeout } from 'node:timers/promises'
@@ -62,6 +62,30 @@ t.test('an older Node.js runs the command with the bundled one', { skip }, async
   t.equal(status, 0)
   t.match(stdout, 'Usage: carpool')
   t.equal(stderr, '')
+})
+
+const noFull = !existsSync('/dev/full') && 'there is no /dev/full'
+
+t.test('an answer that the disk has no room for is a failure, and says so', { skip: noFull }, async (t) => {
+  for (const print of ['console.log("answer")', 'await new Promise(setImmediate); console.log("answer")']) {
+    const launcher = launcherOf(t, `export async function run() { ${print}; return 0 }`)
+    const { status, stderr } = spawnSync(node, [launcher], {
+      encoding: 'utf8',
+      stdio: ['ignore', openSync('/dev/full', 'w'), 'pipe'],
+    })
+    t.equal(status, 1)
+    t.equal(stderr, 'carpool: stdout cannot be written (ENOSPC).\n')
+  }
+})
+
+t.test('what serves goes on when the disk has no room for what it prints', { skip: noFull }, async (t) => {
+  const child = spawn(node, [launcherOf(t, SERVING)], { stdio: ['ignore', openSync('/dev/full', 'w'), 'pipe'] })
+  t.teardown(() => child.kill('SIGKILL'))
+  const exited = once(child, 'exit')
+  const lines = child.stderr!.setEncoding('utf8').iterator({ destroyOnReturn: false })
+  t.equal((await lines.next()).value, 'carpool: stdout cannot be written (ENOSPC).\n')
+  child.kill('SIGTERM')
+  t.strictSame(await exited, [0, null])
 })
 
 t.test('arguments, stdio and the exit code are passed on', { skip }, async (t) => {
