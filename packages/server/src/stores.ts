@@ -54,7 +54,10 @@ export async function openStores(settings: ServerSettings, log: Logger): Promise
     clock: monotonicClock,
     onProblem: ({ lostEntries, cause }) => log.error({ lostEntries, err: cause }, 'the audit log cannot be written'),
   })
-  const logs = new FunctionLogs(dataDir, { onProblem: (problem) => log.warn(problem, 'log lines were dropped') })
+  const logs = new FunctionLogs(dataDir, {
+    isFunction: (name) => registry.ownerOf(name) !== undefined,
+    onProblem: (problem) => log.warn(problem, 'log lines were dropped'),
+  })
   const closeMetadata = (): void => {
     access.close()
     registry.close()

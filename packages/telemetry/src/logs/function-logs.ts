@@ -15,6 +15,8 @@ export interface FunctionLogsOptions {
   /** How long a line may wait for others to be written with, in ms. A killed server loses these. Default: 100. */
   readonly flushDelayMs?: number
   readonly clock?: Clock
+  /** Whether there is a function of that name: asked once, for each log that is there. Others are deleted. Default: there is. */
+  readonly isFunction?: (functionName: string) => boolean
   /** Called with lost lines, at most once per minute. */
   readonly onProblem?: (problem: LogProblem) => void
 }
@@ -58,7 +60,12 @@ export class FunctionLogs {
       maxBufferBytes: options.maxBufferBytes ?? 1024 * 1024,
       flushDelayMs: options.flushDelayMs ?? 100,
     }
-    for (const [functionName, newestTime] of existingLogs(this.#folder)) this.#add(functionName, newestTime)
+    const { isFunction = () => true } = options
+    for (const [functionName, newestTime] of existingLogs(this.#folder)) {
+      this.#add(functionName, newestTime)
+      // The server was killed before it had deleted the log with its function. If it cannot be deleted, the next start tries again.
+      if (!isFunction(functionName)) this.remove(functionName).catch(() => {})
+    }
   }
 
   /** Lines lost since the start. */
@@ -112,7 +119,10 @@ export class FunctionLogs {
 
   /** Deletes the log of a function. */
   async remove(functionName: string): Promise<void> {
-    await this.#files.get(functionName)?.erase()
+    const file = this.#files.get(functionName)
+    await file?.erase()
+    // Names come and go, and whoever reads the logs of all functions looks into each file. The name may be in use again.
+    if (file?.isErased) this.#files.delete(functionName)
   }
 
   /** Writes what waits, and reports what was lost. */

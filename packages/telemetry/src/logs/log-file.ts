@@ -31,6 +31,7 @@ export class LogFile {
   #flushTimer: NodeJS.Timeout | undefined
   #queue: Promise<unknown> = Promise.resolve()
   #newestTime: string
+  #isErased = false
 
   /** @param basePath the file's path without its ending */
   constructor(basePath: string, newestTime: string, options: LogFileOptions, buffers: SharedPool, drops: DropReport) {
@@ -46,8 +47,14 @@ export class LogFile {
     return this.#newestTime
   }
 
+  /** Nothing came since it was erased. */
+  get isErased(): boolean {
+    return this.#isErased
+  }
+
   /** @param owner of the function */
   append(line: LogLine, owner: string): void {
+    this.#isErased = false
     const text = jsonLine(line)
     const bytes = Buffer.byteLength(text)
     // What was taken for one owner is given back for the same.
@@ -92,6 +99,7 @@ export class LogFile {
 
   /** Deletes what was appended so far. */
   erase(): Promise<void> {
+    this.#isErased = true
     void this.flush()
     return this.#enqueue(() => this.#file.erase())
   }

@@ -186,6 +186,28 @@ t.test('removing a log deletes its files, and a new one begins empty', async (t)
   await logs.close()
 })
 
+t.test('logs of functions that are not there any more are deleted at the start', async (t) => {
+  const folder = t.testdir()
+  const before = new FunctionLogs(folder)
+  for (const name of ['kept', 'deleted']) before.append(line(name, 1))
+  await before.close()
+  const logs = new FunctionLogs(folder, { isFunction: (name) => name === 'kept' })
+  logs.append(line('deleted', 2, 'of the next one'))
+  t.same(messages(await logs.tail({ limit: 10 })), ['line 1', 'of the next one'])
+  await logs.close()
+})
+
+t.test('a log that was removed is looked into no more, unless the name is in use again', async (t) => {
+  const folder = t.testdir()
+  const logs = new FunctionLogs(folder)
+  for (const name of ['gone', 'again']) logs.append(line(name, 1))
+  const removed = ['gone', 'again'].map((name) => logs.remove(name))
+  logs.append(line('again', 2, 'of the next one'))
+  await Promise.all(removed)
+  writeFileSync(join(folder, 'logs', 'gone.ndjson'), JSON.stringify(line('gone', 3)))
+  t.same(messages(await logs.tail({ limit: 10 })), ['of the next one'])
+})
+
 t.test('a line that was cut short spoils no other', async (t) => {
   const whole = `${JSON.stringify(line('hello', 1))}\n`
   const folder = t.testdir({ logs: { 'hello.ndjson': `${whole}{"time":"20` } })
