@@ -137,10 +137,7 @@ class RangeList {
   // One list for each family: a list finds IPv4 addresses in IPv6 ranges that contain their mapped form, such as ::/3.
   readonly #lists = { ipv4: new BlockList(), ipv6: new BlockList() }
 
-  /**
-   * @param ranges in CIDR form, such as `10.1.0.0/16`, or single addresses
-   * @throws CarpoolError `invalid-setting`, naming the range
-   */
+  /** @param ranges in CIDR form, such as `10.1.0.0/16`, or single addresses @throws as {@link parseRange} */
   constructor(ranges: readonly string[]) {
     for (const range of ranges) {
       const { address, prefixLength } = parseRange(range)
@@ -153,7 +150,8 @@ class RangeList {
   }
 }
 
-function parseRange(range: string): { address: IpAddress; prefixLength: number } {
+/** @throws CarpoolError `invalid-setting`, naming the range */
+export function parseRange(range: string): { address: IpAddress; prefixLength: number } {
   const [, text = '', digits] = /^([0-9a-fA-F.:]+)(?:\/(\d{1,3}))?$/.exec(range) ?? []
   const address = parseIpAddress(text)
   // An IPv4 address in IPv6 form is compared as IPv4, so a prefix that counts the bits of IPv6 would mean something else.

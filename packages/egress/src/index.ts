@@ -1,3 +1,4 @@
+export { parseRange } from './address-policy.ts'
 export {
   Egress,
   type EgressOptions,

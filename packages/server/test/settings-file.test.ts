@@ -154,13 +154,13 @@ t.test('the schema takes what the server takes, and refuses what it refuses', as
   t.ok(isValid({ $schema: './schema.json', ...defaults }))
   t.notOk(isValid({ prot: 1 }))
   for (const [name, setting] of Object.entries(SETTINGS)) {
-    // What two settings must have to each other, and what a name may be, is not in a schema.
+    // What two settings must have to each other, and what a name or an address range may be, is not in a schema.
     const values =
       setting.type === 'number'
         ? [-1, 0, 1.5, '1', null, setting.min, setting.max === 'cores' ? 1 : setting.max + 1]
-        : [1, null, {}, ['']]
+        : [1, null, {}, '', ['']]
     for (const value of values) {
-      if (name === 'keepWarm' && Array.isArray(value)) continue
+      if (Array.isArray(value) && setting.type === 'list' && setting.choices === undefined) continue
       const given = { [name]: value }
       if (isValid(given) === isTaken(given)) continue
       const relation = /^(minHosts|hostLimit|saturationPercent|panicPercent|quarantineAfter|disableAfter)/

@@ -102,6 +102,10 @@ t.test('settings that contradict each other are refused, by the name of one that
     [{ hostLimitMin: '65' }, '--host-limit-min must be at most hostLimitInitial (64, its default), not 65.'],
     [{ hostLimitMax: '32' }, '--host-limit-max must be at least hostLimitInitial (64, its default), not 32.'],
     [{ hostLimitInitial: '9', hostLimitMax: '8' }, '--host-limit-initial must be at most --host-limit-max (8), not 9.'],
+    [
+      { panicWindowMs: '2000', saturationWindowMs: '1000' },
+      '--panic-window-ms must be at most --saturation-window-ms (1000), not 2000.',
+    ],
     [{ panicPercent: '70' }, '--panic-percent must be at least saturationPercent (80, its default), not 70.'],
   ]
   for (const [flags, message] of cases) {
@@ -119,6 +123,52 @@ t.test('an unknown setting is refused', async (t) => {
   for (const name of ['prot', 'hosts', 'constructor', '__proto__']) {
     t.throws(() => resolveSettings(JSON.parse(`{"${name}":"1"}`), {}), { code: 'invalid-setting', message: new RegExp(name) })
   }
+})
+
+t.test('a variable that is nearly one of a setting is refused, and others are let be', async (t) => {
+  for (const [name, meant] of [
+    ['CARPOOL_MAXHOSTS', 'CARPOOL_MAX_HOSTS'],
+    ['CARPOOL_PROT', 'CARPOOL_PORT'],
+    ['CARPOOL_CONFG', 'CARPOOL_CONFIG'],
+    ['CARPOOL_RETENTION', undefined],
+  ] as const) {
+    const read = (): unknown => resolveSettings({}, { [name]: '1' })
+    if (meant === undefined) t.doesNotThrow(read)
+    else
+      t.throws(read, {
+        code: 'invalid-setting',
+        message: `The environment has ${name}, which is no setting. Did you mean ${meant}?`,
+      })
+  }
+  const others = ['CARPOOL_CONFIG', 'CARPOOL_URL', 'CARPOOL_TOKEN', 'CARPOOL_STATE_DIR', 'CARPOOL_SERVICE_HOST', 'OTHER_PORTT']
+  const ofKubernetes = [
+    'CARPOOL_SERVICE_PORT',
+    'CARPOOL_PORT_8080_TCP',
+    'CARPOOL_PORT_8080_TCP_PROTO',
+    'CARPOOL_PORT_8080_TCP_ADDR',
+  ]
+  const env = Object.fromEntries([...others, ...ofKubernetes].map((name) => [name, 'x']))
+  t.doesNotThrow(() => resolveSettings({}, env))
+})
+
+t.test('an empty address would be any, and an empty folder the working folder: neither is taken', async (t) => {
+  for (const name of ['host', 'data']) {
+    t.throws(() => resolveSettings({ [name]: '' }, {}), { code: 'invalid-setting', message: `--${name} must not be empty.` })
+    t.throws(() => resolveSettings({}, {}, file({ [name]: ' ' })), { message: /must not be empty/ })
+  }
+  t.equal(resolveSettings({ secretKeyFile: '' }, {}).secretKeyFile, '')
+})
+
+t.test('an address range that is none is refused by where it was given', async (t) => {
+  for (const name of ['allowEgress', 'denyEgress'] as const) {
+    t.throws(() => resolveSettings({ [name]: ['10.0.0.0/99'] }, {}), {
+      code: 'invalid-setting',
+      message: new RegExp(`^${flagOf(name)}: "10.0.0.0/99" is no address range`),
+    })
+  }
+  t.throws(() => resolveSettings({}, { CARPOOL_ALLOW_EGRESS: '::1,' }), {
+    message: /^CARPOOL_ALLOW_EGRESS: "" is no address range/,
+  })
 })
 
 t.test('a setting with choices takes no other, and a text no other type', async (t) => {

@@ -1,7 +1,16 @@
-import { CarpoolError } from '@carpool/core'
+import { CarpoolError, nearestName } from '@carpool/core'
 import { Machine } from '@carpool/fleet'
-import type { ConfigFile } from './config-file.ts'
-import { describeRange, flagOf, readValue, variableOf, type Given, type Setting, type SettingValue } from './setting.ts'
+import { CONFIG_VARIABLE, type ConfigFile } from './config-file.ts'
+import {
+  describeRange,
+  flagOf,
+  readValue,
+  variableOf,
+  type Given,
+  type Setting,
+  type SettingValue,
+  VARIABLE_PREFIX,
+} from './setting.ts'
 import { isSettingName, SETTINGS, type ServerSettings, type SettingName } from './table.ts'
 
 export type SettingSource = Readonly<Record<string, string | readonly string[] | undefined>>
@@ -46,6 +55,7 @@ export function settingsInForce(
 ): readonly SettingInForce[] {
   const unknown = Object.keys(flags).find((name) => !isSettingName(name))
   if (unknown !== undefined) throw new CarpoolError('invalid-setting', `There is no setting ${unknown}.`)
+  refuseMisspelt(env)
   const wholeCores = wholeCoresOf(cores)
   const settings = Object.entries<Setting>(SETTINGS).map(([key, setting]): SettingInForce => {
     const name = key as SettingName
@@ -62,6 +72,24 @@ export function settingsInForce(
   })
   checkRelations(valuesOf(settings), (name) => settings.find((one) => one.name === name)?.origin)
   return settings
+}
+
+/**
+ * A variable that is nearly that of a setting would be without effect. Others are let be: Kubernetes sets some for each service,
+ * and one may be called carpool.
+ */
+function refuseMisspelt(env: SettingSource): void {
+  const known = [...Object.keys(SETTINGS).map(variableOf), CONFIG_VARIABLE]
+  for (const name of Object.keys(env)) {
+    if (!name.startsWith(VARIABLE_PREFIX) || known.includes(name) || OTHER_VARIABLES.has(name)) continue
+    const meant = nearestName(
+      name.slice(VARIABLE_PREFIX.length),
+      known.map((one) => one.slice(VARIABLE_PREFIX.length)),
+    )
+    if (meant === undefined) continue
+    const hint = `Did you mean ${VARIABLE_PREFIX}${meant}?`
+    throw new CarpoolError('invalid-setting', `The environment has ${name}, which is no setting. ${hint}`)
+  }
 }
 
 /** How many hosts would have a core each. */
@@ -94,6 +122,9 @@ type NumberName = { [K in SettingName]: ServerSettings[K] extends number ? K : n
 /** Where the value of a setting came from; undefined: it is the default. */
 type OriginOf = (name: SettingName) => string | undefined
 
+/** Of the command (`packages/cli`) and of where servers are listed (`discovery`). */
+const OTHER_VARIABLES: ReadonlySet<string> = new Set(['CARPOOL_URL', 'CARPOOL_TOKEN', 'CARPOOL_STATE_DIR'])
+
 /** Settings of which the first must not be above the second. */
 const NOT_ABOVE: ReadonlyArray<readonly [lesser: NumberName, greater: NumberName]> = [
   ['maxUrlBytes', 'maxHeaderBytes'],
@@ -102,6 +133,7 @@ const NOT_ABOVE: ReadonlyArray<readonly [lesser: NumberName, greater: NumberName
   ['hostLimitMin', 'hostLimitInitial'],
   ['hostLimitInitial', 'hostLimitMax'],
   ['saturationPercent', 'panicPercent'],
+  ['panicWindowMs', 'saturationWindowMs'],
   ['quarantineAfter', 'disableAfter'],
 ]
 

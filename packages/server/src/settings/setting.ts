@@ -18,6 +18,7 @@ export interface NumberSetting extends SettingBase {
 
 export interface TextSetting extends SettingBase {
   readonly type: 'text'
+  /** Empty: the setting may be empty, which stands for something. Else it may not: a shell makes that of a variable that is missing. */
   readonly default: string
   /** The values that it may have; absent: any. */
   readonly choices?: readonly string[]
@@ -42,9 +43,11 @@ export function flagOf(name: string): string {
   return `--${kebabCase(name)}`
 }
 
+export const VARIABLE_PREFIX = 'CARPOOL_'
+
 /** The environment variable of a setting, such as `CARPOOL_ADMIN_PORT`. */
 export function variableOf(name: string): string {
-  return `CARPOOL_${kebabCase(name).toUpperCase().replaceAll('-', '_')}`
+  return `${VARIABLE_PREFIX}${kebabCase(name).toUpperCase().replaceAll('-', '_')}`
 }
 
 function kebabCase(name: string): string {
@@ -60,7 +63,7 @@ export function describeRange(setting: Setting, cores?: number): string {
       return orZero ? `0, or ${range}` : range
     }
     case 'text':
-      return setting.choices?.join(', ') ?? 'any text'
+      return setting.choices?.join(', ') ?? (setting.default === '' ? 'any text' : 'any text but an empty one')
     case 'list':
       return setting.items
   }
@@ -110,8 +113,10 @@ function numberOf(text: unknown): number {
 
 function readText(setting: TextSetting, given: Given): string {
   if (typeof given.value !== 'string') throw refusal(given, 'must be a text')
-  if (setting.choices?.includes(given.value) ?? true) return given.value
-  throw refusal(given, `must be one of ${describeRange(setting)}`)
+  if (setting.choices?.includes(given.value) === false) throw refusal(given, `must be one of ${describeRange(setting)}`)
+  if (given.value.trim() === '' && setting.default !== '')
+    throw new CarpoolError('invalid-setting', `${given.origin} must not be empty.`)
+  return given.value
 }
 
 function readList({ items, checkItem }: ListSetting, given: Given): readonly string[] {
@@ -149,7 +154,11 @@ export function schemaOf(setting: Setting): object {
       return { ...base, ...(orZero ? { anyOf: [{ const: 0 }, range] } : range) }
     }
     case 'text':
-      return { ...base, type: 'string', ...(setting.choices !== undefined && { enum: setting.choices }) }
+      return {
+        ...base,
+        type: 'string',
+        ...(setting.choices !== undefined ? { enum: setting.choices } : setting.default !== '' && { pattern: String.raw`\S` }),
+      }
     case 'list':
       return {
         ...base,

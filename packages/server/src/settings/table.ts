@@ -1,4 +1,5 @@
 import { CarpoolError, checkFunctionName } from '@carpool/core'
+import { parseRange } from '@carpool/egress'
 import { isLayerName, LAYER_NAMES } from '@carpool/sandbox'
 import type { ListSetting, NumberSetting, Setting, TextSetting } from './setting.ts'
 
@@ -58,10 +59,12 @@ const NETWORK = {
   },
   allowEgress: {
     ...list('address ranges'),
+    checkItem: parseRange,
     help: 'private address range that functions may connect to, in CIDR form or as an address, with all ports; repeatable',
   },
   denyEgress: {
     ...list('address ranges'),
+    checkItem: parseRange,
     help: 'address range that functions may not connect to, whatever else opens it, such as your own public addresses; repeatable',
   },
   maxEgressConnections: {
@@ -286,7 +289,7 @@ function wholeOrZero(...args: Parameters<typeof whole>): Omit<NumberSetting, 'he
   return { ...whole(...args), orZero: true }
 }
 
-/** @param choices absent: it may be any text */
+/** @param fallback empty: it may be empty @param choices absent: it may be any text */
 function text(fallback: string, choices?: readonly string[]): Omit<TextSetting, 'help'> {
   return { type: 'text', default: fallback, ...(choices !== undefined && { choices }) }
 }
