@@ -58,7 +58,7 @@ test('npm start: a second signal ends it at once', async (t) => {
   await t.resolves(server.assertFree(), 'ports and data are free')
 })
 
-test('npx carpool dev: npm is killed, and the temporary folder goes as well', async (t) => {
+async function startDev(t: Test) {
   const folder = temporaryFolder(t)
   const { CARPOOL_DATA: _, ...env } = environmentIn(folder)
   const started = new Started(t, ['npx', 'carpool', 'dev', 'examples/calc'], { env: { ...env, TMPDIR: folder } })
@@ -66,7 +66,23 @@ test('npx carpool dev: npm is killed, and the temporary folder goes as well', as
   await untilThere('the function', () => (started.output.includes('Serving') ? true : undefined))
   const dataFolders = () => readdirSync(folder).filter((name) => name.startsWith('carpool-dev-'))
   t.equal(dataFolders().length, 1)
+  return { started, server, dataFolders }
+}
+
+test('npx carpool dev: npm is killed, and the temporary folder goes as well', async (t) => {
+  const { started, server, dataFolders } = await startDev(t)
   server.signal('npm', 'SIGKILL')
+  await started.untilGone()
+  t.strictSame(dataFolders(), [])
+})
+
+test('npx carpool dev: a second signal ends it at once, and the temporary folder goes as well', async (t) => {
+  const { started, server, dataFolders } = await startDev(t)
+  await server.deploySlow('slow', 20_000)
+  const call = await server.startCall('slow')
+  // Two of one kind, close upon each other, may come as one.
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) server.signal('server', signal)
+  t.equal(await call.answer, 'cut')
   await started.untilGone()
   t.strictSame(dataFolders(), [])
 })

@@ -1,6 +1,6 @@
 import type { DeploymentOptions } from '@carpool/bundler'
 import { resolveSettings, startServer, variableOf } from '@carpool/server'
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { ApiClient } from '../api-client.ts'
@@ -26,7 +26,7 @@ export const dev: CliCommand<DeploymentOptions & Readonly<Record<string, unknown
   async run({ args: [path = '.'], options, io, output }) {
     const stopped = untilStopped((line) => output.warn(line))
     const given = settingFlags(options)
-    await using folder = await dataFolder(given['data'])
+    using folder = dataFolder(given['data'])
     const server = await startServer(resolveSettings({ ...given, data: folder.path }, { ...QUIET, ...io.env }))
     const loop = new DevLoop({ path, options, client: new ApiClient(server), io, output })
     try {
@@ -44,9 +44,16 @@ export const dev: CliCommand<DeploymentOptions & Readonly<Record<string, unknown
   },
 }
 
-async function dataFolder(given: unknown): Promise<AsyncDisposable & { readonly path: string }> {
-  if (typeof given === 'string') return { path: given, [Symbol.asyncDispose]: async () => {} }
-  const folder = await mkdtemp(join(tmpdir(), 'carpool-dev-'))
+function dataFolder(given: unknown): Disposable & { readonly path: string } {
+  if (typeof given === 'string') return { path: given, [Symbol.dispose]: () => {} }
+  const folder = mkdtempSync(join(tmpdir(), 'carpool-dev-'))
+  const remove = (): void => rmSync(folder, { recursive: true, force: true })
+  // Also by a second signal, which ends the process at once.
+  process.once('exit', remove)
+  const dispose = (): void => {
+    process.off('exit', remove)
+    remove()
+  }
   // In a folder of its own, or commands in the temp folder and below would find this server nearest.
-  return { path: join(folder, 'data'), [Symbol.asyncDispose]: () => rm(folder, { recursive: true, force: true }) }
+  return { path: join(folder, 'data'), [Symbol.dispose]: dispose }
 }
