@@ -249,7 +249,7 @@ t.test(
     t.match(problem, /"code":"data-unusable".*The secrets of shop cannot be used/)
     t.notOk(problem.includes(secretKeyFile))
     t.equal(await (await third.get('/evil/')).text(), 'none')
-    t.match((await third.stop()).stderr, /the secrets of functions cannot be read with this key/)
+    t.match((await third.stop()).stderr, /the secrets of functions cannot be read or set with this key/)
 
     rmSync(join(dataDir, 'access.sqlite'))
     const fourth = await startServer(t, flags, dataDir)

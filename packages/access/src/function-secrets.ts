@@ -175,20 +175,22 @@ export class FunctionSecrets {
     return redact(text)
   }
 
-  /** Whether the key is the one that secrets on disk were encrypted with; true if there are none. Reads one of them. */
-  get isReadable(): boolean {
+  /** Why no secrets can be set, or those on the disk not be read, in words for an operator. Reads one of them. */
+  get keyFault(): string | undefined {
+    const { fault } = this.#key
+    if (fault !== undefined) return fault
     for (const id of this.#versions.keys()) {
       const [owner = '', functionName = ''] = id.split('/')
       const [first] = this.#table.of({ owner, functionName })
       if (first === undefined) continue
       try {
         unseal(this.#key.read(), first.sealed, contextOf({ owner, functionName }, first.key))
-        return true
+        return undefined
       } catch {
-        return false
+        return 'It is not the one that they were encrypted with.'
       }
     }
-    return true
+    return undefined
   }
 
   /** What cannot be read is not given to the function either, so it cannot log it. */
@@ -216,7 +218,8 @@ export class FunctionSecrets {
       if ((cause as NodeJS.ErrnoException).code === 'ENOSPC') throw cause
       throw new CarpoolError(
         'data-unusable',
-        `The secrets of ${functionName} cannot be used: their key is missing or another one, or they were changed on the disk.`,
+        `The secrets of ${functionName} cannot be used: their key is missing, another one or none, or they were changed on the disk. ` +
+          'The log of the server says more.',
         { cause },
       )
     }

@@ -1,5 +1,7 @@
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
-import { closeSync, fsyncSync, openSync, readFileSync, writeSync } from 'node:fs'
+import { accessSync, closeSync, constants, existsSync, fsyncSync, openSync, readFileSync, writeSync } from 'node:fs'
+import { dirname } from 'node:path'
+import { CarpoolError } from '@carpool/core'
 import { openFileSync } from '@carpool/storage'
 
 const BASE64_KEY = /^[A-Za-z0-9+/]{43}=$/
@@ -21,6 +23,26 @@ export class SecretKey {
     if (!BASE64_KEY.test(text)) throw new Error(`The file does not hold ${KEY_BYTES} bytes in base64.`)
     this.#key = Buffer.from(text, 'base64')
     return this.#key
+  }
+
+  /** Why it can neither be read nor be made, in words for an operator; undefined if it can. Makes nothing. */
+  get fault(): string | undefined {
+    const path = this.#path
+    try {
+      this.read()
+      return undefined
+    } catch (cause) {
+      const { code, message } = cause as NodeJS.ErrnoException
+      if (cause instanceof CarpoolError) return `${path} is no file, but a folder, a named pipe or the like.`
+      if (code !== 'ENOENT') return `${path} cannot be read: ${code ?? message}`
+    }
+    const place = existsSync(path) ? path : dirname(path)
+    try {
+      accessSync(place, constants.W_OK)
+      return undefined
+    } catch (cause) {
+      return `${path} cannot be made: ${(cause as NodeJS.ErrnoException).code} of ${place}.`
+    }
   }
 
   /** Reads the key, and makes one if there is none. */

@@ -13,7 +13,7 @@ const OTHER: SecretHolder = { owner: 'beta', functionName: 'shop' }
 const VALUE = 'a value that nobody may see'
 const UNUSABLE = {
   code: 'data-unusable',
-  message: 'The secrets of shop cannot be used: their key is missing or another one, or they were changed on the disk.',
+  message: /^The secrets of shop cannot be used: their key is missing, another one or none, or they were changed on the disk\./,
 }
 
 /** Of the first set of secrets: the time of the test's clock. */
@@ -278,10 +278,31 @@ t.test('secrets that are not in force any more are forgotten for the changes of 
 t.test('an empty file of the key counts as none', async (t) => {
   const folder = t.testdir({ 'secret-key': '' })
   const before = open(t, folder)
-  t.ok(before.secrets.isReadable)
+  t.equal(before.secrets.keyFault, undefined)
   set(before.secrets, SHOP, 'API_KEY', VALUE)
   before.close()
   t.strictSame(open(t, folder).secrets.current(SHOP).values, { API_KEY: VALUE })
+})
+
+t.test('a key that can neither be read nor made is told before anybody sets a secret', async (t) => {
+  const folder = t.testdir({ garbage: 'hello', folder: {} })
+  const cases = [
+    ['garbage', /garbage cannot be read: The file does not hold 32 bytes in base64\.$/],
+    ['folder', /folder is no file/],
+    ['missing/key', /key cannot be made: ENOENT of .*missing\.$/],
+  ] as const
+  for (const [file, fault] of cases) {
+    const { secrets, close } = open(t, folder, { secretKeyFile: join(folder, file) })
+    t.match(secrets.keyFault, fault)
+    t.throws(() => set(secrets, SHOP, 'API_KEY', VALUE), UNUSABLE)
+    close()
+  }
+  const { secrets, close } = open(t, folder)
+  t.equal(secrets.keyFault, undefined)
+  set(secrets, SHOP, 'API_KEY', VALUE)
+  close()
+  writeFileSync(join(folder, 'secret-key'), Buffer.alloc(32).toString('base64'))
+  t.equal(open(t, folder).secrets.keyFault, 'It is not the one that they were encrypted with.')
 })
 
 t.test('what is sealed opens with its key and context alone, and no two are alike', async (t) => {

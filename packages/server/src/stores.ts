@@ -39,8 +39,9 @@ export async function openStores(settings: ServerSettings, log: Logger): Promise
       onProblem: (cause) => log.warn({ err: cause }, 'it cannot be written when tokens are used'),
     },
   })
-  if (!access.secrets.isReadable)
-    log.error('the secrets of functions cannot be read with this key: functions that have some do not load')
+  const { keyFault } = access.secrets
+  if (keyFault !== undefined)
+    log.error({ keyFault }, 'the secrets of functions cannot be read or set with this key: functions that have some do not load')
   const withoutSecrets = registry.list().filter((revision) => access.secrets.isLost(revision))
   if (withoutSecrets.length > 0)
     log.error(

@@ -4,7 +4,7 @@ import { createServer, type AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
-import { checkAddon, checkDataFolder, checkNode, checkPort } from '../src/hosts/examine.ts'
+import { checkAddon, checkDataFolder, checkNode, checkPort, checkSecretKey } from '../src/hosts/examine.ts'
 import { requireAddon } from '../src/hosts/host-files.ts'
 import { resolveSettings } from '../src/settings/index.ts'
 
@@ -32,6 +32,15 @@ t.test('the data folder is there, or can be made, or cannot be used', async (t) 
   t.match(checkDataFolder(folder), { state: 'ok', detail: `${folder} can be written.` })
   t.match(checkDataFolder(join(folder, 'a/b')), { state: 'ok', detail: `${join(folder, 'a/b')} can be made.` })
   t.match(checkDataFolder(join(file, 'data')), { state: 'failed', detail: `${file} is not a folder.` })
+})
+
+t.test('a key of secrets is there or can be made, or no secret could be set', async (t) => {
+  const data = t.testdir({ garbage: 'hello' })
+  t.strictSame(checkSecretKey({ data, secretKeyFile: '' }), [])
+  const elsewhere = (file: string) => checkSecretKey({ data, secretKeyFile: join(data, file) })
+  t.match(elsewhere('key'), [{ name: 'secret key', state: 'ok', detail: /can be made\.$/ }])
+  t.match(elsewhere('garbage'), [{ state: 'warning', detail: /hold 32 bytes in base64\. \(--secret-key-file\)$/ }])
+  t.match(elsewhere('none/key'), [{ state: 'warning', detail: /cannot be made: ENOENT/ }])
 })
 
 t.test('a port that somebody listens on is a warning, one that nobody may have a failure', async (t) => {

@@ -1,7 +1,8 @@
 import { accessSync, constants, existsSync, statSync } from 'node:fs'
 import { createServer } from 'node:net'
-import { dirname, resolve } from 'node:path'
+import { dirname, join, resolve } from 'node:path'
 import type { Duplex } from 'node:stream'
+import { SecretKey } from '@carpool/access'
 import { CarpoolError } from '@carpool/core'
 import type { HostProgram } from '@carpool/fleet'
 import { requireLayers, type LayerReport, type Sandbox } from '@carpool/sandbox'
@@ -29,6 +30,7 @@ export async function examine(settings: ServerSettings): Promise<Examination> {
     await checkHost(settings, sandbox),
     checkSandbox(settings, sandbox),
     checkDataFolder(settings.data),
+    ...checkSecretKey(settings),
     await checkPort('port', settings),
     await checkPort('adminPort', settings),
   ]
@@ -95,6 +97,16 @@ export function checkDataFolder(data: string): Check {
     return { name, state: 'failed', detail: `${existing} cannot be read and written by the user who runs this.` }
   }
   return { name, state: 'ok', detail: existing === folder ? `${folder} can be written.` : `${folder} can be made.` }
+}
+
+/** The key of secrets, if it is to be elsewhere than in the data folder, or is there already. Makes nothing. */
+export function checkSecretKey({ data, secretKeyFile }: Pick<ServerSettings, 'data' | 'secretKeyFile'>): Check[] {
+  const path = resolve(secretKeyFile || join(data, 'secret-key'))
+  if (secretKeyFile === '' && !existsSync(path)) return []
+  const { fault } = new SecretKey(path)
+  const name = 'secret key'
+  if (fault !== undefined) return [{ name, state: 'warning', detail: `${fault} (${flagOf('secretKeyFile')})` }]
+  return [{ name, state: 'ok', detail: existsSync(path) ? `${path} can be read.` : `${path} can be made.` }]
 }
 
 /** Whether somebody listens where the server is to. That may be this very server. */
