@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import { PassThrough } from 'node:stream'
 import t, { type Test } from 'tap'
 import { run } from '../src/index.ts'
@@ -83,6 +84,19 @@ t.test('on a terminal it is asked for and not shown', async (t) => {
   t.strictSame(plane.asked, [{ request: path, body: { value: 'typed value' } }])
   t.equal(written().stderr, 'Value of API_KEY (not shown): \n')
   t.notMatch(written().stdout, 'typed')
+})
+
+t.test('Ctrl+C at the question ends it as anywhere else, and complains of no value', async (t) => {
+  const { plane, env } = await start(t, {})
+  const { io, written, untilWritten } = captureIo(env)
+  const stdin = Object.assign(new PassThrough(), { isTTY: true })
+  const interrupted = once(process, 'SIGINT')
+  void run(['secret', 'set', 'shop', 'API_KEY'], { ...io, stdin })
+  await untilWritten('stderr', /Value of API_KEY/)
+  stdin.write('\u0003')
+  await interrupted
+  t.equal(written().stderr, 'Value of API_KEY (not shown): ')
+  t.strictSame(plane.asked, [])
 })
 
 t.test('secrets are listed by key and deleted', async (t) => {

@@ -93,6 +93,11 @@ async function promptFor(key: string, stdin: Readable, stderr: Io['stderr']): Pr
     return await new Promise<string>((resolve) => {
       reader.once('line', resolve)
       reader.once('close', () => resolve(''))
+      // The terminal gives it as a key, and without a value there is something to complain about: whoever ends a script means neither.
+      reader.once('SIGINT', () => {
+        reader.removeAllListeners('close').close()
+        process.kill(process.pid, 'SIGINT')
+      })
     })
   } finally {
     reader.close()
