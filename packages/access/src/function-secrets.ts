@@ -65,8 +65,8 @@ export class FunctionSecrets {
   }
 
   /**
-   * What a revision is given when it is loaded: also if that is not in force any more. After a restart no call of it is under way,
-   * and it is given what is in force: a server that was killed has put a change in force, and not published the revision of it.
+   * What a revision is given when it is loaded: also if that is not in force any more. After a restart no call of it is under
+   * way, and it is given what is in force: a killed server may have put a change in force, and not published its revision.
    * @throws CarpoolError `data-unusable`
    */
   of(revision: SecretHolder & Pick<Revision, 'secretsVersion'>): SecretSet['values'] {

@@ -93,7 +93,7 @@ async function promptFor(key: string, stdin: Readable, stderr: Io['stderr']): Pr
     return await new Promise<string>((resolve) => {
       reader.once('line', resolve)
       reader.once('close', () => resolve(''))
-      // The terminal gives it as a key, and without a value there is something to complain about: whoever ends a script means neither.
+      // The terminal gives it as a key. Who ends a script by it means the whole script, and is not to hear of a missing value.
       reader.once('SIGINT', () => {
         reader.removeAllListeners('close').close()
         process.kill(process.pid, 'SIGINT')

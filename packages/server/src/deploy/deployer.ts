@@ -102,7 +102,7 @@ export class Deployer {
       const current = secrets.current(holder)
       const live = registry.find(holder.functionName)
       const isSet = Object.hasOwn(current.values, key) && current.values[key] === value
-      // A live revision may be without it: its secrets are lost, or the server was killed before it published the one that has it.
+      // The live revision may be without it: its secrets are lost, or the server was killed before it published the next one.
       if (isSet && (live === undefined || (live.secretsVersion ?? 0) === current.version)) return live
       registry.requireRoom()
       if (current.version === 0) this.#requireRoom(holder)

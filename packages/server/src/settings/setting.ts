@@ -18,7 +18,7 @@ export interface NumberSetting extends SettingBase {
 
 export interface TextSetting extends SettingBase {
   readonly type: 'text'
-  /** Empty: the setting may be empty, which stands for something. Else it may not: a shell makes that of a variable that is missing. */
+  /** Empty: the setting may be empty, which stands for something. Else it may not: a shell makes that of a missing variable. */
   readonly default: string
   /** The values that it may have; absent: any. */
   readonly choices?: readonly string[]

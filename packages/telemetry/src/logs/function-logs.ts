@@ -63,7 +63,7 @@ export class FunctionLogs {
     const { isFunction = () => true } = options
     for (const [functionName, newestTime] of existingLogs(this.#folder)) {
       this.#add(functionName, newestTime)
-      // The server was killed before it had deleted the log with its function. If it cannot be deleted, the next start tries again.
+      // The server was killed before it had deleted the log with its function. What fails is tried again at the next start.
       if (!isFunction(functionName)) this.remove(functionName).catch(() => {})
     }
   }
