@@ -7,9 +7,34 @@ import { bursts, floods } from './flood-kit.ts'
 /** Chunks of a byte in the body of each of `CHUNK_CLIENTS` clients. */
 const CHUNKS = 50_000
 const CHUNK_CLIENTS = 16
+/** How often each of them comes with a new connection, and with a body that one read takes. */
+const CHUNK_ROUNDS = 12
+const READ_CHUNKS = 10_000
 
 /** How often a call may lead to the next, on the server of these cases. */
 export const FLOOD_HOPS = 4
+
+/** Clients that send bodies in chunks of a byte, and come again with new connections. */
+function inChunks(id: string, title: string, chunks: number, rounds: number): IsolationCase {
+  return bursts(id, title, '', {
+    handler: `if (request.body === null) return new Response('fine')
+      let bytes = 0; for await (const part of request.body) bytes += part.length; return new Response('got ' + bytes)`,
+    attack: async ({ t, rig, name, call: own }) => {
+      const head = `POST /${name}/ HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n`
+      const bytes = `${head}${'1\r\na\r\n'.repeat(chunks)}0\r\n\r\n`
+      const come = async (): Promise<void> => {
+        for (let round = 0; round < rounds; round++) {
+          const { socket, send, until } = await connectRaw(t, rig.server.url)
+          send(bytes)
+          t.match(await until(/got \d+/), new RegExp(`got ${chunks}$`))
+          socket.destroy()
+        }
+      }
+      await Promise.all(Array.from({ length: CHUNK_CLIENTS }, come))
+      return { answers: [await own()] }
+    },
+  })
+}
 
 const REJECTIONS: readonly IsolationCase[] = [
   bursts(
@@ -75,18 +100,8 @@ const REQUESTS: readonly IsolationCase[] = [
       for (const { outcome } of records) t.match(outcome, /^(?:exception|canceled)$/)
     },
   },
-  bursts('F08c', 'bodies in chunks of a byte, of sixteen clients at once', '', {
-    handler: `if (request.body === null) return new Response('fine')
-      let bytes = 0; for await (const part of request.body) bytes += part.length; return new Response('got ' + bytes)`,
-    attack: async ({ t, rig, name, call: own }) => {
-      const head = `POST /${name}/ HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n`
-      const bytes = `${head}${'1\r\na\r\n'.repeat(CHUNKS)}0\r\n\r\n`
-      const clients = await Promise.all(Array.from({ length: CHUNK_CLIENTS }, () => connectRaw(t, rig.server.url)))
-      for (const client of clients) client.send(bytes)
-      for (const { until } of clients) t.match(await until(/got \d+/), new RegExp(`got ${CHUNKS}$`))
-      return { answers: [await own()] }
-    },
-  }),
+  inChunks('F08c', 'bodies in chunks of a byte, of sixteen clients at once', CHUNKS, 1),
+  inChunks('F08d', 'bodies in chunks of a byte, of sixteen clients, each on a connection of its own', READ_CHUNKS, CHUNK_ROUNDS),
   {
     id: 'F09a',
     group: 'flood',

@@ -70,8 +70,9 @@ export interface ReadTurnsOptions {
 /**
  * Has connections take turns before what they sent is parsed, so that nobody waits for all of a flood. The event loop reads all
  * connections that have something before it does anything else: a call would wait until those of ten thousand other connections
- * are parsed and handled; and one read may hold ten thousand chunks of a body, or a thousand requests. So what is read is parsed in pieces, for a bounded time in each turn of the event loop. What is left waits, and is not read further, for
- * its turn by round robin between the owners of the functions that the connections call, and then between their functions.
+ * are parsed and handled; and one read may hold ten thousand chunks of a body, or a thousand requests. So what is read is parsed
+ * in pieces, for a bounded time in each turn of the event loop. What is left waits, and is not read further, for its turn by
+ * round robin between the owners of the functions that the connections call, and then between their functions.
  *
  * The price is a buffer for each read: Node.js parses without one where nobody listens to the bytes.
  */

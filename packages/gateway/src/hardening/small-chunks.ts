@@ -9,8 +9,8 @@ const FIRST_CHUNKS = 16
 const MOST_JOINED = 256
 
 /**
- * The class of requests whose small chunks are passed on together, once for each turn of the event loop: a read of 64 KiB holds ten thousand
- * chunks of a byte, and what Node.js does to pass one on costs as much as its parser.
+ * The class of requests whose small chunks are passed on together, once for each turn of the event loop: a read of 64 KiB holds
+ * ten thousand chunks of a byte, and what Node.js does to pass one on costs as much as its parser.
  */
 export const JoinsSmallChunks: typeof IncomingMessage = class extends IncomingMessage {
   #smallChunks = 0
