@@ -3,8 +3,10 @@
 // The C library keeps what is freed in small pieces, for each thread apart: behind a function that was ended for its dates of
 // `Temporal`, each thread that it had run on held as much as it had, for good, which took the host beyond its budget. So the
 // thread has all that is free given back when an isolate that had much outside is gone, or has much less than it had. That takes
-// milliseconds, a tenth of what it took to take the isolate down, and holds up only who needs memory of the same thread's.
+// milliseconds, a tenth of what it took to take the isolate down. It locks what each thread has, one after the other, so it is
+// done by one thread at a time, and seldom: a function could have it done again and again.
 #include <malloc.h>
+#include <time.h>
 
 #include "imports.h"
 #include "isolate-state.h"
@@ -25,17 +27,33 @@ std::atomic<uint64_t> left_bytes{0};
 // The same of the one that this thread takes down.
 thread_local uint64_t own_left_bytes = 0;
 
-void GiveAllBack() {
-	if (malloc_trim != nullptr) malloc_trim(0);
+// It rests for so many times as long as it took.
+constexpr uint64_t kRest = 10;
+// When it may be done again; never as long as a thread does it.
+std::atomic<uint64_t> due_ns{0};
+
+uint64_t NowNs() {
+	timespec time;
+	clock_gettime(CLOCK_MONOTONIC, &time);
+	return static_cast<uint64_t>(time.tv_sec) * 1000000000 + static_cast<uint64_t>(time.tv_nsec);
+}
+
+// Whether it was done.
+bool GiveAllBack() {
+	uint64_t begin_ns = NowNs(), due = due_ns.load();
+	if (malloc_trim == nullptr || begin_ns < due || !due_ns.compare_exchange_strong(due, UINT64_MAX)) return false;
+	malloc_trim(0);
+	uint64_t end_ns = NowNs();
+	due_ns.store(end_ns + kRest * (end_ns - begin_ns));
+	return true;
 }
 
 // In place of V8's, for isolated-vm alone. Only behind it all of the isolate is free.
 void Dispose(v8::Isolate* isolate) {
 	own_left_bytes = 0;
 	DisposeIsolate(isolate);
-	if (left_bytes.fetch_add(own_left_bytes) + own_left_bytes < kWorthIt) return;
-	left_bytes.store(0);
-	GiveAllBack();
+	uint64_t left = left_bytes.fetch_add(own_left_bytes) + own_left_bytes;
+	if (left >= kWorthIt && GiveAllBack()) left_bytes.fetch_sub(left);
 }
 
 }  // namespace
@@ -46,6 +64,5 @@ void LeavesOutside(const IsolateState* state) { own_left_bytes = state->most_mal
 
 void GiveBackIfWorthIt(IsolateState* state) {
 	if (state->most_malloced_bytes < state->malloced_bytes + kWorthIt) return;
-	state->most_malloced_bytes = state->malloced_bytes;
-	GiveAllBack();
+	if (GiveAllBack()) state->most_malloced_bytes = state->malloced_bytes;
 }

@@ -5,8 +5,8 @@
 // isolated-vm gives a gigabyte more. So one text that is made flat may take a gigabyte, and nobody notices before garbage is
 // collected again. But all memory of a heap comes from the system, by `mmap`, on the thread that runs the isolate, and passes
 // here; so does what V8 takes outside of heaps, by `malloc`, as for JSON, large numbers, patterns, texts in other alphabets,
-// dates of `Temporal` and what belongs to each buffer. V8 collects garbage on the same thread (`--single-threaded-gc`), and so it
-// gives that back there; only what its compiler takes passes between threads, and comes to nothing.
+// dates of `Temporal` and what belongs to each buffer (outside.cc). V8 collects garbage on the same thread
+// (`--single-threaded-gc`).
 // What an isolate asks for beyond its limit it is given from a stock that all isolates of the process share, and it is ended at
 // its next step if it holds that much then. When the stock is used up, it is refused: V8 then collects garbage, asks again, and
 // gives the isolate up. Who calls `malloc` may not know what to do without, so there it is given up at once.
@@ -310,8 +310,17 @@ void LibraryFrees(uint64_t owner, size_t bytes) {
 	}
 }
 
+// Takes off what other threads gave back: their count stands below that of the turns, and would run over into it one day.
+static void TakeOffFreed(IsolateState* state) {
+	uint64_t freed = state->freed_bytes.load();
+	while (!state->freed_bytes.compare_exchange_weak(freed, freed & ~kCounted)) {
+	}
+	state->malloced_bytes -= freed & kCounted;
+}
+
 bool KeepToLimit(IsolateState* state, v8::Isolate* isolate) {
 	state->has_grown = false;
+	TakeOffFreed(state);
 	Size size = SizeOf(state, isolate);
 	Remember(state, size.HeldWith(MallocedBytes(state)));
 	bool is_within = IsWithin(state, size);
@@ -336,7 +345,7 @@ bool KeepToLimit(IsolateState* state, v8::Isolate* isolate) {
 
 // The thread that it ends on may give back what is no longer its.
 void UntrackMemory(v8::Isolate* isolate) {
-	LeavesOutside(TrackedOf(isolate));
+	if (const IsolateState* state = TrackedOf(isolate)) LeavesOutside(state);
 	isolate->SetData(kDataSlot, nullptr);
 	if (locked == isolate) locked = nullptr;
 }

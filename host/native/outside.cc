@@ -23,23 +23,24 @@ __attribute__((weak)) void* TryNewArray(size_t, const void*) __asm__("_ZnamRKSt9
 
 namespace {
 
-// At the end of a piece, in its last bytes: its owner, and the seal above that.
-using Mark = uint64_t;
-uint64_t secrets[2];
-constexpr uint64_t kMixes = 0x9e3779b97f4a7c15;
+// At the end of a piece, in its last bytes. Who can write there, as a guest into its buffers, finds no seal by trying.
+struct Mark {
+	uint64_t owner;
+	uint64_t seal;
+};
+uint64_t secrets[3];
 
-// Of an owner: the index of its state, and above that how often the state was taken, as far as there is room.
+// Of an owner: the index of its state, and above that how often the state was taken.
 constexpr uint32_t kIndexBits = 15;
 static_assert(kIsolates == 1 << kIndexBits);
 
-Mark MarkOf(const void* memory, uint32_t owner) {
-	uint64_t mixed = ((reinterpret_cast<uintptr_t>(memory) ^ secrets[0]) + owner * kMixes) * secrets[1];
-	return (mixed & ~static_cast<uint64_t>(UINT32_MAX)) | owner;
+uint64_t SealOf(const void* memory, uint64_t owner) {
+	uint64_t mixed = (reinterpret_cast<uintptr_t>(memory) ^ secrets[0]) * secrets[1];
+	mixed = ((mixed ^ mixed >> 32) + owner) * secrets[2];
+	return mixed ^ mixed >> 32;
 }
 
-uint32_t OwnerOf(uint64_t freed, uint32_t index) {
-	return static_cast<uint32_t>(freed >> kCountedBits) << kIndexBits | index;
-}
+uint64_t OwnerOf(uint64_t freed, uint32_t index) { return freed >> kCountedBits << kIndexBits | index; }
 
 // Where the mark of a piece is, if it has room for one.
 char* MarkIn(void* memory, size_t size) {
@@ -51,7 +52,7 @@ bool IsMarked(void* memory, size_t size, Mark* mark) {
 	const char* at = MarkIn(memory, size);
 	if (at == nullptr) return false;
 	memcpy(mark, at, sizeof(*mark));
-	return *mark == MarkOf(memory, static_cast<uint32_t>(*mark));
+	return mark->seal == SealOf(memory, mark->owner);
 }
 
 // That of the isolate on whose account is what this thread takes; null if it is on nobody's.
@@ -67,7 +68,8 @@ size_t Marked(size_t size) { return size > SIZE_MAX - sizeof(Mark) ? size : size
 void* Taken(IsolateState* state, void* memory) {
 	if (memory == nullptr) return memory;
 	size_t size = malloc_usable_size(memory);
-	Mark mark = MarkOf(memory, OwnerOf(state->freed_bytes.load(std::memory_order_relaxed), state->index));
+	uint64_t owner = OwnerOf(state->freed_bytes.load(std::memory_order_relaxed), state->index);
+	Mark mark{owner, SealOf(memory, owner)};
 	memcpy(MarkIn(memory, size), &mark, sizeof(mark));
 	state->malloced_bytes += size;
 	if (state->malloced_bytes > state->most_malloced_bytes) state->most_malloced_bytes = state->malloced_bytes;
@@ -82,7 +84,7 @@ void GiveBack(void* memory) {
 	if (!IsMarked(memory, size, &mark)) return;
 	// Who has the same memory next may write nothing there.
 	memset(MarkIn(memory, size), 0, sizeof(mark));
-	uint32_t owner = static_cast<uint32_t>(mark);
+	uint64_t owner = mark.owner;
 	IsolateState* state = states[owner & (kIsolates - 1)].load(std::memory_order_acquire);
 	uint64_t freed = state->freed_bytes.load(std::memory_order_relaxed);
 	if (state == Current()) {
@@ -131,7 +133,10 @@ void* Realloc(void* memory, size_t size) {
 	// It counts anew, and until then for nobody: whose it was may not be who has it now.
 	if (is_marked) GiveBack(memory);
 	void* moved = realloc(memory, state == nullptr ? size : Marked(size));
-	return state == nullptr ? moved : Taken(state, moved);
+	if (state == nullptr) return moved;
+	// What could not be moved is still there.
+	if (moved == nullptr && is_marked) Taken(state, memory);
+	return Taken(state, moved);
 }
 
 int PosixMemalign(void** memory, size_t alignment, size_t size) {
@@ -175,6 +180,7 @@ void DeleteSized(void* memory, size_t) { Free(memory); }
 bool CountOutside() {
 	if (syscall(SYS_getrandom, secrets, sizeof(secrets), 0) != sizeof(secrets)) return false;
 	secrets[1] |= 1;
+	secrets[2] |= 1;
 	const struct {
 		const char* name;
 		void* function;
