@@ -27,7 +27,7 @@ const FRAMES_MS = 1
 /** How long nothing may come of a WebSocket before its client is pinged, and then before it counts as gone, in ms. */
 const PING_MS = 30_000
 
-const clientsOf = new WeakMap<FastifyInstance, { webSockets: WebSockets; connections: Connections }>()
+const clientsOf = new WeakMap<FastifyInstance, { webSockets: WebSockets; connections: Connections; reading: ReadTurns }>()
 
 function every(callback: () => void, ms: number): { stop(): void } {
   const timer = setInterval(callback, ms)
@@ -54,19 +54,21 @@ export function createGateway(options: ServerGatewayOptions): FastifyInstance {
     if (socket.writable) socket.write(refusalText(error, random))
     lingering.close(socket)
   }
-  const fail = (socket: Socket, error: CarpoolError): void => {
-    connections.find(socket)?.fail(error, () => refuse(socket, error))
-  }
+  const fail = (socket: Socket, error: CarpoolError): boolean =>
+    connections.find(socket)?.fail(error, () => refuse(socket, error)) ?? false
   const connections = new Connections({ limits, clock: monotonicClock, refuse })
   const holderOf = (target: string): Holder => {
     const functionName = functionNameIn(target)
     return isFunction(functionName) ? { owner: ownerOf(functionName), functionName } : NOBODY
   }
+  const cut = (socket: Socket): void => {
+    if (!fail(socket, tooManyBuffered(limits.maxBufferedBytes))) socket.destroy()
+  }
   const reading = new ReadTurns({
     holderOf,
     looksAhead: true,
     budget,
-    cut: (socket) => fail(socket, tooManyBuffered(limits.maxBufferedBytes)),
+    cut,
   })
   const webSockets = new WebSockets({
     ...options,
@@ -79,7 +81,7 @@ export function createGateway(options: ServerGatewayOptions): FastifyInstance {
     connectionOf: (socket) => connections.find(socket),
     lingering,
     writeStall,
-    refuse: ({ socket }, error) => fail(socket, error),
+    refuse: ({ socket }, error) => void fail(socket, error),
     sockets: {
       maxMessageBytes: limits.maxBodyBytes,
       turns: new RoundRobin({ turnMs: FRAMES_MS, clock: monotonicClock, nextTurn: setImmediate }),
@@ -143,7 +145,7 @@ export function createGateway(options: ServerGatewayOptions): FastifyInstance {
       else fail(socket, error)
     },
   })
-  clientsOf.set(gateway, { webSockets, connections })
+  clientsOf.set(gateway, { webSockets, connections, reading })
   return gateway
 }
 
@@ -201,15 +203,16 @@ export async function drain(app: FastifyInstance, { graceMs, onGraceOver }: Drai
   const { server } = app
   const clients = clientsOf.get(app)
   if (!server.listening || clients === undefined) return app.close()
-  const { webSockets, connections } = clients
+  const { webSockets, connections, reading } = clients
   webSockets.goAway()
   const closed = once(server, 'close')
   // The HTTP server's own close, which Fastify calls, would close idle connections at once.
   NetServer.prototype.close.call(server)
   const idleEndsMs = performance.now() + IDLE_MS
   const sweep = setInterval(() => {
-    // To Node.js, a connection is idle once its answer was handed over, also if its client is still to take it.
-    if (performance.now() >= idleEndsMs && !connections.hasUnread) server.closeIdleConnections()
+    // To Node.js, a connection is idle once its answer was handed over, also if its client is still to take it, or if its next
+    // request waits to be parsed.
+    if (performance.now() >= idleEndsMs && !connections.hasUnread && !reading.isBusy) server.closeIdleConnections()
   }, IDLE_SWEEP_MS)
   let cut: NodeJS.Timeout | undefined
   const graceOver = setTimeout(() => {

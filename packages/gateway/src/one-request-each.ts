@@ -38,7 +38,9 @@ export class OneRequestEach {
     const sweep = new Sweep(clock)
     const budget = new ByteBudget(maxUnreadBytes)
     const tooMuch = tooManyBuffered(maxUnreadBytes)
-    const cut = (socket: Socket): void => this.#connections.find(socket)?.fail(tooMuch, () => this.#refuse(socket, tooMuch))
+    const cut = (socket: Socket): void => {
+      if (this.#connections.find(socket)?.fail(tooMuch, () => this.#refuse(socket, tooMuch)) !== true) socket.destroy()
+    }
     this.#reading = new ReadTurns({ holderOf: (owner) => ({ owner, functionName: '' }), budget, cut })
     this.#lingering = new LingeringClose(sweep, clock)
     this.#writeStall = new WriteStallTimeout({ sweep, budget, clock, timeoutMs: answerTimeoutMs })

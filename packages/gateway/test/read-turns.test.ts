@@ -44,7 +44,7 @@ async function open(t: Test, port: number): Promise<{ socket: Socket; untilAnswe
   return { socket, untilAnswers }
 }
 
-/** A client of another function: without one, no connection is paused. */
+/** A client of another function. */
 async function openQuiet(t: Test, port: number): Promise<Awaited<ReturnType<typeof open>>> {
   const quiet = await open(t, port)
   quiet.socket.write(QUIET)
@@ -95,6 +95,41 @@ t.test('a call on a new connection does not come behind those of all connections
   t.ok(order.indexOf('quiet') < 50, `${order.indexOf('quiet')} came before it`)
   await Promise.all(floods)
 })
+
+t.test(
+  'whole and in order: large bodies and answers of clients that take theirs late, on connections with several requests',
+  async (t) => {
+    const large = 'y'.repeat(200_000)
+    const { port, faults } = await gatewayWith(
+      t,
+      ({ functionName, request }) => ok(functionName === 'large' ? large : `got ${Buffer.from(request.body).length} `),
+      { limits: { maxBodyBytes: 1_000_000 } },
+    )
+    const bodies = [30_000, 5000, 20_000]
+    const requests = bodies.map(
+      (bytes) =>
+        `GET /large/ HTTP/1.1\r\nhost: x\r\n\r\nPOST /small/ HTTP/1.1\r\nhost: x\r\ncontent-length: ${bytes}\r\n\r\n${'z'.repeat(bytes)}`,
+    )
+    const clients = await Promise.all(Array.from({ length: 40 }, () => open(t, port)))
+    for (const { socket } of clients) socket.pause().write(requests.join(''))
+    const texts = clients.map(async ({ socket }) => {
+      let received = ''
+      socket.on('data', (text: string) => (received += text))
+      await new Promise((resolve) => setImmediate(resolve))
+      socket.resume()
+      while (received.split('got ').length <= bodies.length) await once(socket, 'data')
+      return received
+    })
+    for (const received of await Promise.all(texts)) {
+      t.same(
+        [...received.matchAll(/got (\d+) /g)].map(([, bytes]) => Number(bytes)),
+        bodies,
+      )
+      t.equal(received.split(large).length, bodies.length + 1)
+    }
+    t.same(faults, [])
+  },
+)
 
 t.test('clients that leave while they are paused are gone', async (t) => {
   const { port, untilNoneIsOpen } = await listen(t)

@@ -67,20 +67,22 @@ export class ClientConnection {
    * @param refuse answers with the error on the connection itself; called once everything that came before has its answer, so
    * that it is not taken for the answer to another request. Not called if it is the body of a request that is broken: that
    * request is answered.
+   * @returns false if nothing more is read or refused on the connection in any case
    */
-  fail(error: CarpoolError, refuse: () => void): void {
-    if (this.#isOver) return
+  fail(error: CarpoolError, refuse: () => void): boolean {
+    if (this.#isOver) return false
     this.#isOver = true
     const newest = this.#newest
-    if (newest === undefined || isFlushed(newest)) return refuse()
-    if (newest.req.complete) {
+    if (newest === undefined || isFlushed(newest)) refuse()
+    else if (newest.req.complete) {
       // What else comes would only fail again.
       stopReading(this.socket)
       newest.once('finish', refuse)
-      return
+    } else {
+      this.broken = error
+      this.body?.fail(error)
     }
-    this.broken = error
-    this.body?.fail(error)
+    return true
   }
 
   /** How many calls wait for their answers. */
@@ -212,7 +214,9 @@ export class Connections {
   }
 
   #makeRoom(nowMs: number): void {
-    const idle = [...this.#all.values()].filter(({ isIdle, usedAtMs }) => isIdle && nowMs - usedAtMs >= SPARED_MS)
+    const idle = [...this.#all.values()].filter(
+      ({ isIdle, usedAtMs, socket }) => isIdle && socket.readableLength === 0 && nowMs - usedAtMs >= SPARED_MS,
+    )
     const count = Math.ceil(this.#options.limits.maxConnections * CLOSED_SHARE)
     const longest = idle.toSorted((a, b) => a.usedAtMs - b.usedAtMs).slice(0, count)
     // Those that were opened first come first: a new one has the time of many to show that it need not yield.

@@ -18,9 +18,12 @@ const SPACE = 0x20
 /** Reads a connection's bytes on, as Node.js does. */
 type Parse = (bytes: Buffer) => void
 
+/** `_paused` is undocumented: so much of answers waits for the client that Node.js must not be given more requests. */
+type HttpSocket = Socket & { readonly _paused?: boolean }
+
 /** What is known of a connection. */
 class Caller {
-  readonly socket: Socket
+  readonly socket: HttpSocket
   /** Of Node.js: what listened to the bytes of the connection. */
   readonly parse: Parse
   readonly onData: Parse
@@ -35,10 +38,11 @@ class Caller {
   hasTurn = false
   /** Its bytes are not those of requests any more. */
   isReleased = false
-  /** What it holds takes of the memory for clients. */
+  /** What it holds takes of the memory for clients; undefined if that is nothing. */
   reservation: Reservation | undefined
+  heldBytes = 0
 
-  constructor(socket: Socket, read: (caller: Caller, bytes: Buffer) => void) {
+  constructor(socket: HttpSocket, read: (caller: Caller, bytes: Buffer) => void) {
     this.socket = socket
     this.parse = socket.listeners('data')[0] as Parse
     this.onData = (bytes) => read(this, bytes)
@@ -53,6 +57,17 @@ class Caller {
   /** Node.js resumes it too: at the end of a request, and when it wants more of a body. */
   readonly stayPaused = (): void => {
     if (this.isWaiting) pauseReading(this.socket)
+  }
+
+  /** Gives bytes back to the stream of the connection, which is paused, or to whom it was released. */
+  putBack(bytes: Buffer): void {
+    this.socket.unshift(bytes)
+    process.nextTick(this.#stopReading)
+  }
+
+  /** A stream that gets bytes back reads more, also if it is paused. */
+  readonly #stopReading = (): void => {
+    if (this.isWaiting || this.socket.isPaused()) pauseReading(this.socket)
   }
 }
 
@@ -91,6 +106,11 @@ export class ReadTurns {
 
   constructor(options: ReadTurnsOptions) {
     this.#options = options
+  }
+
+  /** Whether connections wait for their turns. */
+  get isBusy(): boolean {
+    return this.#turns.isBusy
   }
 
   /** A connection that an HTTP server of Node.js has taken. */
@@ -135,35 +155,45 @@ export class ReadTurns {
   }
 
   #read(caller: Caller, bytes: Buffer): void {
-    caller.reservation?.release()
+    const { socket } = caller
+    // A stream that is resumed may bring what it holds before it says so, and before whoever keeps it paused hears of it.
+    if (caller.isWaiting || socket._paused === true) {
+      pauseReading(socket)
+      return caller.putBack(bytes)
+    }
     if (!caller.hasTurn && !this.#turns.isFree) return this.#wait(caller, bytes)
     caller.hasTurn = false
-    if (bytes.length <= PIECE_BYTES) return caller.parse(bytes)
+    if (bytes.length <= PIECE_BYTES) {
+      this.#hold(caller, 0)
+      return caller.parse(bytes)
+    }
     caller.parse(bytes.subarray(0, PIECE_BYTES))
-    const { socket } = caller
-    const rest = bytes.subarray(PIECE_BYTES)
     if (socket.destroyed) return
-    if (caller.isReleased) socket.unshift(rest)
+    const rest = bytes.subarray(PIECE_BYTES)
     // Whoever has paused it has enough of a body, or of requests, and resumes it.
-    else if (socket.isPaused()) this.#hold(caller, rest)
-    else this.#wait(caller, rest)
+    if (!caller.isReleased && !socket.isPaused()) return this.#wait(caller, rest)
+    caller.putBack(rest)
+    this.#hold(caller, caller.isReleased ? 0 : rest.buffer.byteLength)
   }
 
   #wait(caller: Caller, bytes: Buffer): void {
     caller.isWaiting = true
     pauseReading(caller.socket)
-    this.#hold(caller, bytes)
+    caller.putBack(bytes)
+    this.#hold(caller, bytes.buffer.byteLength)
     this.#turns.enter(caller.holder ?? this.#newcomer(caller.socket, bytes), caller.resume)
   }
 
-  /** Gives bytes back to a connection that is paused. */
-  #hold(caller: Caller, bytes: Buffer): void {
-    const { socket } = caller
-    socket.unshift(bytes)
-    if (bytes.length <= PIECE_BYTES) return
+  /** Counts what a connection holds: all of what was read at once, as long as there is something of it. */
+  #hold(caller: Caller, bytes: number): void {
+    if (bytes <= PIECE_BYTES && caller.reservation === undefined) return
     const { budget, cut } = this.#options
-    caller.reservation = budget.open(() => cut(socket))
-    caller.reservation.add(bytes.length)
+    caller.reservation ??= budget.open(() => cut(caller.socket))
+    caller.reservation.add(bytes - caller.heldBytes)
+    caller.heldBytes = bytes
+    if (bytes > 0) return
+    caller.reservation.release()
+    caller.reservation = undefined
   }
 
   /** Whose turn a connection takes before its first request: who floods with new ones lets no others wait. */

@@ -2,7 +2,7 @@ import { IncomingMessage } from '@carpool/core/node-http'
 import { pauseReading } from './stop-reading.ts'
 
 /** A chunk of this size costs no more to pass on than to copy. */
-const SMALL_BYTES = 8192
+const SMALL_BYTES = 1024
 /** So many small chunks of a body are passed on as they come: most bodies have no more. */
 const FIRST_CHUNKS = 16
 /** Chunks that are joined at a time. */

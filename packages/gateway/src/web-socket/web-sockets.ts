@@ -171,6 +171,8 @@ export class WebSockets {
       this.#options.sockets,
     )
     call.client = client
+    // What came early is read first.
+    socket.pause()
     this.#open.add(client)
     socket.once('close', () => this.#open.delete(client))
     if (socket.destroyed) call.cancel()
