@@ -186,8 +186,9 @@ export class FunctionSecrets {
       try {
         unseal(this.#key.read(), first.sealed, contextOf({ owner, functionName }, first.key))
         return undefined
-      } catch {
-        return 'It is not the one that they were encrypted with.'
+      } catch (cause) {
+        const isMissing = (cause as NodeJS.ErrnoException).code === 'ENOENT'
+        return `${this.#key.path} is ${isMissing ? 'missing' : 'not the one that they were encrypted with'}.`
       }
     }
     return undefined

@@ -8,17 +8,17 @@ const BASE64_KEY = /^[A-Za-z0-9+/]{43}=$/
 
 /** The key of the secrets, in a file of its own as base64. */
 export class SecretKey {
-  readonly #path: string
+  readonly path: string
   #key: Buffer | undefined
 
   constructor(path: string) {
-    this.#path = path
+    this.path = path
   }
 
   /** @throws Error if there is no such file, with the code ENOENT also if it is empty; or if what is in it is no key */
   read(): Buffer {
     if (this.#key !== undefined) return this.#key
-    const text = readText(this.#path).trim()
+    const text = readText(this.path).trim()
     if (text === '') throw Object.assign(new Error('The file is empty.'), { code: 'ENOENT' })
     if (!BASE64_KEY.test(text)) throw new Error(`The file does not hold ${KEY_BYTES} bytes in base64.`)
     this.#key = Buffer.from(text, 'base64')
@@ -27,7 +27,7 @@ export class SecretKey {
 
   /** Why it can neither be read nor be made, in words for an operator; undefined if it can. Makes nothing. */
   get fault(): string | undefined {
-    const path = this.#path
+    const { path } = this
     try {
       this.read()
       return undefined
@@ -54,7 +54,7 @@ export class SecretKey {
     }
     const key = randomBytes(KEY_BYTES)
     // What is there is empty: a server ended before it had written the key.
-    const file = openSync(this.#path, 'w', 0o600)
+    const file = openSync(this.path, 'w', 0o600)
     try {
       writeSync(file, `${key.toString('base64')}\n`)
       // Before anything is encrypted with it.

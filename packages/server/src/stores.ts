@@ -56,7 +56,8 @@ export async function openStores(settings: ServerSettings, log: Logger): Promise
     onProblem: ({ lostEntries, cause }) => log.error({ lostEntries, err: cause }, 'the audit log cannot be written'),
   })
   const logs = new FunctionLogs(dataDir, {
-    isFunction: (name) => registry.ownerOf(name) !== undefined,
+    // A registry that knows none may be one that was lost.
+    isFunction: (name) => registry.ownerOf(name) !== undefined || registry.list().length === 0,
     onProblem: (problem) => log.warn(problem, 'log lines were dropped'),
   })
   const closeMetadata = (): void => {

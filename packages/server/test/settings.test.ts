@@ -131,6 +131,7 @@ t.test('a variable that is nearly one of a setting is refused, and others are le
     ['CARPOOL_PROT', 'CARPOOL_PORT'],
     ['CARPOOL_CONFG', 'CARPOOL_CONFIG'],
     ['CARPOOL_RETENTION', undefined],
+    ['CARPOOL_HOME', undefined],
   ] as const) {
     const read = (): unknown => resolveSettings({}, { [name]: '1' })
     if (meant === undefined) t.doesNotThrow(read)

@@ -47,11 +47,19 @@ export const dev: CliCommand<DeploymentOptions & Readonly<Record<string, unknown
 function dataFolder(given: unknown): Disposable & { readonly path: string } {
   if (typeof given === 'string') return { path: given, [Symbol.dispose]: () => {} }
   const folder = mkdtempSync(join(tmpdir(), 'carpool-dev-'))
-  const remove = (): void => rmSync(folder, { recursive: true, force: true })
+  // Hosts and the ledger may be about to write.
+  const remove = (): void => rmSync(folder, { recursive: true, force: true, maxRetries: 3 })
+  const onExit = (): void => {
+    try {
+      remove()
+    } catch {
+      // What is left is in the folder of the system that is emptied now and then.
+    }
+  }
   // Also by a second signal, which ends the process at once.
-  process.once('exit', remove)
+  process.once('exit', onExit)
   const dispose = (): void => {
-    process.off('exit', remove)
+    process.off('exit', onExit)
     remove()
   }
   // In a folder of its own, or commands in the temp folder and below would find this server nearest.

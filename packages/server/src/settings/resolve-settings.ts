@@ -80,11 +80,14 @@ export function settingsInForce(
  */
 function refuseMisspelt(env: SettingSource): void {
   const known = [...Object.keys(SETTINGS).map(variableOf), CONFIG_VARIABLE]
-  for (const name of Object.keys(env)) {
-    if (!name.startsWith(VARIABLE_PREFIX) || known.includes(name) || OTHER_VARIABLES.has(name)) continue
+  for (const [name, value = ''] of Object.entries(env)) {
+    if (!name.startsWith(VARIABLE_PREFIX) || value === '' || known.includes(name) || OTHER_VARIABLES.has(name)) continue
+    const given = name.slice(VARIABLE_PREFIX.length)
     const meant = nearestName(
-      name.slice(VARIABLE_PREFIX.length),
+      given,
       known.map((one) => one.slice(VARIABLE_PREFIX.length)),
+      // HOME is not HOST.
+      Math.max(1, Math.floor(given.length / 4)),
     )
     if (meant === undefined) continue
     const hint = `Did you mean ${VARIABLE_PREFIX}${meant}?`

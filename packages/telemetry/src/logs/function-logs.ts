@@ -122,7 +122,7 @@ export class FunctionLogs {
     const file = this.#files.get(functionName)
     await file?.erase()
     // Names come and go, and whoever reads the logs of all functions looks into each file. The name may be in use again.
-    if (file?.isErased) this.#files.delete(functionName)
+    if (file?.isErased && this.#files.get(functionName) === file) this.#files.delete(functionName)
   }
 
   /** Writes what waits, and reports what was lost. */
