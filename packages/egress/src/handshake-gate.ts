@@ -2,14 +2,12 @@ import type { Socket } from 'node:net'
 import { Duplex } from 'node:stream'
 import type { Holder } from '@carpool/core'
 import { failure } from './failure.ts'
-import type { StreamMemory } from './stream-memory.ts'
 
 export interface HandshakeGateParts {
   readonly holder: Holder
   /** Of the peer, until both have agreed on TLS. */
   readonly maxHandshakeBytes: number
   readonly turns: { enter(holder: Holder, step: () => void): void }
-  readonly memory: Pick<StreamMemory, 'tryTake' | 'give'>
 }
 
 /**
@@ -27,9 +25,12 @@ export class HandshakeGate extends Duplex {
 
   /** @param raw may still connect. Who has the gate destroys it with the gate. */
   constructor(raw: Socket, parts: HandshakeGateParts) {
-    super()
+    // It does not go by itself when both ends have come: its TLS would go with it, and with that what was not read yet. While that
+    // is paused, nothing gathers here.
+    super({ autoDestroy: false, readableHighWaterMark: 0 })
     this.#raw = raw
     this.#parts = parts
+    this.once('error', () => this.destroy())
     raw.on('error', (cause) => this.destroy(cause)).once('close', () => this.#rawClosed())
   }
 
@@ -47,6 +48,14 @@ export class HandshakeGate extends Duplex {
     if (this.#waiting === undefined) raw.resume()
   }
 
+  /** What TLS answers behind its own end, to a change of keys for instance, goes nowhere; that is no reason to break off. */
+  override write(bytes: unknown, ...rest: unknown[]): boolean {
+    if (!this.writableEnded) return super.write(bytes, ...(rest as []))
+    const taken = rest.at(-1)
+    if (typeof taken === 'function') queueMicrotask(() => taken())
+    return true
+  }
+
   override _write(bytes: Uint8Array, _encoding: BufferEncoding, taken: (error?: Error | null) => void): void {
     this.#raw.write(bytes, taken)
   }
@@ -58,44 +67,40 @@ export class HandshakeGate extends Duplex {
     raw.uncork()
   }
 
+  /** All was taken by then. Node.js would stop the process if TLS had to answer something while its end has not left. */
   override _final(left: () => void): void {
-    this.#raw.end(left)
+    this.#raw.end()
+    left()
   }
 
   override _destroy(cause: Error | null, done: (error: Error | null) => void): void {
-    this.#takeWaiting()
+    this.#waiting = undefined
     this.#raw.destroy()
     done(cause)
   }
 
   #came(bytes: Buffer): void {
     if (this.#isOpen) return this.#pass(bytes)
-    const { holder, turns, memory } = this.#parts
     this.#raw.pause()
-    if (!memory.tryTake(holder, bytes.length)) return void this.destroy(failure('memory-full'))
     this.#waiting = bytes
-    turns.enter(holder, () => this.#step())
+    this.#parts.turns.enter(this.#parts.holder, () => this.#step())
   }
 
   /** OpenSSL takes what has come at once, within the push. */
   #step(): void {
-    const bytes = this.#takeWaiting()
+    const bytes = this.#waiting
+    this.#waiting = undefined
     // It was ended meanwhile.
     if (bytes === undefined) return
     const room = this.#parts.maxHandshakeBytes - this.#handshakeBytes
     this.#handshakeBytes += bytes.length
-    this.#pass(bytes.subarray(0, room))
+    let takesMore = this.push(bytes.subarray(0, room))
     if (this.destroyed) return
-    if (!this.#isOpen && bytes.length > room) return void this.destroy(failure('handshake-too-large'))
-    this.#raw.resume()
-    if (bytes.length > room) this.#pass(bytes.subarray(room))
-  }
-
-  #takeWaiting(): Buffer | undefined {
-    const bytes = this.#waiting
-    this.#waiting = undefined
-    if (bytes !== undefined) this.#parts.memory.give(this.#parts.holder, bytes.length)
-    return bytes
+    if (bytes.length > room) {
+      if (!this.#isOpen) return void this.destroy(failure('handshake-too-large'))
+      takesMore = this.push(bytes.subarray(room))
+    }
+    if (takesMore) this.#raw.resume()
   }
 
   #pass(bytes: Uint8Array): void {

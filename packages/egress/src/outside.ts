@@ -42,9 +42,9 @@ export class Outside {
     this.memory = new StreamMemory(new SharedPool(limits.maxMemoryBytes))
     this.tls = new TlsContexts(this.memory)
     const { connectTimeoutMs, maxHandshakeBytes } = limits
-    const { memory, tls } = this
+    const { tls } = this
     const turns = createHandshakeTurns(this.turns)
-    this.secure = createSecure({ maxHandshakeBytes, turns, memory, commonContext: () => tls.common })
+    this.secure = createSecure({ maxHandshakeBytes, turns, commonContext: () => tls.common })
     this.connect = createGuardedConnector({ policy, connectTimeoutMs, resolve, secure: this.secure })
     this.pool = new ConnectionPool({ connect: this.connect, ...limits, others: () => this.sockets })
     this.slots = new ConnectionSlots(limits)

@@ -61,7 +61,12 @@ export class PeerSocket {
       },
     )
     // The reason of an end comes before it; a socket that was refused has neither.
-    this.#socket?.on('error', (cause) => (this.#cause ??= cause)).once('close', () => this.#close())
+    this.#socket
+      ?.on('error', (cause) => (this.#cause ??= cause))
+      .once('close', () => {
+        // TLS may still have what the function has not read; it goes when that is read, or with the cause.
+        if (this.#tls === undefined) this.#close()
+      })
   }
 
   get #active(): Socket | undefined {
@@ -121,7 +126,10 @@ export class PeerSocket {
           this.#attach(tls)
           this.#parts.events.connected({ ...describe(raw), tls: describeTls(tls) })
         })
-        .once('close', () => raw.destroy())
+        .once('close', () => {
+          raw.destroy()
+          this.#close()
+        })
     } catch (cause) {
       // A server name that none may be.
       this.destroy(cause as Error)

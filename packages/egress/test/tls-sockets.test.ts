@@ -11,6 +11,7 @@ import { listen } from './fixtures/upstream.ts'
 
 const CA = authority()
 const TRUSTING: TlsOptions = { ...TLS, ca: CA.cert }
+const KB = 1024
 const DAY_MS = 86_400_000
 
 const resolve = async () => [{ address: '127.0.0.1', family: 4 }]
@@ -59,6 +60,61 @@ t.test('TLS from the beginning, by name and by address, and what is known of it'
     t.equal(socket.received.length, large.length + 6)
   }
   t.ok(sockets.isClean)
+})
+
+t.test('a function that reads slowly gets all that came before both ends closed TLS', async (t) => {
+  const whole = Buffer.alloc(280 * KB).map((_, index) => index % 251)
+  const sockets = new TestSockets({ resolve })
+  const raws: Socket[] = []
+  const { secure } = sockets.outside
+  const watched: typeof secure = (raw, options) => {
+    raws.push(raw)
+    return secure(raw, options)
+  }
+  Object.assign(sockets.outside, { secure: watched })
+  const peers: Socket[] = []
+  const port = await tlsPeer(t, localhost, (socket) => void peers.push(socket.resume()))
+  const turns = async (): Promise<void> => {
+    for (let turn = 0; turn < 20; turn++) await new Promise(setImmediate)
+  }
+
+  for (const isFirst of [true, false]) {
+    const open = async () => {
+      const socket = sockets.open({ host: 'db.test', port, tls: TRUSTING })
+      socket.takes = false
+      await socket.untilConnected()
+      while (peers.length < raws.length) await new Promise(setImmediate)
+      const [raw, peer] = [raws.at(-1)!, peers.at(-1)!]
+      if (isFirst) {
+        socket.send('', true)
+        while (!peer.readableEnded) await new Promise(setImmediate)
+      }
+      // More than the window: the function is not read for any more, and the last bytes wait in TLS.
+      peer.write(whole.subarray(0, 257 * KB))
+      while (raw.bytesRead < 257 * KB) await new Promise(setImmediate)
+      await turns()
+      peer.end(whole.subarray(257 * KB))
+      while (!raw.readableEnded && !raw.destroyed) await new Promise(setImmediate)
+      if (!isFirst) socket.send('', true)
+      while (!raw.destroyed) await new Promise(setImmediate)
+      await turns()
+      t.equal(socket.closed, undefined)
+      t.ok(socket.received.length <= 256 * KB)
+      return socket
+    }
+    const socket = await open()
+    socket.takes = true
+    socket.credit(socket.received.length)
+    t.match(await socket.untilClosed(), { ok: true, bytesIn: whole.length })
+    t.ok(socket.isEnded)
+    t.ok(socket.received.equals(whole))
+    t.ok(sockets.isClean)
+
+    const unread = await open()
+    unread.stop()
+    t.match(await unread.untilClosed(), { ok: true })
+    t.ok(sockets.isClean)
+  }
 })
 
 t.test('certificates that lie are told by what Node.js says of them', async (t) => {
