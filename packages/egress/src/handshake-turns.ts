@@ -7,7 +7,9 @@ const USUAL_MS = 5
  * one, the first ones cost more, and systems count CPU time in pieces of some ms.
  */
 const MAX_EXCESS_MS = 30
-/** The same for all functions of an owner. */
+/** That much must also be of what all its steps cost in that time: a busy one has many that meet with a collection of garbage. */
+const MAX_EXCESS_PART = 0.2
+/** The same for all functions of an owner, each with no more than its own limit: one alone does not make the others wait. */
 const MAX_OWNER_EXCESS_MS = 120
 /** How long it counts, in ms. For a function that has passed its limit, all of it does so from its last step of that kind on. */
 const REMEMBERED_MS = 10_000
@@ -17,6 +19,8 @@ const REST_PER_COST = 9
 /** By how much steps of a function have cost more than is usual. */
 interface Excess {
   readonly ms: number
+  /** All that its steps have cost since the first of those. */
+  readonly totalMs: number
   readonly untilMs: number
 }
 
@@ -88,7 +92,7 @@ export class HandshakeTurns {
     step()
     const cost = cpuMs() - before
     const nowMs = clock()
-    if (cost > USUAL_MS) this.#note(holder, cost - USUAL_MS, nowMs)
+    this.#note(holder, cost, nowMs)
     if (this.#isCostly(holder)) this.#restUntilMs = Math.max(this.#restUntilMs, nowMs) + cost * REST_PER_COST
     return cost
   }
@@ -97,23 +101,43 @@ export class HandshakeTurns {
     const functions = this.#excesses.get(owner)
     if (functions === undefined) return false
     forgetPassed(functions, this.#parts.clock())
-    if ((functions.get(functionName)?.ms ?? 0) >= MAX_EXCESS_MS) return true
+    const own = functions.get(functionName)
+    if (own !== undefined && isOverLimit(own)) return true
     let ofOwnerMs = 0
-    for (const { ms } of functions.values()) ofOwnerMs += ms
+    for (const excess of functions.values()) if (isLarge(excess)) ofOwnerMs += Math.min(excess.ms, MAX_EXCESS_MS)
     return ofOwnerMs >= MAX_OWNER_EXCESS_MS
   }
 
-  #note({ owner, functionName }: Holder, excessMs: number, nowMs: number): void {
+  #note({ owner, functionName }: Holder, cost: number, nowMs: number): void {
+    const excessMs = Math.max(0, cost - USUAL_MS)
+    const known = this.#excesses.get(owner)?.get(functionName)
+    const before = known !== undefined && known.untilMs > nowMs ? known : undefined
+    if (excessMs === 0 && before === undefined) return
+    if (excessMs > 0) this.#forgetPassed(nowMs)
+    const ms = (before?.ms ?? 0) + excessMs
+    const totalMs = (before?.totalMs ?? 0) + cost
+    const isAnew = before === undefined || (excessMs > 0 && isOverLimit({ ms, totalMs }))
+    const untilMs = isAnew ? nowMs + REMEMBERED_MS : before.untilMs
+    const functions = this.#excesses.get(owner) ?? new Map<string, Excess>()
+    this.#excesses.set(owner, functions.set(functionName, { ms, totalMs, untilMs }))
+  }
+
+  #forgetPassed(nowMs: number): void {
     for (const [name, functions] of this.#excesses) {
       forgetPassed(functions, nowMs)
       if (functions.size === 0) this.#excesses.delete(name)
     }
-    const functions = this.#excesses.get(owner) ?? new Map<string, Excess>()
-    const before = functions.get(functionName)
-    const ms = (before?.ms ?? 0) + excessMs
-    const untilMs = before === undefined || ms >= MAX_EXCESS_MS ? nowMs + REMEMBERED_MS : before.untilMs
-    this.#excesses.set(owner, functions.set(functionName, { ms, untilMs }))
   }
+}
+
+type Costs = Pick<Excess, 'ms' | 'totalMs'>
+
+function isOverLimit(costs: Costs): boolean {
+  return costs.ms >= MAX_EXCESS_MS && isLarge(costs)
+}
+
+function isLarge({ ms, totalMs }: Costs): boolean {
+  return ms >= totalMs * MAX_EXCESS_PART
 }
 
 /** @param turns those in which connections are begun */

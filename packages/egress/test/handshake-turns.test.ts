@@ -50,6 +50,16 @@ t.test('a step that happens to cost much is none that a peer had cost much', asy
   t.equal(turns.begun.at(-1)?.atMs, 9_800)
 })
 
+t.test('a busy function of which some steps meet with a collection of garbage does not wait', async (t) => {
+  const turns = simulate()
+  for (let index = 0; index < 2_000; index++) {
+    turns.advanceTo(index * 10)
+    turns.enter('own', index % 100 === 50 ? 11 : 2)
+    if (turns.begun.length !== index + 1) break
+  }
+  t.equal(turns.begun.length, 2_000)
+})
+
 t.test('a function whose steps cost much gets a tenth of the thread, and others do not wait', async (t) => {
   const turns = simulate()
   for (let index = 0; index < 100; index++) turns.enter('evil', 50)
@@ -77,9 +87,17 @@ t.test('those that cost much share that tenth by what they cost', async (t) => {
 t.test('an owner with many functions has no more of it', async (t) => {
   const turns = simulate()
   for (let index = 0; index < 100; index++) turns.enter(`evil-${index}`, 50, 'evil')
-  t.equal(turns.begun.length, 3)
-  turns.enter('own', 2)
   t.equal(turns.begun.length, 4)
+  turns.enter('own', 2)
+  t.equal(turns.begun.length, 5)
+})
+
+t.test('one function whose steps cost much does not make the others of its owner wait', async (t) => {
+  const turns = simulate()
+  for (let index = 0; index < 100; index++) turns.enter('evil', 50, 'owner')
+  turns.advanceTo(5_000)
+  turns.enter('own', 2, 'owner')
+  t.equal(turns.begun.at(-1)?.name, 'own')
 })
 
 t.test('it is forgotten after a while', async (t) => {
