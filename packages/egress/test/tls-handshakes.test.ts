@@ -70,9 +70,8 @@ t.test('a peer whose certificates cost much is served seldom, and others as befo
     socket.stop()
     await socket.untilClosed()
   }
-  // In all the time that they took, there were hardly any turns for the others.
-  const connected = many.filter(({ connections }) => connections.length > 0).length
-  t.ok(connected < 10, `${connected} of them were served`)
+  // They came last, and were all served before the last of the others.
+  t.ok(many.some(({ connections }) => connections.length === 0))
   for (const socket of [first, ...many]) socket.stop()
   for (const socket of [first, ...many]) await socket.untilClosed()
   t.ok(sockets.isClean)
