@@ -2,8 +2,8 @@ import type { Clock } from '../clock.ts'
 import { FairOrder, Flow, type Holder } from './fair-order.ts'
 
 export interface RoundRobinOptions {
-  /** How long tasks may be begun in one turn of the event loop, in ms. */
-  readonly turnMs: number
+  /** How long tasks may be begun in one turn of the event loop, in ms; a function is asked in each. */
+  readonly turnMs: number | (() => number)
   readonly clock: Clock
   /** Calls back in the next turn of the event loop. */
   readonly nextTurn: (callback: () => void) => void
@@ -69,7 +69,8 @@ export class RoundRobin {
   #hasTime(): boolean {
     const nowMs = this.#options.clock()
     if (this.#endsAtMs === undefined) {
-      this.#endsAtMs = nowMs + this.#options.turnMs
+      const { turnMs } = this.#options
+      this.#endsAtMs = nowMs + (typeof turnMs === 'number' ? turnMs : turnMs())
       this.#options.nextTurn(() => this.#runTurn())
     }
     return nowMs < this.#endsAtMs

@@ -5,8 +5,9 @@ import { groupOf } from './connections.ts'
 import { pauseReading } from './stop-reading.ts'
 
 /** How long one turn of the event loop may parse what was read, and handle the requests in it, in ms. */
-const TURN_MS = 2
-/** How long connections may be accepted before others have a turn again, in ms: enough for forty. */
+const TURN_MS = 5
+/** The same while new connections come, and how long these may be accepted between two such turns, in ms: enough for forty. */
+const SHORT_TURN_MS = 1
 const ACCEPT_MS = 6
 /** What is parsed at a time, in bytes. In chunks of a byte, that takes a millisecond. */
 const PIECE_BYTES = 4096
@@ -96,8 +97,9 @@ export class ReadTurns {
   readonly #callers = new Map<Socket, Caller>()
   /** Since it was looked at last. */
   #hasAccepted = false
+  #turnMs = TURN_MS
   readonly #turns = new RoundRobin({
-    turnMs: TURN_MS,
+    turnMs: () => this.#turnMs,
     clock: monotonicClock,
     nextTurn: (callback) => void setImmediate(() => this.#afterAccepts(callback, monotonicClock() + ACCEPT_MS)),
     // A connection that is resumed brings what it holds in the next tick.
@@ -149,7 +151,10 @@ export class ReadTurns {
    * would wait for a thousand turns, so these are short while there are some.
    */
   #afterAccepts(callback: () => void, endsAtMs: number): void {
-    if (!this.#hasAccepted || monotonicClock() >= endsAtMs) return callback()
+    if (!this.#hasAccepted || monotonicClock() >= endsAtMs) {
+      this.#turnMs = this.#hasAccepted ? SHORT_TURN_MS : TURN_MS
+      return callback()
+    }
     this.#hasAccepted = false
     setImmediate(() => this.#afterAccepts(callback, endsAtMs))
   }
