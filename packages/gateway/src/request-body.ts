@@ -17,6 +17,9 @@ const TRUSTED_SHARE = 0.25
 /** A body that is announced to be no larger is whole before its call begins. */
 const MAX_WHOLE_BYTES = 64 * 1024
 
+/** Turns of the event loop in which what came with a request is parsed, at most; more of a flood, and its body streams. */
+const MAX_PARSE_TURNS = 64
+
 /** Whether a request has a body, by its headers. */
 export function hasBody({ headers }: IncomingMessage): boolean {
   if (headers['transfer-encoding'] !== undefined) return true
@@ -63,9 +66,15 @@ export class BodyReader {
    * @throws CarpoolError `bad-request` if what came is none
    */
   async isWholeAtOnce(connection: ClientConnection, incoming: IncomingMessage): Promise<boolean> {
-    await new Promise((resolve) => setImmediate(resolve))
-    if (connection.broken !== undefined) throw connection.broken
-    return incoming.complete
+    const { socket } = connection
+    for (let turn = 0; turn < MAX_PARSE_TURNS; turn++) {
+      await new Promise((resolve) => setImmediate(resolve))
+      if (connection.broken !== undefined) throw connection.broken
+      if (incoming.complete) return true
+      // Nothing of what came waits to be parsed, or nothing more is until the body is read.
+      if (socket.readableLength === 0 || incoming.readableLength >= incoming.readableHighWaterMark) break
+    }
+    return false
   }
 
   /** @param onBroken told why the body broke off */

@@ -131,6 +131,18 @@ t.test(
   },
 )
 
+t.test('a request whose body breaks in what was read with its head calls nothing, also beside others', async (t) => {
+  const { port, order } = await listen(t)
+  const clients = await Promise.all(Array.from({ length: 30 }, () => open(t, port)))
+  const broken = `POST /broken/ HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n1;${'x'.repeat(40_000)}`
+  const answers = clients.map(async ({ socket }) => {
+    socket.write(broken)
+    return String((await once(socket, 'data'))[0])
+  })
+  for (const answer of await Promise.all(answers)) t.match(answer, /^HTTP\/1\.1 400 /)
+  t.same(order, [])
+})
+
 t.test('clients that leave while they are paused are gone', async (t) => {
   const { port, untilNoneIsOpen } = await listen(t)
   const quiet = await openQuiet(t, port)
