@@ -25,7 +25,7 @@ export class HandshakeGate extends Duplex {
 
   /** @param raw may still connect. Who has the gate destroys it with the gate. */
   constructor(raw: Socket, parts: HandshakeGateParts) {
-    // It does not go by itself when both ends have come: its TLS would go with it, and with that what was not read yet. While that
+    // It does not go by itself when both ends have come: its TLS would go with it, and with that what was not read yet. While TLS
     // is paused, nothing gathers here.
     super({ autoDestroy: false, readableHighWaterMark: 0 })
     this.#raw = raw
