@@ -26,7 +26,7 @@ export interface OneRequestEachOptions {
  * may be a stream without end, and who waited for that would not notice that the client leaves.
  */
 export class OneRequestEach {
-  /** For the server: without it, a body in small chunks costs several times as much. */
+  /** For the server: joins the small chunks of bodies. */
   readonly IncomingMessage = JoinsSmallChunks
   readonly #reading: ReadTurns
   readonly #connections: Connections

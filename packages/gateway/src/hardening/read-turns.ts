@@ -16,7 +16,6 @@ const TARGET_BYTES = 1024
 
 const SPACE = 0x20
 
-/** Reads a connection's bytes on, as Node.js does. */
 type Parse = (bytes: Buffer) => void
 
 /** `_paused` is undocumented: so much of answers waits for the client that Node.js must not be given more requests. */
@@ -25,7 +24,7 @@ type HttpSocket = Socket & { readonly _paused?: boolean }
 /** What is known of a connection. */
 class Caller {
   readonly socket: HttpSocket
-  /** Of Node.js: what listened to the bytes of the connection. */
+  /** The listener of Node.js for the bytes of the connection: gives them to its parser. */
   readonly parse: Parse
   readonly onData: Parse
   readonly resume: () => void
