@@ -102,7 +102,8 @@ export function createGateway(options: ServerGatewayOptions): FastifyInstance {
     const { socket } = request
     try {
       reading.release(socket)
-      webSockets.handle(request, socket, early)
+      // Where it lies, the next read of any connection goes.
+      webSockets.handle(request, socket, Buffer.from(early))
     } catch (cause) {
       faulted(cause, socket)
     }

@@ -5,7 +5,7 @@ import { RoundRobin } from '@carpool/core'
 import fc from 'fast-check'
 import t, { type Test } from 'tap'
 import { pauseReading } from '../src/hardening/stop-reading.ts'
-import { gatewayWith, ok } from './support/gateway.ts'
+import { gatewayWith, ok, type Answer } from './support/gateway.ts'
 
 const CONNECTIONS = 300
 const GET = 'GET /flood/ HTTP/1.1\r\nhost: x\r\n\r\n'
@@ -63,6 +63,28 @@ t.test('paused connections are all answered, again and again', async (t) => {
   }
   for (const { socket } of clients) socket.write(GET + POST + GET)
   await Promise.all(clients.map(({ untilAnswers }) => untilAnswers(7)))
+})
+
+t.test('a request that waits for nothing does not go through the stream of its connection', async (t) => {
+  const answer = ({ request }: Parameters<Answer>[0]) => ok(`answer ${Buffer.from(request.body).toString()}|`)
+  const { app, port } = await gatewayWith(t, answer, { limits: { maxBodyBytes: 10_000 } })
+  const pushed: number[] = []
+  app.server.on('connection', (socket: Socket) => {
+    const push = socket.push.bind(socket)
+    socket.push = (chunk: Buffer | null) => {
+      pushed.push(chunk?.length ?? 0)
+      return push(chunk)
+    }
+  })
+  const { socket, untilAnswers } = await open(t, port)
+  for (let count = 1; count <= 3; count++) {
+    socket.write(POST)
+    t.match(await untilAnswers(count), /answer hello/)
+  }
+  t.same(pushed, [], 'without a copy of it')
+  socket.write(POST.replace('content-length: 5', 'content-length: 9000').replace('hello', 'h'.repeat(9000)))
+  await untilAnswers(4)
+  t.ok(pushed.length > 0, 'but more than is parsed at a time does')
 })
 
 t.test('a call of another function does not come last', async (t) => {

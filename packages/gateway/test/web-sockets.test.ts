@@ -50,11 +50,18 @@ interface Opened {
   readonly client: Socket
 }
 
-/**
- * A client whose WebSocket a function has accepted.
- * @param behind what it sends in one packet with its request
- */
-async function open(t: Test, maxBodyBytes = 1_000_000, behind = '', heard = new Heard()): Promise<Opened> {
+interface Opening {
+  readonly maxBodyBytes?: number
+  /** What it sends in one packet with its request. */
+  readonly behind?: string
+  readonly heard?: Heard
+  /** Called between the request and the function's yes. */
+  readonly meanwhile?: (port: number) => Promise<void>
+}
+
+/** A client whose WebSocket a function has accepted. */
+async function open(t: Test, options: Opening = {}): Promise<Opened> {
+  const { maxBodyBytes = 1_000_000, behind = '', heard = new Heard(), meanwhile = async () => {} } = options
   const called = Promise.withResolvers<Call>()
   const app = createGateway({
     invoke: called.resolve,
@@ -62,7 +69,8 @@ async function open(t: Test, maxBodyBytes = 1_000_000, behind = '', heard = new 
     onFault: (error) => t.fail(error.message),
   })
   await app.listen({ port: 0, host: '127.0.0.1' })
-  const client = connect((app.server.address() as AddressInfo).port, '127.0.0.1')
+  const { port } = app.server.address() as AddressInfo
+  const client = connect(port, '127.0.0.1')
   t.teardown(async () => {
     client.destroy()
     await app.close()
@@ -75,6 +83,7 @@ async function open(t: Test, maxBodyBytes = 1_000_000, behind = '', heard = new 
   ]
   client.write(`GET /f/ HTTP/1.1\r\nhost: a\r\n${head.join('\r\n')}\r\n\r\n${behind}`, 'latin1')
   const call = await called.promise
+  await meanwhile(port)
   const accepted = call.acceptWebSocket({ status: 101, headers: [['x-mine', 'yes']] }, heard)
   if (typeof accepted !== 'object') throw new Error(accepted)
   heard.caller = accepted
@@ -99,6 +108,24 @@ function masked(opcode: number, payload: Uint8Array): Buffer {
   frame[1] = (frame[1] ?? 0) | 0x80
   return Buffer.concat([frame.subarray(0, headBytes), Buffer.alloc(4), payload])
 }
+
+t.test('what came behind the request is not what another client sends before the function says yes', async (t) => {
+  const heard = new Heard()
+  const parts: string[] = []
+  heard.onPart = (part) => parts.push(Buffer.from(part).toString())
+  await open(t, {
+    heard,
+    behind: masked(1, Buffer.from('mine'.repeat(20))).toString('latin1'),
+    meanwhile: async (port) => {
+      const other = connect(port, '127.0.0.1')
+      other.write(`${'theirs'.repeat(500)}\r\n\r\n`)
+      await once(other, 'data')
+      other.destroy()
+    },
+  })
+  while (parts.length === 0) await new Promise((resolve) => setImmediate(resolve))
+  t.same(parts, ['mine'.repeat(20)])
+})
 
 t.test('no more goes to the function than it takes, and then the client is not read', async (t) => {
   const { heard, client } = await open(t)
@@ -133,7 +160,7 @@ t.test('what comes in one packet with the request arrives, in its order', async 
       if (received.push(part) === sent.length) resolve()
     }
   })
-  await open(t, 1_000_000, frames, heard)
+  await open(t, { behind: frames, heard })
   await whole
   t.ok(Buffer.concat(received).equals(Buffer.concat(sent)))
 })

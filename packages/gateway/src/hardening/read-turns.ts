@@ -2,6 +2,7 @@ import type { Socket } from 'node:net'
 import { monotonicClock, RoundRobin, type Holder } from '@carpool/core'
 import type { ByteBudget, Reservation } from '../byte-budget.ts'
 import { groupOf } from './connections.ts'
+import { readIntoBuffer } from './read-buffer.ts'
 import { pauseReading } from './stop-reading.ts'
 
 /** How long one turn of the event loop may parse what was read, and handle the requests in it, in ms. */
@@ -89,7 +90,8 @@ export interface ReadTurnsOptions {
  * in pieces, for a bounded time in each turn of the event loop. What is left waits, and is not read further, for its turn by
  * round robin between the owners of the functions that the connections call, and then between their functions.
  *
- * The price is a buffer for each read: Node.js parses without one where nobody listens to the bytes.
+ * The price is a call of JavaScript for each read, and a buffer for each that waits: Node.js parses by itself what nobody
+ * listens to.
  */
 export class ReadTurns {
   readonly #options: ReadTurnsOptions
@@ -121,6 +123,7 @@ export class ReadTurns {
     this.#callers.set(socket, caller)
     const ofNode = ['pause', 'resume'].map((event) => [event, socket.listeners(event)[0] as () => void] as const)
     socket.off('data', caller.parse).on('data', caller.onData)
+    readIntoBuffer(socket, (bytes) => this.#parseAtOnce(caller, bytes))
     // Node.js takes these away from whom somebody listens to. Without them, more is read of a connection that is paused.
     for (const [event, listener] of ofNode) socket.on(event, listener)
     socket.on('resume', caller.stayPaused).once('close', () => {
@@ -156,6 +159,15 @@ export class ReadTurns {
     }
     this.#hasAccepted = false
     setImmediate(() => this.#afterAccepts(callback, endsAtMs))
+  }
+
+  /** What nothing stands before need not go through the stream of its connection. @returns false if something does */
+  #parseAtOnce(caller: Caller, bytes: Buffer): boolean {
+    const { socket, isWaiting, isReleased } = caller
+    if (isWaiting || isReleased || socket._paused === true || socket.isPaused() || socket.readableLength > 0) return false
+    if (bytes.length > PIECE_BYTES || !this.#turns.isFree) return false
+    caller.parse(bytes)
+    return true
   }
 
   #read(caller: Caller, bytes: Buffer): void {
