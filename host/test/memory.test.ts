@@ -179,13 +179,34 @@ t.test(
   'garbage is collected before a size counts, for a tenth of the CPU, and no more once the isolate is full without it',
   async (t) => {
     const watch = new MemoryWatch()
+    watch.limitBytes = 100 * MB
     t.ok(watch.mayCollect(0), 'the first time')
-    watch.collected(100, 20, false)
+    watch.collected(100, 20, 50 * MB)
     t.notOk(watch.isFull)
     t.notOk(watch.mayCollect(299), 'not before the isolate has used ten times what it took')
     t.ok(watch.mayCollect(300))
-    watch.collected(300, 20, true)
+    watch.collected(300, 20, 75 * MB)
+    t.notOk(watch.mayCollect(349))
+    t.ok(watch.mayCollect(350), 'sooner with little room')
+    watch.collected(350, 20, 80 * MB)
     t.ok(watch.isFull)
     t.notOk(watch.mayCollect(1_000_000))
   },
 )
+
+t.test('the size is measured by CPU, by time, and by growth', async (t) => {
+  const watch = new MemoryWatch()
+  watch.limitBytes = 64 * MB
+  watch.record(10 * MB, 0)
+  const isDue = (cpuNs: number, nowMs: number): boolean => {
+    const due = watch.isDue(cpuNs, nowMs)
+    if (due) watch.record(10 * MB, nowMs)
+    return due
+  }
+  t.same([isDue(19_000_000, 1), isDue(1_000_000, 1), isDue(0, 1)], [false, true, false], 'each 20 ms of CPU')
+  t.same([isDue(0, 1000), isDue(0, 1001), isDue(0, 1002)], [false, true, false], 'each second')
+  watch.saw(12 * MB - 1)
+  t.notOk(isDue(0, 1003))
+  watch.saw(12 * MB)
+  t.same([isDue(0, 1003), isDue(0, 1003)], [true, false], 'each 32nd of its limit')
+})

@@ -42,7 +42,6 @@ export interface GuestWatchdog {
   /** V8 gave up on the isolate, and parked its thread for good. */
   gaveUp(guest: Guest): void
   /** Whether so much, in bytes, is near its memory limit. */
-  isNearLimit(guest: Guest, heapBytes: number): boolean
   /** It is near a limit: calls that come from now on get another isolate. */
   retire(guest: Guest): void
 }
@@ -312,6 +311,7 @@ export class Guest implements Poolable, BatchListener, BridgedGuest, Runnable {
     this.#revision = options.revision
     this.#holder = { owner, functionName: options.functionName }
     this.#limits = options.limits
+    this.#memory.limitBytes = options.limits.memoryMb * 1024 * 1024
     try {
       const ended = new Promise<never>((_, reject) => (this.#endLoad = reject))
       ended.catch(() => {})
@@ -334,7 +334,7 @@ export class Guest implements Poolable, BatchListener, BridgedGuest, Runnable {
   }
 
   reachedMemoryLimit(): void {
-    this.#memory.record(this.#limits.memoryMb * 1024 * 1024, performance.now())
+    this.#memory.record(this.#memory.limitBytes, performance.now())
   }
 
   #grown(): void {
@@ -438,14 +438,14 @@ export class Guest implements Poolable, BatchListener, BridgedGuest, Runnable {
       .runAlone(this.#memory.account, async (measured) => {
         const bytes = await measured(() => this.isolate.heapBytes())
         this.#memory.saw(bytes)
-        if (!this.#host.watchdog.isNearLimit(this, bytes) || !this.#memory.mayCollect(this.#entriesNs)) return bytes
+        if (!this.#memory.isNear(bytes) || !this.#memory.mayCollect(this.#entriesNs)) return bytes
         return this.#measureWithoutGarbage(measured)
       })
       .then(
         (bytes) => {
           this.#memory.record(bytes, performance.now())
           this.#heapBytes = bytes
-          if (this.#memory.isFull && this.#host.watchdog.isNearLimit(this, bytes)) this.#host.watchdog.retire(this)
+          if (this.#memory.isFull && this.#memory.isNear(bytes)) this.#host.watchdog.retire(this)
         },
         // The isolate is gone.
         () => {},
@@ -457,7 +457,7 @@ export class Guest implements Poolable, BatchListener, BridgedGuest, Runnable {
     await measured(() => this.isolate.collectGarbage())
     const tookNs = this.isolate.readEntryCpu() > 0 ? this.isolate.entryCpuNs[0]! : 0
     const bytes = await measured(() => this.isolate.heapBytes())
-    this.#memory.collected(this.#entriesNs, tookNs, this.#host.watchdog.isNearLimit(this, bytes))
+    this.#memory.collected(this.#entriesNs, tookNs, bytes)
     return bytes
   }
 

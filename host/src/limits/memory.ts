@@ -1,4 +1,5 @@
 import { totalmem } from 'node:os'
+import { memoryRoom } from '@carpool/core'
 import { Account } from '../accounting/account.ts'
 import type { IsolatePool } from '../isolates/isolate-pool.ts'
 
@@ -6,7 +7,9 @@ import type { IsolatePool } from '../isolates/isolate-pool.ts'
 const EVERY_CPU_NS = 20_000_000
 /** The same in time, for one that runs seldom, in ms. */
 const EVERY_MS = 1_000
-/** To find out what of it is garbage takes no more than this share of the CPU that the isolate uses. */
+/** The same in growth of the most that it ever held, as a share of its limit: what fills it fast needs little CPU for that. */
+const EVERY_GROWTH = 1 / 32
+/** To find out what of it is garbage takes no more than this share of the CPU that the isolate uses, if it has room left. */
 const COLLECT_SHARE = 0.1
 
 /**
@@ -16,7 +19,11 @@ const COLLECT_SHARE = 0.1
 export class MemoryWatch {
   /** What the measurements are charged to. */
   readonly account = new Account()
+  /** Of the function, once it has one. */
+  limitBytes = Number.MAX_SAFE_INTEGER
   #peakBytes = 0
+  /** Of the last measurement. */
+  #measuredPeakBytes = 0
   #cpuSinceNs = 0
   #measuredAtMs = Number.NEGATIVE_INFINITY
   #isMeasuring = false
@@ -28,12 +35,21 @@ export class MemoryWatch {
     return Math.ceil(this.#peakBytes / 1024)
   }
 
-  /** Whether to measure now, after a batch of so much CPU. After a yes it is not due until {@link record}. */
+  /**
+   * Whether to measure now. After a yes it is not due until {@link record}.
+   * @param cpuNs of the batch that has ended
+   */
   isDue(cpuNs: number, nowMs: number): boolean {
     this.#cpuSinceNs += cpuNs
-    const isDue = !this.#isMeasuring && (this.#cpuSinceNs >= EVERY_CPU_NS || nowMs - this.#measuredAtMs >= EVERY_MS)
-    this.#isMeasuring ||= isDue
-    return isDue
+    if (this.#isMeasuring) return false
+    const hasGrown = this.#peakBytes - this.#measuredPeakBytes >= EVERY_GROWTH * this.limitBytes
+    this.#isMeasuring = hasGrown || this.#cpuSinceNs >= EVERY_CPU_NS || nowMs - this.#measuredAtMs >= EVERY_MS
+    return this.#isMeasuring
+  }
+
+  /** Whether so much is near its limit. */
+  isNear(bytes: number): boolean {
+    return memoryRoom(bytes, this.limitBytes) <= 0
   }
 
   /**
@@ -45,13 +61,15 @@ export class MemoryWatch {
   }
 
   /**
-   * Garbage was collected.
+   * Garbage was collected. Where that leaves little room, the next time comes soon: an isolate may reach its limit in less CPU
+   * than the share allows for.
    * @param tookNs CPU that it took
-   * @param isFull whether it is near its limit all the same
+   * @param bytes what it holds all the same
    */
-  collected(usedNs: number, tookNs: number, isFull: boolean): void {
-    this.#collectFromNs = usedNs + tookNs / COLLECT_SHARE
-    this.isFull = isFull
+  collected(usedNs: number, tookNs: number, bytes: number): void {
+    const room = memoryRoom(bytes, this.limitBytes)
+    this.#collectFromNs = usedNs + (tookNs / COLLECT_SHARE) * Math.min(1, Math.max(0, room))
+    this.isFull = room <= 0
   }
 
   /** It held so much. */
@@ -62,6 +80,7 @@ export class MemoryWatch {
   record(bytes: number, nowMs: number): void {
     this.saw(bytes)
     this.#measuredAtMs = nowMs
+    this.#measuredPeakBytes = this.#peakBytes
     this.#cpuSinceNs = 0
     this.#isMeasuring = false
   }

@@ -110,10 +110,6 @@ export class Watchdog implements GuestWatchdog {
     this.#parts.disposing.left(batch)
   }
 
-  isNearLimit({ limits }: Guest, heapBytes: number): boolean {
-    return climb('running', { of: 'memory', heapBytes, limitBytes: limits.memoryMb * 1024 * 1024 }).rung === 'retiring'
-  }
-
   /** The guest is near a limit: calls that come from now on get another isolate. What is in it goes on. */
   retire(guest: Guest): void {
     const nowMs = performance.now()

@@ -109,6 +109,7 @@ export { SharedPool, type SharedPoolOptions } from './sharing/shared-pool.ts'
 export {
   climb,
   KILL_POLICY,
+  memoryRoom,
   RUNGS,
   type Evidence,
   type HostEvidence,

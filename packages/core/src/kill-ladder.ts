@@ -28,13 +28,6 @@ export interface EntryEvidence {
   readonly wallLimitMs: number
 }
 
-/** What the heap of an isolate holds. */
-export interface MemoryEvidence {
-  readonly of: 'memory'
-  readonly heapBytes: number
-  readonly limitBytes: number
-}
-
 /** What is known of an isolate that was disposed and whose thread has not left it. */
 export interface DisposedEvidence {
   readonly of: 'disposed'
@@ -64,7 +57,7 @@ export interface HostEvidence {
   readonly memoryBudgetBytes: number
 }
 
-export type Evidence = EntryEvidence | MemoryEvidence | DisposedEvidence | HostEvidence
+export type Evidence = EntryEvidence | DisposedEvidence | HostEvidence
 
 /** Why something climbed. */
 export type Reason = 'cpu' | 'wall' | 'memory' | 'gave-up' | 'stuck' | 'silent' | 'overdue' | 'drained' | 'drain-over'
@@ -114,6 +107,14 @@ export const KILL_POLICY: KillPolicy = {
   memoryFactor: 1.25,
 }
 
+/**
+ * What an isolate may still take until it gets no new calls: 1 is as much as lies between that and its limit; 0 or less, nothing.
+ * The hard limit of memory is V8's own: it disposes the isolate.
+ */
+export function memoryRoom(heldBytes: number, limitBytes: number, { softShare } = KILL_POLICY): number {
+  return (softShare * limitBytes - heldBytes) / ((1 - softShare) * limitBytes)
+}
+
 /** The next rung, by what is known now. Pure: the evidence has all times in it. */
 export function climb(rung: Rung, evidence: Evidence, policy: KillPolicy = KILL_POLICY): Step {
   const next = reach(evidence, policy)
@@ -128,11 +129,6 @@ function reach(evidence: Evidence, policy: KillPolicy): Step {
       if (cpuMs >= cpuLimitMs + policy.cpuSlackMs) return { rung: 'ended', reason: 'cpu' }
       if (ranMs >= wallLimitMs + policy.wallGraceMs) return { rung: 'ended', reason: 'wall' }
       return cpuMs >= cpuLimitMs * policy.softShare ? { rung: 'retiring', reason: 'cpu' } : { rung: 'running' }
-    }
-    case 'memory': {
-      const { heapBytes, limitBytes } = evidence
-      // The hard limit of memory is V8's own: it disposes the isolate.
-      return heapBytes >= limitBytes * policy.softShare ? { rung: 'retiring', reason: 'memory' } : { rung: 'running' }
     }
     case 'disposed':
       if (evidence.gaveUp) return { rung: 'poisoned', reason: 'gave-up' }

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { climb, KILL_POLICY, RUNGS, type Evidence, type Rung } from '../src/kill-ladder.ts'
+import { climb, KILL_POLICY, memoryRoom, RUNGS, type Evidence, type Rung } from '../src/kill-ladder.ts'
 
 const milliseconds = fc.nat(1_000_000)
 const evidence: fc.Arbitrary<Evidence> = fc.oneof(
@@ -11,7 +11,6 @@ const evidence: fc.Arbitrary<Evidence> = fc.oneof(
     ranMs: milliseconds,
     wallLimitMs: fc.integer({ min: 10, max: 900_000 }),
   }),
-  fc.record({ of: fc.constant('memory' as const), heapBytes: milliseconds, limitBytes: fc.integer({ min: 1, max: 1_000_000 }) }),
   fc.record({
     of: fc.constant('disposed' as const),
     cpuMs: fc.option(milliseconds, { nil: undefined }),
@@ -75,8 +74,11 @@ t.test('the soft limits: no new calls, and nothing else', async (t) => {
   t.equal(climb('running', { ...entry, cpuMs: 799 }).rung, 'running')
   t.same(climb('running', { ...entry, cpuMs: 800 }), { rung: 'retiring', reason: 'cpu' })
   t.same(climb('retiring', { ...entry, cpuMs: 900 }), { rung: 'retiring' })
-  t.same(climb('running', { of: 'memory', heapBytes: 80, limitBytes: 100 }), { rung: 'retiring', reason: 'memory' })
-  t.equal(climb('running', { of: 'memory', heapBytes: 79, limitBytes: 100 }).rung, 'running')
+})
+
+t.test('what an isolate may still take until it gets no new calls', async (t) => {
+  const roundedRoom = (heldBytes: number): number => Math.round(memoryRoom(heldBytes, 100) * 100) / 100
+  t.same([0, 60, 79, 80, 100].map(roundedRoom), [4, 1, 0.05, 0, -1])
 })
 
 t.test('what is left of an isolate: by the CPU that its thread still uses, where that is known', async (t) => {
