@@ -6,6 +6,7 @@ import { createServer } from '@carpool/core/node-http'
 import Fastify, { type FastifyInstance } from 'fastify'
 import { connectionLimit, type GatewayLimits } from './gateway-limits.ts'
 import { Connections } from './hardening/connections.ts'
+import { copyOf } from './hardening/read-buffer.ts'
 import { ReadTurns } from './hardening/read-turns.ts'
 import { JoinsSmallChunks } from './hardening/small-chunks.ts'
 import { createCalls, type GatewayOptions } from './plugin.ts'
@@ -102,8 +103,8 @@ export function createGateway(options: ServerGatewayOptions): FastifyInstance {
     const { socket } = request
     try {
       reading.release(socket)
-      // Where it lies, the next read of any connection goes.
-      webSockets.handle(request, socket, Buffer.from(early))
+      // The next read of any connection overwrites it.
+      webSockets.handle(request, socket, copyOf(early))
     } catch (cause) {
       faulted(cause, socket)
     }

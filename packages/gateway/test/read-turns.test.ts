@@ -87,6 +87,14 @@ t.test('a request that waits for nothing does not go through the stream of its c
   t.ok(pushed.length > 0, 'but more than is parsed at a time does')
 })
 
+t.test('small requests that wait count as nothing of the memory for clients', async (t) => {
+  const { port } = await gatewayWith(t, () => ok('answer |'), { limits: { maxBufferedBytes: 4096 } })
+  const clients = await Promise.all(Array.from({ length: CONNECTIONS }, () => open(t, port)))
+  for (const { socket } of clients) socket.write(GET)
+  const answers = await Promise.all(clients.map(async ({ untilAnswers }) => untilAnswers(1)))
+  t.ok(answers.every((text) => text.startsWith('HTTP/1.1 200 ')))
+})
+
 t.test('a call of another function does not come last', async (t) => {
   const { port, order } = await listen(t)
   const clients = await Promise.all(Array.from({ length: CONNECTIONS }, () => open(t, port)))

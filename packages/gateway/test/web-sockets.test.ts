@@ -55,16 +55,24 @@ interface Opening {
   /** What it sends in one packet with its request. */
   readonly behind?: string
   readonly heard?: Heard
-  /** Called between the request and the function's yes. */
+  /** Called between the request and the function's yes. Default: it says yes while its request is handed over. */
   readonly meanwhile?: (port: number) => Promise<void>
 }
 
 /** A client whose WebSocket a function has accepted. */
 async function open(t: Test, options: Opening = {}): Promise<Opened> {
-  const { maxBodyBytes = 1_000_000, behind = '', heard = new Heard(), meanwhile = async () => {} } = options
+  const { maxBodyBytes = 1_000_000, behind = '', heard = new Heard(), meanwhile } = options
   const called = Promise.withResolvers<Call>()
+  const accept = (call: Call): void => {
+    const accepted = call.acceptWebSocket({ status: 101, headers: [['x-mine', 'yes']] }, heard)
+    if (typeof accepted !== 'object') throw new Error(accepted)
+    heard.caller = accepted
+  }
   const app = createGateway({
-    invoke: called.resolve,
+    invoke: (call) => {
+      if (meanwhile === undefined) accept(call)
+      called.resolve(call)
+    },
     limits: { ...LIMITS, maxBodyBytes },
     onFault: (error) => t.fail(error.message),
   })
@@ -83,10 +91,10 @@ async function open(t: Test, options: Opening = {}): Promise<Opened> {
   ]
   client.write(`GET /f/ HTTP/1.1\r\nhost: a\r\n${head.join('\r\n')}\r\n\r\n${behind}`, 'latin1')
   const call = await called.promise
-  await meanwhile(port)
-  const accepted = call.acceptWebSocket({ status: 101, headers: [['x-mine', 'yes']] }, heard)
-  if (typeof accepted !== 'object') throw new Error(accepted)
-  heard.caller = accepted
+  if (meanwhile !== undefined) {
+    await meanwhile(port)
+    accept(call)
+  }
   const [answer] = (await once(client, 'data')) as [Buffer]
   t.match(answer.toString(), /^HTTP\/1.1 101 [^]*x-mine: yes\r\n/)
   return { call, heard, client }

@@ -34,19 +34,28 @@ export function readIntoBuffer(socket: Socket, parse: (bytes: Buffer) => boolean
   if (keys === undefined || typeof handle?.useUserBuffer !== 'function') return
   const { buffer, callback } = keys
   handle.useUserBuffer(BUFFER)
-  // Node.js stops reading after a false.
   read[callback] = (length: number): boolean => {
+    read[buffer] = null
     const bytes = BUFFER.subarray(0, length)
-    return parse(bytes) || socket.push(Buffer.from(bytes))
+    // Node.js stops reading after a false.
+    return parse(bytes) || socket.push(copyOf(bytes))
   }
   const { onread } = handle
-  // Where it is set at other times, a pause stops reading at once, and it is not noticed that a client leaves.
+  // Set for as long as Node.js looks at it: where it is, a pause stops reading at once, so that it is not noticed that a client
+  // leaves, and a stream that nothing was pushed to does not read on when it is resumed.
   handle.onread = function () {
     read[buffer] = BUFFER
     const result = onread.call(this)
     read[buffer] = null
     return result
   }
+}
+
+/** Memory of its own: a part of the pool of Node.js would keep all of that, and count as such. */
+export function copyOf(bytes: Buffer): Buffer {
+  const copy = Buffer.allocUnsafeSlow(bytes.length)
+  bytes.copy(copy)
+  return copy
 }
 
 function keysOf(socket: Socket): typeof keys {
