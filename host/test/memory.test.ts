@@ -175,38 +175,65 @@ t.test('without a budget and without a known machine there is no pressure', asyn
   t.strictSame(givenUpMbOn([{ budgetBytes: 0, totalBytes: 0, availableBytes: 0, rssBytes: 1e12 }]), [0])
 })
 
-t.test(
-  'garbage is collected before a size counts, for a tenth of the CPU, and no more once the isolate is full without it',
-  async (t) => {
-    const watch = new MemoryWatch()
-    watch.limitBytes = 100 * MB
-    t.ok(watch.mayCollect(0), 'the first time')
-    watch.collected(100, 20, 50 * MB)
-    t.notOk(watch.isFull)
-    t.notOk(watch.mayCollect(299), 'not before the isolate has used ten times what it took')
-    t.ok(watch.mayCollect(300))
-    watch.collected(300, 20, 75 * MB)
-    t.notOk(watch.mayCollect(349))
-    t.ok(watch.mayCollect(350), 'sooner with little room')
-    watch.collected(350, 20, 80 * MB)
-    t.ok(watch.isFull)
-    t.notOk(watch.mayCollect(1_000_000))
-  },
-)
+t.test('garbage is collected before a size counts, for a tenth of the CPU, and no more once it is full without', async (t) => {
+  const watch = new MemoryWatch(() => 0)
+  watch.limitBytes = 100 * MB
+  t.ok(watch.mayCollect(0), 'the first time')
+  watch.collected(1000, 20, 50 * MB)
+  t.notOk(watch.isFull)
+  t.notOk(watch.mayCollect(1199), 'not before the isolate has used ten times what it took')
+  t.ok(watch.mayCollect(1200))
+  watch.collected(1200, 20, 79 * MB)
+  t.ok(watch.mayCollect(1200 + 7), 'soon where it grows so fast that it would be full')
+  watch.collected(1300, 20, 79 * MB)
+  t.notOk(watch.mayCollect(1499), 'but not where it does not grow, however little is left')
+  watch.collected(1500, 20, 80 * MB)
+  t.ok(watch.isFull)
+  t.notOk(watch.mayCollect(1_000_000))
+})
+
+t.test('to collect garbage takes about a tenth of the CPU, whatever share of its limit is no garbage', async () => {
+  fc.assert(
+    fc.property(
+      fc.integer({ min: 10, max: 79 }),
+      fc.integer({ min: 1, max: 100 }),
+      fc.array(fc.integer({ min: -20, max: 20 }), { minLength: 1, maxLength: 20 }),
+      (liveShare, tookMs, noise) => {
+        const watch = new MemoryWatch(() => 0)
+        watch.limitBytes = 1000 * MB
+        let [usedMs, collectedMs] = [1000, 0]
+        for (let look = 0; look < 1000; look++) {
+          usedMs += 20
+          if (!watch.mayCollect(usedMs * 1e6)) continue
+          usedMs += tookMs
+          collectedMs += tookMs
+          // It is near its limit with garbage, and goes up and down by 2 MB without.
+          watch.collected(usedMs * 1e6, tookMs * 1e6, Math.min(799, liveShare * 10 + (noise[look % noise.length] ?? 0) / 10) * MB)
+        }
+        return collectedMs <= 0.25 * (usedMs - collectedMs)
+      },
+    ),
+  )
+})
 
 t.test('the size is measured by CPU, by time, and by growth', async (t) => {
-  const watch = new MemoryWatch()
+  let heldBytes = 40 * MB
+  const watch = new MemoryWatch(() => heldBytes)
   watch.limitBytes = 64 * MB
-  watch.record(10 * MB, 0)
+  watch.record(0, 0)
   const isDue = (cpuNs: number, nowMs: number): boolean => {
     const due = watch.isDue(cpuNs, nowMs)
-    if (due) watch.record(10 * MB, nowMs)
+    if (due) watch.record(0, nowMs)
     return due
   }
   t.same([isDue(19_000_000, 1), isDue(1_000_000, 1), isDue(0, 1)], [false, true, false], 'each 20 ms of CPU')
   t.same([isDue(0, 1000), isDue(0, 1001), isDue(0, 1002)], [false, true, false], 'each second')
-  watch.saw(12 * MB - 1)
-  t.notOk(isDue(0, 1003))
-  watch.saw(12 * MB)
-  t.same([isDue(0, 1003), isDue(0, 1003)], [true, false], 'each 32nd of its limit')
+  heldBytes += 2 * MB - 1
+  t.notOk(isDue(1_000_000, 1003))
+  heldBytes++
+  t.same([isDue(0, 1003), isDue(999_999, 1003), isDue(1, 1003)], [true, false, false], 'each 32nd of its limit')
+  heldBytes -= 20 * MB
+  t.notOk(isDue(0, 1004), 'garbage is gone')
+  heldBytes += 2 * MB
+  t.ok(isDue(0, 1005), 'and what grows afterwards counts from there')
 })

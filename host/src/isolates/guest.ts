@@ -41,7 +41,6 @@ export interface GuestWatchdog {
   lostWhileIdle(guest: Guest): void
   /** V8 gave up on the isolate, and parked its thread for good. */
   gaveUp(guest: Guest): void
-  /** Whether so much, in bytes, is near its memory limit. */
   /** It is near a limit: calls that come from now on get another isolate. */
   retire(guest: Guest): void
 }
@@ -96,7 +95,7 @@ export class Guest implements Poolable, BatchListener, BridgedGuest, Runnable {
   readonly #relay: Relay<Guest>
   readonly #onMessage: OnMessage
   readonly #host: GuestHost
-  readonly #memory = new MemoryWatch()
+  readonly #memory = new MemoryWatch(() => this.isolate.heldBytes)
   /** CPU time of what V8 did on its own, in ns; and what of it is charged. */
   #betweenNs = 0
   #betweenChargedNs = 0

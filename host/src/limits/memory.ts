@@ -1,5 +1,5 @@
 import { totalmem } from 'node:os'
-import { memoryRoom } from '@carpool/core'
+import { KILL_POLICY } from '@carpool/core'
 import { Account } from '../accounting/account.ts'
 import type { IsolatePool } from '../isolates/isolate-pool.ts'
 
@@ -7,9 +7,10 @@ import type { IsolatePool } from '../isolates/isolate-pool.ts'
 const EVERY_CPU_NS = 20_000_000
 /** The same in time, for one that runs seldom, in ms. */
 const EVERY_MS = 1_000
-/** The same in growth of the most that it ever held, as a share of its limit: what fills it fast needs little CPU for that. */
-const EVERY_GROWTH = 1 / 32
-/** To find out what of it is garbage takes no more than this share of the CPU that the isolate uses, if it has room left. */
+/** The same for one that grows by this share of its limit, in ns of CPU: what fills it fast needs little for that. */
+const GROWTH_SHARE = 1 / 32
+const GROWN_CPU_NS = 1_000_000
+/** To find out what is garbage takes no more than this share of the CPU that the isolate uses, if it would not be full before. */
 const COLLECT_SHARE = 0.1
 
 /**
@@ -21,15 +22,24 @@ export class MemoryWatch {
   readonly account = new Account()
   /** Of the function, once it has one. */
   limitBytes = Number.MAX_SAFE_INTEGER
+  readonly #heldBytes: () => number
   #peakBytes = 0
-  /** Of the last measurement. */
-  #measuredPeakBytes = 0
+  /** The least that it has held since the last measurement, with garbage. */
+  #leastHeldBytes = 0
   #cpuSinceNs = 0
   #measuredAtMs = Number.NEGATIVE_INFINITY
   #isMeasuring = false
+  /** When garbage was collected last, in CPU time of the isolate, what was left, and when it may be again. */
+  #collectedAtNs = 0
+  #leftBytes = 0
   #collectFromNs = 0
   /** What it holds was near its limit without garbage: it would be again, so no more is spent on that. */
   isFull = false
+
+  /** @param heldBytes what it holds, with garbage, as far as that is known without a look into it */
+  constructor(heldBytes: () => number) {
+    this.#heldBytes = heldBytes
+  }
 
   get peakKb(): number {
     return Math.ceil(this.#peakBytes / 1024)
@@ -42,14 +52,14 @@ export class MemoryWatch {
   isDue(cpuNs: number, nowMs: number): boolean {
     this.#cpuSinceNs += cpuNs
     if (this.#isMeasuring) return false
-    const hasGrown = this.#peakBytes - this.#measuredPeakBytes >= EVERY_GROWTH * this.limitBytes
-    this.#isMeasuring = hasGrown || this.#cpuSinceNs >= EVERY_CPU_NS || nowMs - this.#measuredAtMs >= EVERY_MS
+    const isDue = this.#cpuSinceNs >= EVERY_CPU_NS || nowMs - this.#measuredAtMs >= EVERY_MS
+    this.#isMeasuring = isDue || (this.#cpuSinceNs >= GROWN_CPU_NS && this.#hasGrown())
     return this.#isMeasuring
   }
 
   /** Whether so much is near its limit. */
   isNear(bytes: number): boolean {
-    return memoryRoom(bytes, this.limitBytes) <= 0
+    return bytes >= this.#softBytes
   }
 
   /**
@@ -61,15 +71,19 @@ export class MemoryWatch {
   }
 
   /**
-   * Garbage was collected. Where that leaves little room, the next time comes soon: an isolate may reach its limit in less CPU
-   * than the share allows for.
+   * Garbage was collected. One that has grown so fast since the last time that it would be full before the share allows for it is
+   * looked at again by then.
    * @param tookNs CPU that it took
-   * @param bytes what it holds all the same
+   * @param bytes what is left
    */
   collected(usedNs: number, tookNs: number, bytes: number): void {
-    const room = memoryRoom(bytes, this.limitBytes)
-    this.#collectFromNs = usedNs + (tookNs / COLLECT_SHARE) * Math.min(1, Math.max(0, room))
-    this.isFull = room <= 0
+    const grownBytes = bytes - this.#leftBytes
+    const fullInNs =
+      grownBytes > 0 ? ((this.#softBytes - bytes) / grownBytes) * (usedNs - this.#collectedAtNs) : Number.POSITIVE_INFINITY
+    this.#collectFromNs = usedNs + Math.min(tookNs / COLLECT_SHARE, fullInNs)
+    this.#collectedAtNs = usedNs
+    this.#leftBytes = bytes
+    this.isFull = this.isNear(bytes)
   }
 
   /** It held so much. */
@@ -80,9 +94,19 @@ export class MemoryWatch {
   record(bytes: number, nowMs: number): void {
     this.saw(bytes)
     this.#measuredAtMs = nowMs
-    this.#measuredPeakBytes = this.#peakBytes
+    this.#leastHeldBytes = this.#heldBytes()
     this.#cpuSinceNs = 0
     this.#isMeasuring = false
+  }
+
+  get #softBytes(): number {
+    return KILL_POLICY.softShare * this.limitBytes
+  }
+
+  #hasGrown(): boolean {
+    const heldBytes = this.#heldBytes()
+    if (heldBytes < this.#leastHeldBytes) this.#leastHeldBytes = heldBytes
+    return heldBytes - this.#leastHeldBytes >= GROWTH_SHARE * this.limitBytes
   }
 }
 

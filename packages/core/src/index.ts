@@ -109,7 +109,6 @@ export { SharedPool, type SharedPoolOptions } from './sharing/shared-pool.ts'
 export {
   climb,
   KILL_POLICY,
-  memoryRoom,
   RUNGS,
   type Evidence,
   type HostEvidence,

@@ -69,7 +69,7 @@ export interface Step {
 }
 
 export interface KillPolicy {
-  /** Share of a limit of CPU or memory from which an isolate gets no new calls. */
+  /** Share of a limit of CPU or memory from which an isolate gets no new calls. The hard limit of memory is V8's own. */
   readonly softShare: number
   /** An entry is this far beyond its limit before it is ended, in ms of CPU. */
   readonly cpuSlackMs: number
@@ -105,14 +105,6 @@ export const KILL_POLICY: KillPolicy = {
   drainMs: 10_000,
   settleMs: 500,
   memoryFactor: 1.25,
-}
-
-/**
- * What an isolate may still take until it gets no new calls: 1 is as much as lies between that and its limit; 0 or less, nothing.
- * The hard limit of memory is V8's own: it disposes the isolate.
- */
-export function memoryRoom(heldBytes: number, limitBytes: number, { softShare } = KILL_POLICY): number {
-  return (softShare * limitBytes - heldBytes) / ((1 - softShare) * limitBytes)
 }
 
 /** The next rung, by what is known now. Pure: the evidence has all times in it. */

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { climb, KILL_POLICY, memoryRoom, RUNGS, type Evidence, type Rung } from '../src/kill-ladder.ts'
+import { climb, KILL_POLICY, RUNGS, type Evidence, type Rung } from '../src/kill-ladder.ts'
 
 const milliseconds = fc.nat(1_000_000)
 const evidence: fc.Arbitrary<Evidence> = fc.oneof(
@@ -74,11 +74,6 @@ t.test('the soft limits: no new calls, and nothing else', async (t) => {
   t.equal(climb('running', { ...entry, cpuMs: 799 }).rung, 'running')
   t.same(climb('running', { ...entry, cpuMs: 800 }), { rung: 'retiring', reason: 'cpu' })
   t.same(climb('retiring', { ...entry, cpuMs: 900 }), { rung: 'retiring' })
-})
-
-t.test('what an isolate may still take until it gets no new calls', async (t) => {
-  const roundedRoom = (heldBytes: number): number => Math.round(memoryRoom(heldBytes, 100) * 100) / 100
-  t.same([0, 60, 79, 80, 100].map(roundedRoom), [4, 1, 0.05, 0, -1])
 })
 
 t.test('what is left of an isolate: by the CPU that its thread still uses, where that is known', async (t) => {
