@@ -95,7 +95,7 @@ export class Guest implements Poolable, BatchListener, BridgedGuest, Runnable {
   readonly #relay: Relay<Guest>
   readonly #onMessage: OnMessage
   readonly #host: GuestHost
-  readonly #memory = new MemoryWatch(() => this.isolate.heldBytes)
+  readonly #memory = new MemoryWatch()
   /** CPU time of what V8 did on its own, in ns; and what of it is charged. */
   #betweenNs = 0
   #betweenChargedNs = 0
@@ -333,7 +333,7 @@ export class Guest implements Poolable, BatchListener, BridgedGuest, Runnable {
   }
 
   reachedMemoryLimit(): void {
-    this.#memory.record(this.#memory.limitBytes, performance.now())
+    this.#memory.record(this.#limits.memoryMb * 1024 * 1024, performance.now())
   }
 
   #grown(): void {

@@ -3,14 +3,13 @@ import { KILL_POLICY } from '@carpool/core'
 import { Account } from '../accounting/account.ts'
 import type { IsolatePool } from '../isolates/isolate-pool.ts'
 
-/** How much an isolate may run before its memory is measured again, in ns of CPU: that takes about 50 µs. */
+/** How much an isolate may run before its memory is measured again, in ns of CPU. */
 const EVERY_CPU_NS = 20_000_000
+/** To measure takes about 50 µs. One that grows fast is measured again in less, but not before ten times that. */
+const LEAST_CPU_NS = 500_000
 /** The same in time, for one that runs seldom, in ms. */
 const EVERY_MS = 1_000
-/** The same for one that grows by this share of its limit, in ns of CPU: what fills it fast needs little for that. */
-const GROWTH_SHARE = 1 / 32
-const GROWN_CPU_NS = 1_000_000
-/** To find out what is garbage takes no more than this share of the CPU that the isolate uses, if it would not be full before. */
+/** To find out what is garbage takes no more than this share of the CPU of the isolate, unless it would be full before that. */
 const COLLECT_SHARE = 0.1
 
 /**
@@ -22,12 +21,12 @@ export class MemoryWatch {
   readonly account = new Account()
   /** Of the function, once it has one. */
   limitBytes = Number.MAX_SAFE_INTEGER
-  readonly #heldBytes: () => number
   #peakBytes = 0
-  /** The least that it has held since the last measurement, with garbage. */
-  #leastHeldBytes = 0
-  #cpuSinceNs = 0
+  #measuredBytes = 0
   #measuredAtMs = Number.NEGATIVE_INFINITY
+  /** CPU since it was measured, and at which it is measured again. */
+  #cpuSinceNs = 0
+  #dueCpuNs = LEAST_CPU_NS
   #isMeasuring = false
   /** When garbage was collected last, in CPU time of the isolate, what was left, and when it may be again. */
   #collectedAtNs = 0
@@ -35,11 +34,6 @@ export class MemoryWatch {
   #collectFromNs = 0
   /** What it holds was near its limit without garbage: it would be again, so no more is spent on that. */
   isFull = false
-
-  /** @param heldBytes what it holds, with garbage, as far as that is known without a look into it */
-  constructor(heldBytes: () => number) {
-    this.#heldBytes = heldBytes
-  }
 
   get peakKb(): number {
     return Math.ceil(this.#peakBytes / 1024)
@@ -51,10 +45,9 @@ export class MemoryWatch {
    */
   isDue(cpuNs: number, nowMs: number): boolean {
     this.#cpuSinceNs += cpuNs
-    if (this.#isMeasuring) return false
-    const isDue = this.#cpuSinceNs >= EVERY_CPU_NS || nowMs - this.#measuredAtMs >= EVERY_MS
-    this.#isMeasuring = isDue || (this.#cpuSinceNs >= GROWN_CPU_NS && this.#hasGrown())
-    return this.#isMeasuring
+    const isDue = !this.#isMeasuring && (this.#cpuSinceNs >= this.#dueCpuNs || nowMs - this.#measuredAtMs >= EVERY_MS)
+    this.#isMeasuring ||= isDue
+    return isDue
   }
 
   /** Whether so much is near its limit. */
@@ -77,9 +70,7 @@ export class MemoryWatch {
    * @param bytes what is left
    */
   collected(usedNs: number, tookNs: number, bytes: number): void {
-    const grownBytes = bytes - this.#leftBytes
-    const fullInNs =
-      grownBytes > 0 ? ((this.#softBytes - bytes) / grownBytes) * (usedNs - this.#collectedAtNs) : Number.POSITIVE_INFINITY
+    const fullInNs = inWhich(this.#softBytes - bytes, bytes - this.#leftBytes, usedNs - this.#collectedAtNs)
     this.#collectFromNs = usedNs + Math.min(tookNs / COLLECT_SHARE, fullInNs)
     this.#collectedAtNs = usedNs
     this.#leftBytes = bytes
@@ -91,10 +82,16 @@ export class MemoryWatch {
     if (bytes > this.#peakBytes) this.#peakBytes = bytes
   }
 
+  /**
+   * It was measured. It is again once it is half of the way to its limit, at its pace since the last time. After twice the time
+   * at most: it may fill again what garbage has left.
+   */
   record(bytes: number, nowMs: number): void {
     this.saw(bytes)
+    const fullInNs = inWhich(this.limitBytes - bytes, bytes - this.#measuredBytes, this.#cpuSinceNs)
+    this.#dueCpuNs = Math.min(EVERY_CPU_NS, 2 * this.#dueCpuNs, Math.max(LEAST_CPU_NS, fullInNs / 2))
+    this.#measuredBytes = bytes
     this.#measuredAtMs = nowMs
-    this.#leastHeldBytes = this.#heldBytes()
     this.#cpuSinceNs = 0
     this.#isMeasuring = false
   }
@@ -102,12 +99,11 @@ export class MemoryWatch {
   get #softBytes(): number {
     return KILL_POLICY.softShare * this.limitBytes
   }
+}
 
-  #hasGrown(): boolean {
-    const heldBytes = this.#heldBytes()
-    if (heldBytes < this.#leastHeldBytes) this.#leastHeldBytes = heldBytes
-    return heldBytes - this.#leastHeldBytes >= GROWTH_SHARE * this.limitBytes
-  }
+/** In which time something grows by so many bytes, at the pace at which it has grown by others. */
+function inWhich(bytes: number, grownBytes: number, grownInNs: number): number {
+  return grownBytes > 0 ? (bytes / grownBytes) * grownInNs : Number.POSITIVE_INFINITY
 }
 
 /** Idle isolates leave once RSS is above the budget, until it is at this share of it. */

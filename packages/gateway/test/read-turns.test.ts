@@ -1,7 +1,7 @@
 /** Floods of one function's calls: those of another are read between them. */
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
-import { RoundRobin } from '@carpool/core'
+import { RoundRobin, type FinishedInvocation } from '@carpool/core'
 import fc from 'fast-check'
 import t, { type Test } from 'tap'
 import { pauseReading } from '../src/hardening/stop-reading.ts'
@@ -88,11 +88,37 @@ t.test('a request that waits for nothing does not go through the stream of its c
 })
 
 t.test('small requests that wait count as nothing of the memory for clients', async (t) => {
-  const { port } = await gatewayWith(t, () => ok('answer |'), { limits: { maxBufferedBytes: 4096 } })
+  const answer = (): FinishedInvocation => {
+    for (const endsAtMs = performance.now() + 0.1; performance.now() < endsAtMs; );
+    return ok('answer |')
+  }
+  const { app, port } = await gatewayWith(t, answer, { limits: { maxBufferedBytes: 4096 } })
+  let waited = 0
+  app.server.on('connection', (socket: Socket) => {
+    const unshift = socket.unshift.bind(socket)
+    socket.unshift = (chunk: Buffer) => {
+      waited++
+      return unshift(chunk)
+    }
+  })
   const clients = await Promise.all(Array.from({ length: CONNECTIONS }, () => open(t, port)))
   for (const { socket } of clients) socket.write(GET)
   const answers = await Promise.all(clients.map(async ({ untilAnswers }) => untilAnswers(1)))
   t.ok(answers.every((text) => text.startsWith('HTTP/1.1 200 ')))
+  t.ok(waited > 10, `${waited} waited`)
+})
+
+t.test('connections are read where Node.js has no buffer for all of them', async (t) => {
+  const answer = ({ request }: Parameters<Answer>[0]): FinishedInvocation => ok(`answer ${Buffer.from(request.body).toString()}|`)
+  const { app, port } = await gatewayWith(t, answer)
+  app.server.prependListener('connection', (socket: Socket & { _handle?: { useUserBuffer?: unknown } }) => {
+    socket._handle!.useUserBuffer = undefined
+  })
+  const { socket, untilAnswers } = await open(t, port)
+  for (let count = 1; count <= 3; count++) {
+    socket.write(POST)
+    t.match(await untilAnswers(count), /answer hello/)
+  }
 })
 
 t.test('a call of another function does not come last', async (t) => {

@@ -41,8 +41,8 @@ export function readIntoBuffer(socket: Socket, parse: (bytes: Buffer) => boolean
     return parse(bytes) || socket.push(copyOf(bytes))
   }
   const { onread } = handle
-  // Set for as long as Node.js looks at it: where it is, a pause stops reading at once, so that it is not noticed that a client
-  // leaves, and a stream that nothing was pushed to does not read on when it is resumed.
+  // Only while Node.js looks at it in a read. While it is set, a pause stops reading by itself, so that it is not noticed that a
+  // client leaves; and after such a pause a resume starts nothing, if nothing was ever pushed to the stream.
   handle.onread = function () {
     read[buffer] = BUFFER
     const result = onread.call(this)
@@ -51,7 +51,7 @@ export function readIntoBuffer(socket: Socket, parse: (bytes: Buffer) => boolean
   }
 }
 
-/** Memory of its own: a part of the pool of Node.js would keep all of that, and count as such. */
+/** In memory of its own. A slice of the pool of Node.js would keep the whole pool, and ReadTurns counts what is kept. */
 export function copyOf(bytes: Buffer): Buffer {
   const copy = Buffer.allocUnsafeSlow(bytes.length)
   bytes.copy(copy)

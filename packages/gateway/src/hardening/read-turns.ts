@@ -90,8 +90,8 @@ export interface ReadTurnsOptions {
  * in pieces, for a bounded time in each turn of the event loop. What is left waits, and is not read further, for its turn by
  * round robin between the owners of the functions that the connections call, and then between their functions.
  *
- * The price is a call of JavaScript for each read, and a buffer for each that waits: Node.js parses by itself what nobody
- * listens to.
+ * The price is a call of JavaScript for each read, and a copy of each that waits or is longer than a piece: Node.js parses by
+ * itself what nobody listens to.
  */
 export class ReadTurns {
   readonly #options: ReadTurnsOptions
@@ -200,7 +200,7 @@ export class ReadTurns {
     this.#turns.enter(caller.holder ?? this.#newcomer(caller.socket, bytes), caller.resume)
   }
 
-  /** Counts what a connection holds: all of what was read at once, as long as there is something of it. */
+  /** Counts what a connection holds beyond a piece: all of what was read at once, as long as there is something of it. */
   #hold(caller: Caller, bytes: number): void {
     if (bytes <= PIECE_BYTES && caller.reservation === undefined) return
     const { budget, cut } = this.#options
