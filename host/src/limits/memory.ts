@@ -5,10 +5,10 @@ import type { IsolatePool } from '../isolates/isolate-pool.ts'
 
 /** How much an isolate may run before its memory is measured again, in ns of CPU. */
 const EVERY_CPU_NS = 20_000_000
-/** To measure takes about 50 µs. One that grows fast is measured again in less, but not before ten times that. */
-const LEAST_CPU_NS = 500_000
 /** The same in time, for one that runs seldom, in ms. */
 const EVERY_MS = 1_000
+/** How much one that grows fast runs at least between two measurements, in ns of CPU: ten times what one of them takes. */
+const LEAST_CPU_NS = 500_000
 /** To find out what is garbage takes no more than this share of the CPU of the isolate, unless it would be full before that. */
 const COLLECT_SHARE = 0.1
 
@@ -24,14 +24,16 @@ export class MemoryWatch {
   #peakBytes = 0
   #measuredBytes = 0
   #measuredAtMs = Number.NEGATIVE_INFINITY
-  /** CPU since it was measured, and at which it is measured again. */
+  /** CPU that it has used since it was measured. */
   #cpuSinceNs = 0
+  /** How much of that makes it due again. */
   #dueCpuNs = LEAST_CPU_NS
   #isMeasuring = false
-  /** When garbage was collected last, in CPU time of the isolate, what was left, and when it may be again. */
+  /** When garbage was collected last, and when it may be again, in CPU time of the isolate. */
   #collectedAtNs = 0
-  #leftBytes = 0
   #collectFromNs = 0
+  /** What it held without that garbage. */
+  #leftBytes = 0
   /** What it holds was near its limit without garbage: it would be again, so no more is spent on that. */
   isFull = false
 
@@ -70,7 +72,7 @@ export class MemoryWatch {
    * @param bytes what is left
    */
   collected(usedNs: number, tookNs: number, bytes: number): void {
-    const fullInNs = inWhich(this.#softBytes - bytes, bytes - this.#leftBytes, usedNs - this.#collectedAtNs)
+    const fullInNs = timeToGrowNs(this.#softBytes - bytes, bytes - this.#leftBytes, usedNs - this.#collectedAtNs)
     this.#collectFromNs = usedNs + Math.min(tookNs / COLLECT_SHARE, fullInNs)
     this.#collectedAtNs = usedNs
     this.#leftBytes = bytes
@@ -88,7 +90,7 @@ export class MemoryWatch {
    */
   record(bytes: number, nowMs: number): void {
     this.saw(bytes)
-    const fullInNs = inWhich(this.limitBytes - bytes, bytes - this.#measuredBytes, this.#cpuSinceNs)
+    const fullInNs = timeToGrowNs(this.limitBytes - bytes, bytes - this.#measuredBytes, this.#cpuSinceNs)
     this.#dueCpuNs = Math.min(EVERY_CPU_NS, 2 * this.#dueCpuNs, Math.max(LEAST_CPU_NS, fullInNs / 2))
     this.#measuredBytes = bytes
     this.#measuredAtMs = nowMs
@@ -101,8 +103,8 @@ export class MemoryWatch {
   }
 }
 
-/** In which time something grows by so many bytes, at the pace at which it has grown by others. */
-function inWhich(bytes: number, grownBytes: number, grownInNs: number): number {
+/** How long it takes to grow by so many bytes, at the pace of the last growth; for ever if there was none. */
+function timeToGrowNs(bytes: number, grownBytes: number, grownInNs: number): number {
   return grownBytes > 0 ? (bytes / grownBytes) * grownInNs : Number.POSITIVE_INFINITY
 }
 

@@ -5,25 +5,28 @@ import { RoundRobin, type FinishedInvocation } from '@carpool/core'
 import fc from 'fast-check'
 import t, { type Test } from 'tap'
 import { pauseReading } from '../src/hardening/stop-reading.ts'
-import { gatewayWith, ok, type Answer } from './support/gateway.ts'
+import { gatewayWith, LIMITS, ok, type Answer, type TestGateway } from './support/gateway.ts'
 
 const CONNECTIONS = 300
 const GET = 'GET /flood/ HTTP/1.1\r\nhost: x\r\n\r\n'
 const QUIET = 'GET /quiet/ HTTP/1.1\r\nhost: x\r\n\r\n'
 const POST = 'POST /flood/ HTTP/1.1\r\nhost: x\r\ncontent-length: 5\r\n\r\nhello'
 
+type Listening = Pick<TestGateway, 'app' | 'port'> & { readonly order: string[]; untilNoneIsOpen(): Promise<void> }
+
 /** A gateway that answers each request with its body, and counts its connections. */
-async function listen(t: Test): Promise<{ port: number; order: string[]; untilNoneIsOpen(): Promise<void> }> {
+async function listen(t: Test, maxBodyBytes = LIMITS.maxBodyBytes): Promise<Listening> {
   const order: string[] = []
-  const { app, port } = await gatewayWith(t, ({ functionName, request }) => {
+  const answer: Answer = ({ functionName, request }) => {
     order.push(functionName)
     return ok(`answer ${Buffer.from(request.body).toString()}|`)
-  })
+  }
+  const { app, port } = await gatewayWith(t, answer, { limits: { maxBodyBytes } })
   const open = (): Promise<number> => new Promise((resolve) => app.server.getConnections((_, count) => resolve(count)))
   const untilNoneIsOpen = async (): Promise<void> => {
     while ((await open()) > 0) await new Promise((resolve) => setTimeout(resolve, 5))
   }
-  return { port, order, untilNoneIsOpen }
+  return { app, port, order, untilNoneIsOpen }
 }
 
 async function open(t: Test, port: number): Promise<{ socket: Socket; untilAnswers(count: number): Promise<string> }> {
@@ -66,8 +69,7 @@ t.test('paused connections are all answered, again and again', async (t) => {
 })
 
 t.test('a request that waits for nothing does not go through the stream of its connection', async (t) => {
-  const answer = ({ request }: Parameters<Answer>[0]) => ok(`answer ${Buffer.from(request.body).toString()}|`)
-  const { app, port } = await gatewayWith(t, answer, { limits: { maxBodyBytes: 10_000 } })
+  const { app, port } = await listen(t, 10_000)
   const pushed: number[] = []
   app.server.on('connection', (socket: Socket) => {
     const push = socket.push.bind(socket)
@@ -109,8 +111,7 @@ t.test('small requests that wait count as nothing of the memory for clients', as
 })
 
 t.test('connections are read where Node.js has no buffer for all of them', async (t) => {
-  const answer = ({ request }: Parameters<Answer>[0]): FinishedInvocation => ok(`answer ${Buffer.from(request.body).toString()}|`)
-  const { app, port } = await gatewayWith(t, answer)
+  const { app, port } = await listen(t)
   app.server.prependListener('connection', (socket: Socket & { _handle?: { useUserBuffer?: unknown } }) => {
     socket._handle!.useUserBuffer = undefined
   })

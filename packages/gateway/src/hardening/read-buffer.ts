@@ -22,8 +22,7 @@ interface Handle {
 type ReadSocket = Socket & { readonly _handle?: Handle | null; [key: symbol]: unknown }
 
 /**
- * Has a connection read into one buffer for all, rather than into a new one for each read, which costs as much as to parse a
- * small request.
+ * Has a connection read into one buffer for all, rather than into a new one for each read.
  * @param parse takes what was read, which is overwritten once it returns; if it returns false, the stream of the connection gets
  * a copy
  */

@@ -23,7 +23,7 @@ export interface SeenCall {
 
 export type Answer = (request: SeenCall) => Promise<FinishedInvocation> | FinishedInvocation
 
-interface TestGateway {
+export interface TestGateway {
   readonly app: FastifyInstance
   readonly url: string
   readonly port: number
