@@ -6,6 +6,7 @@
 
 #include "signals.h"
 #include "isolate-state.h"
+#include "natives.h"
 
 std::atomic<IsolateState*> states[kIsolates];
 
@@ -58,6 +59,7 @@ extern "C" __attribute__((visibility("default"))) void InitForContext(
 	LearnRequests(isolate);
 	AddMailboxOfGuest(isolate, context, target, data);
 	AddScriptsOfGuest(isolate, context, target, data);
+	Set(isolate, context, target, "random", MakeFunction(context, Random));
 	Set(isolate, context, target, "index", data);
 }
 

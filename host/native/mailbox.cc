@@ -415,7 +415,7 @@ void Connect(const v8::FunctionCallbackInfo<v8::Value>& info) {
 // begin(), for the host alone: a part of what is measured begins that is not a batch.
 void Begin(const v8::FunctionCallbackInfo<v8::Value>& info) { BeginPart(StateOf(info.Data())); }
 
-// trim(), for the host alone, before any user code: gives the garbage of booting back to the system.
+// trim(), for the host alone, while no entry runs: gives garbage back to the system.
 void Trim(const v8::FunctionCallbackInfo<v8::Value>& info) {
 	v8::Isolate* isolate = info.GetIsolate();
 	// One collection, at once; what is for low memory makes up to seven.

@@ -179,8 +179,6 @@ bool Poll(const Info& info) {
 	return has_run && !isolate->IsExecutionTerminating();
 }
 
-namespace {
-
 // random(bytes, at): fills them with random bytes of the system. Returns where it stopped.
 void Random(const Info& info) {
 	Room room(info[0]);
@@ -194,7 +192,7 @@ void Random(const Info& info) {
 	info.GetReturnValue().Set(static_cast<double>(at));
 }
 
-const NativeFunction kCommonFunctions[] = {{"random", Random}, {nullptr, nullptr}};
+namespace {
 
 // By now user code may have set traps in prototypes, and used up the stack: nothing is taken for granted.
 bool AddFunctions(v8::Local<v8::Context> context, v8::Local<v8::Object> target, v8::Local<v8::Object> data,
@@ -226,7 +224,7 @@ v8::MaybeLocal<v8::Object> MakeNatives(v8::Isolate* isolate, v8::Local<v8::Conte
 	data->SetInternalField(kNothing, nothing);
 	v8::Local<v8::Object> natives = v8::Object::New(isolate, v8::Null(isolate), nullptr, nullptr, 0);
 	for (const NativeFunction* functions :
-		{kCommonFunctions, kHashFunctions, kCipherFunctions, kKeyFunctions, kCompressionFunctions}) {
+		{kHashFunctions, kCipherFunctions, kKeyFunctions, kCompressionFunctions}) {
 		if (!AddFunctions(context, natives, data, functions)) return {};
 	}
 	return natives;

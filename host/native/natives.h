@@ -127,5 +127,7 @@ extern const NativeFunction kCipherFunctions[];
 extern const NativeFunction kKeyFunctions[];
 extern const NativeFunction kCompressionFunctions[];
 
-// natives.cc: a new object with all native functions. Empty if something was thrown.
+// natives.cc: random(bytes, at), which the core of the runtime has.
+void Random(const Info& info);
+// A new object with all other native functions. Empty if something was thrown.
 v8::MaybeLocal<v8::Object> MakeNatives(v8::Isolate* isolate, v8::Local<v8::Context> context);

@@ -29,7 +29,7 @@ t.test('isolates that are made and disposed at the same time all come to their e
     for (let round = 0; round < ROUNDS; round++) {
       const isolate = await GuestIsolate.create({
         bootstrap,
-        callbacks: { entropy: () => '', drain: () => 0 },
+        callbacks: { drain: () => 0 },
         memoryLimitMb: 64,
         // What it holds is known from then on, until it is gone.
         isTrimmed: true,

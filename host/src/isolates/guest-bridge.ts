@@ -1,10 +1,8 @@
 import { isUtf8 } from 'node:buffer'
-import { randomBytes } from 'node:crypto'
 import type { LogLevel } from '@carpool/core'
 import {
   BODY_KINDS,
   CREDIT_UNIT,
-  ENTROPY_BYTES,
   LOG_LEVELS,
   OF_SOCKET,
   OWNER_MASK,
@@ -18,7 +16,7 @@ import { streamKey, type Stream } from '../calls/streams.ts'
 import type { LogThrottle } from '../limits/log-throttle.ts'
 import type { TimerTable } from './timer-table.ts'
 import type { Batch } from '../scheduler/batch.ts'
-import type { GuestCallback, OnMessage, Primitive } from './guest-isolate.ts'
+import type { GuestCallback, OnMessage } from './guest-isolate.ts'
 
 /** What the bridge needs of a guest. */
 export interface BridgedGuest {
@@ -57,18 +55,14 @@ export interface Relay<G> {
 }
 
 /** What a guest can call. Its thread blocks until it has the answer. */
-export function callbacksOf(relay: Relay<BridgedGuest>): Record<'entropy' | 'drain', GuestCallback> {
-  const blocking = (answer: () => Primitive) => (): Primitive => {
-    const batch = relay.guest?.batch
-    if (batch !== undefined) batch.wasBlocked = true
-    return answer()
-  }
+export function callbacksOf(relay: Relay<BridgedGuest>): Record<'drain', GuestCallback> {
   return {
-    entropy: blocking(() => randomBytes(ENTROPY_BYTES).toString('latin1')),
-    drain: blocking(() => {
-      relay.guest?.readMessages()
+    drain: () => {
+      const { guest } = relay
+      if (guest?.batch !== undefined) guest.batch.wasBlocked = true
+      guest?.readMessages()
       return loopWatch.blockedMs()
-    }),
+    },
   }
 }
 

@@ -2,14 +2,11 @@ import { splitScripts } from '@carpool/runtime/bridge'
 import ivm from 'isolated-vm'
 import { addon, BATCH_DONE, entryCpuNs, GAVE_UP, GONE, GROWN, MESSAGE, nativeModule, OVER, PEAK_BYTES } from '../addon.ts'
 
-/** What may cross the boundary: primitives only. */
-export type Primitive = string | number | boolean | undefined
-
 /**
  * A function that the guest may call, and for whose answer its thread blocks; the event loop may do other things before. It
  * must not throw: the host's stack would be copied into the guest.
  */
-export type GuestCallback = (...args: never[]) => Primitive
+export type GuestCallback = (...args: never[]) => number | undefined
 
 /** A message of the guest: an operation, with numbers and texts. The second may be bytes. */
 export type OnMessage = (op: number, a: number, b: number, c: number, text: string, body: string | Uint8Array) => void
@@ -18,9 +15,8 @@ export interface GuestIsolateOptions {
   /**
    * Script that evaluates to `boot(names, ...functions)`, which returns three functions: `load(argument, factory)`,
    * `dispatch(op, number, text, kind, body)`, which is called for each entry of a batch, and now and then with the operation 0
-   * alone, to do nothing, and `rejected(isHandled, promise, reason)`, which hears of promises. It is given the callbacks,
-   * `say(op, a, b, c, text, body)` and `library(index, argument)`, which runs a script behind it and gives what the function
-   * returns that it evaluates to; one with a second parameter gets the addon's native functions.
+   * alone, to do nothing, and `rejected(isHandled, promise, reason)`, which hears of promises. It is given the
+   * callbacks, and what the addon has of GuestBridge in packages/runtime/src/bridge.ts.
    */
   readonly bootstrap: Bootstrap
   readonly callbacks: Readonly<Record<string, GuestCallback>>
@@ -414,20 +410,21 @@ interface Booted {
 
 async function bootIn(context: ivm.Context, options: GuestIsolateOptions): Promise<Booted> {
   const callbacks = Object.values(options.callbacks).map((callback) => new ivm.Callback(callback, { sync: true }))
+  const names = [...Object.keys(options.callbacks), 'say', 'library', 'random'].join(',')
   const native = await nativeModule.create(context)
-  const [index, boot, begin, end, say, library, connect, trim] = await Promise.all([
+  const [index, boot, begin, end, say, library, random, connect, trim] = await Promise.all([
     native.get('index') as Promise<number | undefined>,
     referenceOf(native, 'boot'),
     referenceOf(native, 'begin'),
     referenceOf(native, 'end'),
     referenceOf(native, 'say'),
     referenceOf(native, 'library'),
+    referenceOf(native, 'random'),
     referenceOf(native, 'connect'),
     referenceOf(native, 'trim'),
   ])
   if (index === undefined) throw new Error('There are too many isolates for the addon.')
-  const names = [...Object.keys(options.callbacks), 'say', 'library'].join(',')
-  const given = [...callbacks, say.derefInto({ release: true }), library.derefInto({ release: true })]
+  const given = [...callbacks, ...[say, library, random].map((one) => one.derefInto({ release: true }))]
   const booted: ivm.Reference = await boot.apply(undefined, [options.bootstrap.index, names, ...given], {
     result: { reference: true },
   })

@@ -5,12 +5,12 @@ import '../../../test/support/own-exit.ts'
 
 /** Entries are texts that are run; what is said of each is its number and what came of it. */
 const CORE = `(function boot(names, ...functions) {
-  const { say, tell, question } = Object.fromEntries(names.split(',').map((name, i) => [name, functions[i]]))
+  const { say, tell, question, library } = Object.fromEntries(names.split(',').map((name, i) => [name, functions[i]]))
   globalThis.tell = tell
   globalThis.ask = question
   globalThis.say = (text, body) => say(2, 0, 0, 0, text, body)
   globalThis.names = names
-  globalThis.library = functions.at(-1)
+  globalThis.library = library
   globalThis.rejections = []
   return {
     rejected(isHandled, promise, reason) { rejections.push(isHandled ? 'handled' : reason) },

@@ -173,8 +173,6 @@ export const SAYS = {
 export interface GuestBridge {
   /** Says one of {@link SAYS}. */
   readonly say: (op: number, a: number, b: number, c: number, text: string, body: string | Uint8Array) => void
-  /** Blocks until the host has answered with {@link ENTROPY_BYTES} random bytes, as a `bytes` string. */
-  readonly entropy: () => string | undefined
   /**
    * Blocks until the host has heard what was said before, so that it never piles up. Returns for how many ms the guest must
    * leave the host alone: not 0 when several guests together keep the host from its other work.
@@ -185,6 +183,8 @@ export interface GuestBridge {
    * parameter is given the addon's native functions.
    */
   readonly library: (number: number, require: (number: number) => unknown) => unknown
+  /** The addon's: fills the bytes from there on with random bytes of the system. Returns where it stopped. */
+  readonly random: (bytes: Uint8Array, at: number) => number
 }
 
 /** Between the scripts of the runtime where they are one text: the core, and the libraries in the order of their numbers. */
@@ -217,4 +217,3 @@ export const CREDIT_UNIT = 4
 export const LOG_LEVELS = ['debug', 'info', 'warn', 'error'] as const satisfies readonly LogLevel[]
 
 export const NO_INVOCATION = 0
-export const ENTROPY_BYTES = 4096

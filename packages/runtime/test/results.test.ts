@@ -3,7 +3,7 @@ import { ENTRIES, SAYS } from '@carpool/runtime'
 import { RESPONSE_HEADER_LIMITS } from '@carpool/core'
 import t from 'tap'
 import { IS_WHOLE } from '../../../test/support/form.ts'
-import { addonOf, Guest, guestOf, run, RUNTIME } from './support/guest.ts'
+import { addonOf, Guest, guestOf, NATIVES, run, RUNTIME } from './support/guest.ts'
 
 function lambda(body: string): Guest {
   return new Guest().load(`({ handler: async (event, context) => { ${body} } })`)
@@ -269,16 +269,14 @@ t.test('Code that loops in what it gives does so in its entry, which can be ende
   for (const [title, code] of Object.entries(LOOPS)) {
     const isolate = new ivm.Isolate({ memoryLimit: 64 })
     const context = await isolate.createContext()
-    const { boot, library } = addonOf(context)
+    const { boot, natives } = addonOf(context)
     const begun = Promise.withResolvers<string>()
     const heard = (op: number, ...[, , , text]: [number, number, number, string]): void => {
       if (op === SAYS.log && text === 'begun') begun.resolve(text)
     }
     const say = new ivm.Callback(heard, { ignored: true })
-    const entropy = new ivm.Callback(() => '\0'.repeat(4096))
-    const entries = await boot.apply(undefined, [RUNTIME, 'say,entropy,library', say, entropy, library.derefInto()], {
-      result: { reference: true },
-    })
+    const given = [RUNTIME, ['say', ...NATIVES].join(','), say, ...natives.map((one) => one.derefInto())]
+    const entries = await boot.apply(undefined, given, { result: { reference: true } })
     const enter = async (name: string, ...args: unknown[]): Promise<unknown> => {
       const entry: ivm.Reference = await entries.get(name as never, { reference: true })
       return entry.apply(undefined, args as never[])

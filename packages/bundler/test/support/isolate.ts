@@ -1,6 +1,6 @@
 import ivm from 'isolated-vm'
 import '../../../../test/support/own-exit.ts'
-import { addonOf, RUNTIME } from '../../../runtime/test/support/guest.ts'
+import { addonOf, NATIVES, RUNTIME } from '../../../runtime/test/support/guest.ts'
 
 /** Timers fire at once, and a variable is set. */
 const GLOBALS = `
@@ -17,9 +17,9 @@ export async function runInIsolate(code: string, expression: string): Promise<un
   const isolate = new ivm.Isolate({ memoryLimit: 64 })
   try {
     const context = await isolate.createContext()
-    const { boot, library } = addonOf(context)
-    const callbacks = [() => '\0'.repeat(4096), () => 0, () => {}].map((callback) => new ivm.Callback(callback))
-    const given = [RUNTIME, 'entropy,drain,say,library', ...callbacks, library.derefInto()]
+    const { boot, natives } = addonOf(context)
+    const callbacks = [() => 0, () => {}].map((callback) => new ivm.Callback(callback))
+    const given = [RUNTIME, ['drain,say', ...NATIVES].join(','), ...callbacks, ...natives.map((one) => one.derefInto())]
     await boot.apply(undefined, given, { result: { reference: true } })
     await context.eval(GLOBALS)
     const script = await isolate.compileScript(code, { filename: 'bundle.js' })

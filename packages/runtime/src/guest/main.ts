@@ -21,7 +21,6 @@ import { bridge, connectBridge, enter, mute } from './port.ts'
 import { rejected, settleRejections } from './rejections.ts'
 import { fireTimer } from './timers.ts'
 import { socketClosed, socketConnected } from './sockets.ts'
-import { startEntropy } from './web-api/crypto.ts'
 import { describeError } from './web-api/errors.ts'
 import { valueOfHeader } from './web-api/fetch/headers.ts'
 import type { Request } from './web-api/fetch/request.ts'
@@ -35,7 +34,6 @@ export { shareCore } from './libraries.ts'
 export function boot(names: string, ...functions: unknown[]): GuestEntries {
   connectBridge(names, functions)
   startClock()
-  startEntropy()
   installGlobals()
   return { load, dispatch, rejected, warmUp }
 }

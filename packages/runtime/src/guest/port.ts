@@ -249,8 +249,7 @@ export const bridge = {
     spendCall(text.length)
     host.say(SAYS.log, invocationNow(), isRejection ? 1 : 0, indexIn(LOG_LEVELS, level), text, '')
   },
-  entropy(): string | undefined {
-    spendCall(0)
-    return host.entropy()
+  random(bytes: Uint8Array, at: number): number {
+    return host.random(bytes, at)
   },
 }

@@ -18,8 +18,9 @@ import { createRequire } from 'node:module'
 import ivm from 'isolated-vm'
 import '../../../../test/support/own-exit.ts'
 
-const NAMES = ['say', 'entropy', 'drain'] as const satisfies ReadonlyArray<keyof GuestBridge>
-const ENTROPY = String.fromCharCode(...Array.from({ length: 4096 }, (_, index) => (index * 131 + (index >> 5)) & 0xff))
+const NAMES = ['say', 'drain'] as const satisfies ReadonlyArray<keyof GuestBridge>
+/** What the addon has of them. */
+export const NATIVES = ['library', 'random'] as const satisfies ReadonlyArray<keyof GuestBridge>
 
 const platform = `${process.platform}-${process.arch}-${process.versions.modules}`
 const addonFile = createRequire(import.meta.url).resolve(`../../../../host/native/prebuilt/${platform}.node`)
@@ -41,10 +42,13 @@ const TEXTUAL = `(say) => {
   }
 }`
 
-/** What the addon gives to a context: `boot(index, names, ...functions)`, and the `library` that goes with it. */
-export function addonOf(context: ivm.Context): { readonly boot: ivm.Reference; readonly library: ivm.Reference } {
+/** What the addon gives to a context: `boot(index, names, ...functions)`, and the functions that go with it, in that order. */
+export function addonOf(context: ivm.Context): { readonly boot: ivm.Reference; readonly natives: readonly ivm.Reference[] } {
   const native = nativeModule.createSync(context)
-  return { boot: native.getSync('boot', { reference: true }), library: native.getSync('library', { reference: true }) }
+  return {
+    boot: native.getSync('boot', { reference: true }),
+    natives: NATIVES.map((name) => native.getSync(name, { reference: true })),
+  }
 }
 
 export interface Answer {
@@ -115,7 +119,6 @@ export class Guest {
   readonly #streams = new Map<number, Streamed>()
   #awaitsEnd = false
   loaded: Record<string, unknown> | undefined
-  entropyCalls = 0
   drainCalls = 0
   /** Called for each line of the log, while the guest waits in the middle of its entry. */
   onLog: (text: string) => void = () => {}
@@ -131,14 +134,18 @@ export class Guest {
   constructor(memoryLimitMb = 128) {
     this.isolate = new ivm.Isolate({ memoryLimit: memoryLimitMb })
     this.#context = this.isolate.createContextSync()
-    const { boot, library } = addonOf(this.#context)
-    const names = [...NAMES, 'library'].join(',')
+    const { boot, natives } = addonOf(this.#context)
+    const names = [...NAMES, ...NATIVES].join(',')
     const [say, ...others] = this.#callbacks()
     const textual = this.isolate.compileScriptSync(TEXTUAL).runSync(this.#context, { reference: true })
     const given = textual.applySync(undefined, [say], { result: { reference: true } }) as ivm.Reference
-    this.#entries = boot.applySync(undefined, [RUNTIME, names, given.derefInto(), ...others, library.derefInto()], {
-      result: { reference: true },
-    })
+    this.#entries = boot.applySync(
+      undefined,
+      [RUNTIME, names, given.derefInto(), ...others, ...natives.map((one) => one.derefInto())],
+      {
+        result: { reference: true },
+      },
+    )
   }
 
   /** Loads a function: `source` is an expression that gives its exports, with `carpoolSupport_`, which bundles take. */
@@ -281,12 +288,8 @@ export class Guest {
   }
 
   #callbacks(): ivm.Callback[] {
-    const methods: Omit<GuestBridge, 'library'> = {
+    const methods: Omit<GuestBridge, (typeof NATIVES)[number]> = {
       say: (op, a, b, c, text, body) => this.#said(op, a, b, c, text, body as string),
-      entropy: () => {
-        this.entropyCalls++
-        return ENTROPY
-      },
       drain: () => {
         this.drainCalls++
         return this.pauseMs

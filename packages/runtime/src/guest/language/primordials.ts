@@ -101,12 +101,6 @@ export const bytesSet = uncurryThis(Uint8Array.prototype.set) as (
   from: ArrayLike<number>,
   offset?: number,
 ) => void
-export const bytesFill = uncurryThis(Uint8Array.prototype.fill) as (
-  self: Uint8Array,
-  value: number,
-  start?: number,
-  end?: number,
-) => void
 export const bytesFromBase64 = Uint8Array.fromBase64.bind(Uint8Array)
 export const bytesToBase64 = uncurryThis(Uint8Array.prototype.toBase64) as (self: Uint8Array) => string
 export const viewName = getterOf<string | undefined>(TypedArray, Symbol.toStringTag)

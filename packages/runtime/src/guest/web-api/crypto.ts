@@ -1,70 +1,21 @@
-import {
-  bytesFill,
-  bytesPart,
-  bytesSet,
-  min,
-  numberToString,
-  regExpExec,
-  SafeList,
-  SafeTypeError,
-  SafeUint8Array,
-  typedArrayLength,
-  viewName,
-} from '../language/primordials.ts'
+import { numberToString, regExpExec, SafeList, SafeUint8Array, typedArrayLength, viewName } from '../language/primordials.ts'
 import { bytesOf } from '../language/values.ts'
-import { ENTROPY_BYTES, entropy, library } from './host.ts'
+import { fillRandom, library } from './host.ts'
 import { DOMException } from './dom-exception.ts'
-import { bytesFromLatin1 } from './encoding.ts'
 
 const REQUEST_MAX_BYTES = 65_536
 const INTEGER_VIEWS = /^(?:Big)?(?:Int|Uint)(?:8|16|32|64)(?:Clamped)?Array$/
 
-/** What the host gave last, until it is first drawn from. */
-let fresh = ''
-let pool = new SafeUint8Array(0)
-let poolLength = 0
-let used = 0
 const hex = new SafeList<string>()
-
-/** Fetches the first pool of random bytes: at boot, where blocking for it costs nobody. */
-export function startEntropy(): void {
-  fresh = entropy() ?? ''
-}
-
-/** Fills with random bytes, each of which is given out once and then erased here. */
-function fillRandom(target: Uint8Array): void {
-  const length = typedArrayLength(target)
-  for (let filled = 0; filled < length; ) {
-    if (used === poolLength) refill()
-    const count = min(length - filled, poolLength - used)
-    bytesSet(target, bytesPart(pool, used, used + count), filled)
-    bytesFill(pool, 0, used, used + count)
-    used += count
-    filled += count
-  }
-}
-
-function refill(): void {
-  const text = fresh === '' ? entropy() : fresh
-  fresh = ''
-  if (text === undefined) return exhaustHeap()
-  if (text.length !== ENTROPY_BYTES) throw new SafeTypeError('There are no random bytes.')
-  pool = bytesFromLatin1(text)
-  poolLength = ENTROPY_BYTES
-  used = 0
-}
-
-/** The heap had no room for a text of 4 KB. What is left of it goes at once, so that the isolate ends by its memory limit. */
-function exhaustHeap(): never {
-  for (let all: object | null = null; ; ) all = { __proto__: null, all }
-}
+/** Of the UUID that is made; kept, for memory that the addon can write to costs more than the bytes in it. */
+const uuidBytes = new SafeUint8Array(16)
 
 function hexOf(byte: number): string {
   return (hex[byte] ??= (byte < 16 ? '0' : '') + numberToString(byte, 16))
 }
 
 export function randomUuid(): string {
-  const bytes = new SafeUint8Array(16)
+  const bytes = uuidBytes
   fillRandom(bytes)
   bytes[6] = (bytes[6]! & 0x0f) | 0x40
   bytes[8] = (bytes[8]! & 0x3f) | 0x80

@@ -4,9 +4,10 @@
  * imports anything of the bridge: see test/border.test.ts.
  */
 import type { LogLevel } from '@carpool/core'
+import { typedArrayLength } from '../language/primordials.ts'
 import { bridge } from '../port.ts'
 
-export { type BodyKind, ENTROPY_BYTES, type InvokeHead } from '../../bridge.ts'
+export { type BodyKind, type InvokeHead } from '../../bridge.ts'
 export { maxBodyBytes, tooLongText } from '../body-limit.ts'
 export { ByteQueue } from '../byte-queue.ts'
 export { type Channel, isChannel, messageCost, type MessageKind, type MessagePart } from '../channels.ts'
@@ -24,10 +25,8 @@ export function logText(level: LogLevel, text: string, isRejection = false): voi
   bridge.log(level, text, isRejection)
 }
 
-/**
- * Fresh random bytes, {@link ENTROPY_BYTES} of them, one character for each; undefined if the heap has no room for them.
- * Blocks.
- */
-export function entropy(): string | undefined {
-  return bridge.entropy()
+/** Fills with random bytes of the system. */
+export function fillRandom(bytes: Uint8Array): void {
+  const length = typedArrayLength(bytes)
+  for (let at = 0; at < length; ) at = bridge.random(bytes, at)
 }

@@ -8,8 +8,6 @@ export interface Handle {
  * calls the isolate can be suspended or ended.
  */
 export interface Natives {
-  /** Fills the bytes from there on. @returns where it stopped */
-  random(bytes: Uint8Array, at: number): number
   hashNew(name: string, key: Uint8Array | undefined): Handle | undefined
   /** @returns bytes of the result, and those of a block times 2^16 */
   hashInfo(name: string): number | undefined

@@ -6,6 +6,7 @@ import type { NodeBuffer } from '../../node/environment.ts'
 import { invalidType, native, nodeError } from '../../node/errors.ts'
 import { secretOf } from './key-object.ts'
 import { streamAtUse } from '../../node/lazy-stream.ts'
+import { fillRandom } from '../../../web-api/host.ts'
 
 /** OpenSSL's name of a digest, which Node.js knows by a few more. */
 export function digestName(name: string): string {
@@ -180,19 +181,14 @@ export function timingSafeEqual(one: unknown, other: unknown): boolean {
   return natives.equal(first, second)
 }
 
-/** Random bytes of the system. */
-export function fill(bytes: Uint8Array): void {
-  for (let at = 0; at < bytes.length; ) at = natives.random(bytes, at)
-}
-
 export function randomBytes(size: unknown, callback?: unknown): NodeBuffer | string | void {
   const bytes: Bytes = new Uint8Array(toInteger(size, 'size'))
   if (callback === undefined) {
-    fill(bytes)
+    fillRandom(bytes)
     return encoded(bytes, undefined)
   }
   later(callback, () => {
-    fill(bytes)
+    fillRandom(bytes)
     return encoded(bytes, undefined)
   })
 }
@@ -207,7 +203,7 @@ function partToFill(buffer: unknown, offset: unknown, size: unknown): Uint8Array
 }
 
 export function randomFillSync<T>(buffer: T, offset?: unknown, size?: unknown): T {
-  fill(partToFill(buffer, offset, size))
+  fillRandom(partToFill(buffer, offset, size))
   return buffer
 }
 
@@ -215,7 +211,7 @@ export function randomFill(buffer: unknown, ...rest: unknown[]): void {
   const callback = rest.pop()
   const part = partToFill(buffer, rest[0], rest[1])
   later(callback, () => {
-    fill(part)
+    fillRandom(part)
     return buffer
   })
 }
@@ -229,7 +225,7 @@ function drawInteger(min: number, max: number): number {
   const limit = INTEGER_RANGE - (INTEGER_RANGE % range)
   const bytes = new Uint8Array(INTEGER_BYTES)
   for (;;) {
-    fill(bytes)
+    fillRandom(bytes)
     const value = bytes.reduce((number, byte) => number * 256 + byte, 0)
     if (value < limit) return min + (value % range)
   }

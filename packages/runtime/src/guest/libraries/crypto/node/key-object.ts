@@ -3,6 +3,7 @@ import { type Bytes, bytesOf, toBase64Url } from '../../node/bytes.ts'
 import { DerError, field, readAll, readElement, readSequence, TAGS } from '../der.ts'
 import { natives } from '../natives.ts'
 import { decodeUtf8 } from '../../../web-api/encoding.ts'
+import { fillRandom } from '../../../web-api/host.ts'
 import { CryptoKey, factsOfKey, isCryptoKey } from '../subtle/crypto-key.ts'
 import { subtle } from '../subtle/subtle.ts'
 import { raise, toBuffer, toBytes } from '../../node/data.ts'
@@ -352,6 +353,6 @@ export function newSecret(type: unknown, options: { length?: number } = {}): Key
   const isKnown = type === 'hmac' ? length >= 8 && length < 2 ** 31 : type === 'aes' && [128, 192, 256].includes(length)
   if (!isKnown) throw invalidValue(type === 'hmac' || type === 'aes' ? 'options.length' : 'type', type === 'aes' ? length : type)
   const bytes = new Uint8Array(Math.floor(length / 8))
-  for (let at = 0; at < bytes.length; ) at = natives.random(bytes, at)
+  fillRandom(bytes)
   return keyObject(bytes)
 }

@@ -4,6 +4,7 @@ import { DerError, field, octets, oid, readAll, readElement, readSequence, seque
 import { digest, pbkdf2 } from '../derivation.ts'
 import { natives } from '../natives.ts'
 import { encodeUtf8 } from '../../../web-api/encoding.ts'
+import { fillRandom } from '../../../web-api/host.ts'
 import { invalidType, invalidValue, nodeError } from '../../node/errors.ts'
 
 export interface Pem {
@@ -155,7 +156,7 @@ export function sealPkcs8(der: Bytes, cipher: unknown, passphrase: unknown): Byt
   const [cipherOid, name] = known
   const [, keyBytes, ivBytes] = natives.cipherInfo(name)!
   const random = new Uint8Array(16 + ivBytes)
-  natives.random(random, 0)
+  fillRandom(random)
   const [salt, iv] = [random.slice(0, 16), random.slice(16)]
   const key = pbkdf2('SHA256', secret, salt, ITERATIONS, keyBytes)
   const prf = sequence(oid('2a864886f70d0209'), write(TAGS.nothing))

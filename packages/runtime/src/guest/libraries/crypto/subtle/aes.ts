@@ -1,7 +1,7 @@
 import { type Bytes, concat, fromBase64Url, toBase64Url } from '../../node/bytes.ts'
 import { runCipher, seal, unseal } from '../ciphers.ts'
-import { natives } from '../natives.ts'
 import { attempt, fail } from '../fail.ts'
+import { fillRandom } from '../../../web-api/host.ts'
 import {
   type Algorithm,
   checkJwk,
@@ -40,7 +40,7 @@ function keysOf(name: string, usages: readonly Usage[]): Algorithm {
       checkUsages(given, ...usages)
       if (given.length === 0) fail('SyntaxError', 'Usages cannot be empty when creating a key.')
       const material = new Uint8Array(length / 8)
-      natives.random(material, 0)
+      fillRandom(material)
       return makeKey({ algorithm: { name, length }, extractable, usages: given, material })
     },
     import(request) {

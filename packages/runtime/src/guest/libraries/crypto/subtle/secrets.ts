@@ -2,6 +2,7 @@ import { type Bytes, toBase64Url } from '../../node/bytes.ts'
 import { digest, digestSizes, hkdf, hmac, pbkdf2 } from '../derivation.ts'
 import { natives } from '../natives.ts'
 import { fail } from '../fail.ts'
+import { fillRandom } from '../../../web-api/host.ts'
 import { bytesOfSecret } from './aes.ts'
 import {
   type Algorithm,
@@ -55,7 +56,7 @@ const hmacAlgorithm: Algorithm = {
     if (usages.length === 0) fail('SyntaxError', 'Usages cannot be empty when creating a key.')
     if (!isWhole(length)) fail('NotSupportedError', 'Unsupported algorithm.length')
     const material = new Uint8Array(length / 8)
-    for (let at = 0; at < material.length; ) at = natives.random(material, at)
+    fillRandom(material)
     return makeKey({ algorithm: { name: 'HMAC', length, hash: { name: hash.name } }, extractable, usages, material })
   },
   import(request) {
