@@ -1,4 +1,4 @@
-import { hostMemory, LIMIT_RANGES } from '@carpool/core'
+import { hostMemory, LIMIT_RANGES, NOBODY, type Holder } from '@carpool/core'
 import { NO_BODY, type BodyTurns, type Setup, type ToHost } from '@carpool/wire'
 import { addon } from './addon.ts'
 import { LoadReporter, LOAD_REPORT_MS } from './accounting/load-reporter.ts'
@@ -17,6 +17,7 @@ import { Prewarmer } from './isolates/prewarmer.ts'
 import { LogThrottles } from './limits/log-throttle.ts'
 import { MemoryRelief } from './limits/memory.ts'
 import { BACKGROUND_ENDED, DisposingIsolates, Watchdog } from './limits/watchdog.ts'
+import { Permits, type Permit } from './scheduler/permits.ts'
 import { RunScheduler } from './scheduler/run-scheduler.ts'
 import type { Send } from './send.ts'
 
@@ -37,6 +38,8 @@ export interface HostOptions {
 
 /** How long a retired isolate may go on with background work, in ms. */
 const LINGER_MS = 30_000
+/** CPU time that it takes to make an isolate, in ms. */
+const MAKING_MS = 8
 /** How often usage is reported to the server, in ms. */
 const REPORT_MS = 250
 /** How often the memory is checked, and pinned isolates that were lost are made anew, in ms. */
@@ -116,10 +119,18 @@ export class Host {
       onGrown: (revision: string, heldBytes: number) => send({ type: 'grown', revision, heldBytes }),
       onCatastrophe,
     }
-    const makeBlank = async (memoryLimitMb: number, isForLater: boolean): Promise<Guest> => {
-      const guest = await Guest.blank({ bootstrap, memoryLimitMb, isTrimmed: isForLater }, parts)
-      this.#usage.add(guest)
-      return guest
+    const making = new Permits(Math.max(1, setup.longEntries - 1))
+    const makeBlank = async (memoryLimitMb: number, holder?: Holder): Promise<Guest> => {
+      const permit = await new Promise<Permit>((begin) =>
+        making.request({ guest: { holder: holder ?? NOBODY }, costMs: MAKING_MS, begin }),
+      )
+      try {
+        const guest = await Guest.blank({ bootstrap, memoryLimitMb, isTrimmed: holder === undefined }, parts)
+        this.#usage.add(guest)
+        return guest
+      } finally {
+        permit.release()
+      }
     }
     this.#prewarmer = new Prewarmer(
       makeBlank,
@@ -224,7 +235,9 @@ export class Host {
       throw new LoadFailure('The function does not run in this host process any more.', { outcome: 'isolate-lost' })
     }
     const stored = this.#codes.get(revision)
-    return this.#prewarmer.use(stored.options.limits.memoryMb, (guest) => this.#loadInto(guest, stored))
+    const { limits, functionName } = stored.options
+    const holder = { owner: stored.owner, functionName }
+    return this.#prewarmer.use(limits.memoryMb, holder, (guest) => this.#loadInto(guest, stored))
   }
 
   async #loadInto(guest: Guest, { code, options, owner, cost }: StoredCode): Promise<Guest> {

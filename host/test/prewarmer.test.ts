@@ -1,3 +1,4 @@
+import { NOBODY } from '@carpool/core'
 import t, { type Test } from 'tap'
 import { Prewarmer } from '../src/isolates/prewarmer.ts'
 
@@ -25,7 +26,7 @@ t.test('shelves are filled for every heap limit in use', async (t) => {
   prewarmer.open(64)
   await prewarmer.fill()
   t.strictSame(made, [64, 64])
-  t.equal(await prewarmer.use(128, async ({ memoryLimitMb }) => memoryLimitMb), 128)
+  t.equal(await prewarmer.use(128, NOBODY, async ({ memoryLimitMb }) => memoryLimitMb), 128)
   await prewarmer.fill()
   t.strictSame(made, [64, 64, 128, 128, 128])
 })
@@ -60,7 +61,7 @@ async function filled(t: Test, { busyTimes }: { busyTimes: number }): Promise<Fi
 
 t.test('the next blank is made once nothing is loaded and nothing runs', async (t) => {
   const { prewarmer, third, count } = await filled(t, { busyTimes: 3 })
-  await prewarmer.use(64, async () => {
+  await prewarmer.use(64, NOBODY, async () => {
     await new Promise((resolve) => setTimeout(resolve, 25))
     t.equal(count(), 2, 'not while something is loaded')
   })
@@ -69,20 +70,20 @@ t.test('the next blank is made once nothing is loaded and nothing runs', async (
 
 t.test('the next blank is made although what was loaded into the one before goes on for ever', async (t) => {
   const { prewarmer, third } = await filled(t, { busyTimes: 0 })
-  void prewarmer.use(64, () => new Promise(() => {}))
+  void prewarmer.use(64, NOBODY, () => new Promise(() => {}))
   await third
 })
 
 t.test('the next blank is made although something always runs', async (t) => {
   const { prewarmer, third } = await filled(t, { busyTimes: Number.POSITIVE_INFINITY })
-  await prewarmer.use(64, async () => {})
+  await prewarmer.use(64, NOBODY, async () => {})
   await third
 })
 
 t.test('with no shelves every blank is made on demand', async (t) => {
   const { made, make } = counting()
   const prewarmer = new Prewarmer(make, 0, () => false)
-  await prewarmer.use(64, async () => {})
+  await prewarmer.use(64, NOBODY, async () => {})
   await prewarmer.fill()
   t.strictSame(made, [64])
 })

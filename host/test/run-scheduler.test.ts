@@ -2,18 +2,12 @@ import fc from 'fast-check'
 import t from 'tap'
 import { Account } from '../src/accounting/account.ts'
 import { Batch } from '../src/scheduler/batch.ts'
-import {
-  TIME_SLICE_MS,
-  type Runnable,
-  type RunPermit,
-  type RunPermitRequest,
-  type RunScheduler,
-  type Suspendable,
-} from '../src/scheduler/run-scheduler.ts'
+import type { Permit, PermitRequest } from '../src/scheduler/permits.ts'
+import { TIME_SLICE_MS, type Runnable, type RunScheduler, type Suspendable } from '../src/scheduler/run-scheduler.ts'
 import { schedulerOf } from './support/fake-isolate.ts'
 
 /** A guest of a function of the same owner as all others. */
-function guestOf(functionName: string, owner = 'o'): RunPermitRequest['guest'] {
+function guestOf(functionName: string, owner = 'o'): PermitRequest['guest'] {
   return { holder: { owner, functionName } }
 }
 
@@ -23,7 +17,7 @@ t.test('no more permits are given than there are, and all who ask get one in the
   fc.assert(
     fc.property(fc.integer({ min: 1, max: 5 }), fc.array(step, { maxLength: 200, size: 'max' }), (permits, steps) => {
       const scheduler = schedulerOf(permits)
-      const inside: RunPermit[] = []
+      const inside: Permit[] = []
       const order: Array<readonly [string, number]> = []
       let asked = 0
       for (const name of steps) {
@@ -55,7 +49,7 @@ t.test('no more permits are given than there are, and all who ask get one in the
 
 t.test('who needs little does not wait for a round of those who need much', async (t) => {
   const scheduler = schedulerOf(1)
-  let last: RunPermit | undefined
+  let last: Permit | undefined
   const order: string[] = []
   const enter = (name: string, costMs: number): void => {
     scheduler.request({
@@ -87,12 +81,12 @@ function serveAll(
   scheduler: Pick<RunScheduler<never>, 'request'>,
   costsMs: Readonly<Record<string, number>>,
   calls: number,
-  onBegin: (guest: RunPermitRequest['guest']) => void = () => {},
+  onBegin: (guest: PermitRequest['guest']) => void = () => {},
 ): Record<string, number> {
   const served: Record<string, number> = {}
-  const taken: RunPermit[] = []
+  const taken: Permit[] = []
   let left = calls
-  const enter = (name: string, guest: RunPermitRequest['guest']): void =>
+  const enter = (name: string, guest: PermitRequest['guest']): void =>
     scheduler.request({
       guest,
       costMs: costsMs[name]!,
@@ -126,7 +120,7 @@ t.test('what is used besides takes from the share as well', async (t) => {
 
 t.test('a permit that is released twice is one permit', async (t) => {
   const scheduler = schedulerOf(1)
-  const taken: RunPermit[] = []
+  const taken: Permit[] = []
   for (let count = 0; count < 3; count++) {
     scheduler.request({ guest: guestOf(`f${count}`), costMs: 1, begin: (permit) => void taken.push(permit) })
   }
@@ -137,7 +131,7 @@ t.test('a permit that is released twice is one permit', async (t) => {
 
 t.test('many who leave at once do not fill the stack', async (t) => {
   const scheduler = schedulerOf(1)
-  let first: RunPermit | undefined
+  let first: Permit | undefined
   scheduler.request({ guest: guestOf('first'), costMs: 1, begin: (permit) => (first = permit) })
   let left = 0
   for (let count = 0; count < 2_000; count++) {
@@ -287,7 +281,7 @@ t.test('the batch with the least CPU time is the next, unless another was suspen
 t.test('permits go to owners first: twenty functions of one get no more CPU time than one of another', async (t) => {
   const scheduler = schedulerOf(1)
   const servedMs = { many: 0, one: 0 }
-  const taken: RunPermit[] = []
+  const taken: Permit[] = []
   let left = 1_000
   const enter = (owner: 'many' | 'one', functionName: string, costMs: number): void =>
     scheduler.request({
@@ -309,7 +303,7 @@ t.test('permits go to owners first: twenty functions of one get no more CPU time
 t.test('whoever takes more than expected is charged what it took', async (t) => {
   const scheduler = schedulerOf(2)
   const order: string[] = []
-  const taken: RunPermit[] = []
+  const taken: Permit[] = []
   const enter = (owner: string, functionName: string, costMs: number): void =>
     scheduler.request({
       guest: guestOf(functionName, owner),
@@ -377,7 +371,7 @@ class Runner implements Runnable {
   readonly isolate = new Sleeper()
   readonly batch = new Batch([new Account()], 0)
   readonly queue: { cost: { mostMs: number }; releasePermit(): void }
-  permit: RunPermit | undefined
+  permit: Permit | undefined
 
   constructor(mostMs = 0) {
     this.queue = { cost: { mostMs }, releasePermit: () => this.permit?.release() }

@@ -1,5 +1,10 @@
-/** Makes a blank isolate with the given heap limit. `isForLater`: nobody waits for it, so it may take longer and hold less. */
-export type MakeBlank<Blank> = (memoryLimitMb: number, isForLater: boolean) => Promise<Blank>
+import type { Holder } from '@carpool/core'
+
+/**
+ * Makes a blank isolate with the given heap limit, for the function that waits for it. One for nobody yet may take longer and
+ * hold less.
+ */
+export type MakeBlank<Blank> = (memoryLimitMb: number, holder?: Holder) => Promise<Blank>
 
 /** Heap limits for which blanks are kept: those asked for last. */
 const MAX_SHELVES = 4
@@ -38,12 +43,12 @@ export class Prewarmer<Blank extends { dispose(): void }> {
   }
 
   /** Loads something into a blank, ready made if there is one, and has the shelf filled up again a little later. */
-  async use<T>(memoryLimitMb: number, load: (blank: Blank) => Promise<T>): Promise<T> {
+  async use<T>(memoryLimitMb: number, holder: Holder, load: (blank: Blank) => Promise<T>): Promise<T> {
     const blank = this.#shelf(memoryLimitMb).shift()
     this.#inUse++
     this.#fillSoon()
     try {
-      return await load(blank ?? (await this.#make(memoryLimitMb, false)))
+      return await load(blank ?? (await this.#make(memoryLimitMb, holder)))
     } finally {
       this.#inUse--
     }
@@ -82,7 +87,7 @@ export class Prewarmer<Blank extends { dispose(): void }> {
       const missing = [...this.#shelves].find(([, shelf]) => shelf.length < this.#shelfSize)
       if (missing === undefined) return
       const [memoryLimitMb, shelf] = missing
-      const blank = await this.#make(memoryLimitMb, true)
+      const blank = await this.#make(memoryLimitMb)
       // Its shelf may have had to make room meanwhile.
       if (this.#shelves.get(memoryLimitMb) === shelf) shelf.push(blank)
       else blank.dispose()

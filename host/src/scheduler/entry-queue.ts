@@ -3,7 +3,8 @@ import type { RunDelayHistogram } from '@carpool/wire'
 import type { Account } from '../accounting/account.ts'
 import type { Measured } from '../isolates/guest-isolate.ts'
 import { Batch, BatchCost, BatchSize, type Entry } from './batch.ts'
-import type { RunPermit, RunPermitRequest, RunScheduler } from './run-scheduler.ts'
+import type { Permit, PermitRequest } from './permits.ts'
+import type { RunScheduler } from './run-scheduler.ts'
 import { WaitingEntries } from './waiting-entries.ts'
 
 /** What the queue needs of an isolate. */
@@ -77,7 +78,7 @@ export class EntryQueue {
   readonly #isolate: EnteredIsolate
   readonly #listener: BatchListener
   readonly #scheduler: PermitSource
-  readonly #request: RunPermitRequest & { costMs: number }
+  readonly #request: PermitRequest & { costMs: number }
   readonly #size = new BatchSize()
   readonly #alone: WorkAlone[] = []
   readonly #waiting: WaitingEntries
@@ -92,7 +93,7 @@ export class EntryQueue {
     this.#next()
   }
   #requestedAtMs = 0
-  #permit: RunPermit | undefined
+  #permit: Permit | undefined
   #afterCharge: Charged[] = []
 
   /** @param background what background work is charged to */
@@ -225,7 +226,7 @@ export class EntryQueue {
     this.#scheduler.request(this.#request)
   }
 
-  #permitted(permit: RunPermit): void {
+  #permitted(permit: Permit): void {
     this.#hasRequested = false
     this.#permit = permit
     if (this.#hasWork) this.#enter()

@@ -1,43 +1,7 @@
 import { FairOrder, Flow, type Holder } from '@carpool/core'
 import { RunDelayHistogram } from '@carpool/wire'
 import type { Batch, BatchCost } from './batch.ts'
-
-/** The right to have an isolate entered. Released exactly once; releasing it again is harmless. */
-export class RunPermit {
-  readonly holder: Holder
-  /** What its holder was charged for it, in ms. */
-  readonly chargedMs: number
-  #onRelease: ((permit: RunPermit, usedMs: number) => void) | undefined
-
-  constructor(holder: Holder, chargedMs: number, onRelease: (permit: RunPermit, usedMs: number) => void) {
-    this.holder = holder
-    this.chargedMs = chargedMs
-    this.#onRelease = onRelease
-  }
-
-  /** @param usedMs what its batch has used of the CPU with it. Default: what was expected */
-  release(usedMs = this.chargedMs): void {
-    const onRelease = this.#onRelease
-    this.#onRelease = undefined
-    onRelease?.(this, usedMs)
-  }
-}
-
-export interface RunPermitRequest {
-  readonly guest: {
-    /** Whose share of the CPU it takes from. */
-    readonly holder: Holder
-  }
-  /** CPU time that its batches usually take, in ms. */
-  readonly costMs: number
-  /** Called with the permit, at once or later; it may be released before this returns. */
-  readonly begin: (permit: RunPermit) => void
-}
-
-/** The requests of one function that wait for a permit, oldest first. */
-class WaitingRequests extends Flow {
-  readonly requests: RunPermitRequest[] = []
-}
+import { Permits, type PermitRequest } from './permits.ts'
 
 /** An isolate that can be suspended in the middle of its work. */
 export interface Suspendable {
@@ -96,8 +60,6 @@ export interface RunSchedulerOptions<G extends Runnable> {
  * How often running batches are checked, in ms: how exactly limits are kept, and how long messages wait while an entry goes on.
  */
 const CHECK_MS = 10
-/** A batch costs at least this much, in ms: what costs nothing would always go first. */
-const MIN_COST_MS = 0.02
 /** While others wait for permits, it is looked this often who can give one up, in ms, */
 const CROWDED_CHECK_MS = 3
 /** and the first slice of what takes longer than usual is so many times what is usual, */
@@ -122,9 +84,8 @@ const UNSTOPPABLE_NS = 20e6
  * is that of its entry queue.
  *
  * First, a batch needs a permit. A few isolates may be entered at a time: more would not run sooner, and each of their threads
- * would take its share of the event loop's. The next is that of the owner, and of his function, who comes first by the CPU time
- * that it has had and is about to have ({@link FairOrder}). With three hundred functions waiting, one that needs 20 µs does not
- * wait for a hundred that need 10 ms each, and one that always asks gets no more than its share.
+ * would take its share of the event loop's. With three hundred functions waiting, one that needs 20 µs does not wait for a
+ * hundred that need 10 ms each, and one that always asks gets no more than its share.
  *
  * While others wait for a permit, the first slice is hardly longer than what is usual of the function, and short for one of which
  * nothing is known or that would not be done in a whole one: twenty endless loops that begin together would else keep everybody
@@ -142,17 +103,7 @@ export class RunScheduler<G extends Runnable> {
   /** How long batches waited for a permit and for a core. */
   readonly sharedDelay = new RunDelayHistogram()
   readonly #options: RunSchedulerOptions<G>
-  readonly #permitOrder = new FairOrder((holder) => new WaitingRequests(holder), { isShortFirst: true })
-  #waiting = 0
-  #permitsTaken = 0
-  #isGranting = false
-  readonly #onRelease = ({ holder, chargedMs }: RunPermit, usedMs: number): void => {
-    this.#permitsTaken--
-    // What costs more than expected would else be served as often as what does not.
-    this.used(holder, usedMs - chargedMs)
-    this.#grant()
-    if (this.#permitsTaken === 0 && this.#waiting === 0) this.#permitOrder.reset()
-  }
+  readonly #permits: Permits
   /** The batches that have begun and not ended, with or without a permit. */
   readonly #entered = new Map<G, Batch>()
   /**
@@ -167,24 +118,23 @@ export class RunScheduler<G extends Runnable> {
 
   constructor(options: RunSchedulerOptions<G>) {
     this.#options = options
+    this.#permits = new Permits(options.permits)
   }
 
   /** Requests that wait for a permit. */
   get waiting(): number {
-    return this.#waiting
+    return this.#permits.waiting
   }
 
   /** Calls `begin` with a permit: at once if there is one, else in its order. */
-  request(request: RunPermitRequest): void {
-    if (this.#permitsTaken < this.#options.permits && this.#waiting === 0) return request.begin(this.#newPermit(request, 0))
-    this.#waiting++
-    this.#permitOrder.wait(request.guest.holder, costOf(request)).requests.push(request)
-    this.#crowdedTimer ??= setTimeout(() => this.checkCrowded(), CROWDED_CHECK_MS).unref()
+  request(request: PermitRequest): void {
+    this.#permits.request(request)
+    if (this.waiting > 0) this.#crowdedTimer ??= setTimeout(() => this.checkCrowded(), CROWDED_CHECK_MS).unref()
   }
 
-  /** They have had so much of the CPU besides what was expected, in ms. Where nobody waits, nobody is owed anything. */
+  /** They have had so much of the CPU besides what was expected, in ms. */
   used(holder: Holder, ms: number): void {
-    if (this.#waiting > 0) this.#permitOrder.adjust(holder, ms)
+    this.#permits.used(holder, ms)
   }
 
   /** To be called when the isolate is about to be entered. */
@@ -242,7 +192,7 @@ export class RunScheduler<G extends Runnable> {
   checkCrowded(nowMs = performance.now()): void {
     clearTimeout(this.#crowdedTimer)
     this.#crowdedTimer = undefined
-    if (this.#waiting === 0) return
+    if (this.waiting === 0) return
     for (const [guest, batch] of this.#entered) {
       if (batch.isEnded || this.#isSliced(batch) || nowMs - batch.beganAtMs < CROWDED_CHECK_MS) continue
       guest.measure(batch)
@@ -251,7 +201,7 @@ export class RunScheduler<G extends Runnable> {
       else if (!batch.wasBlocked) continue
       guest.queue.releasePermit()
     }
-    if (this.#waiting > 0) this.#crowdedTimer ??= setTimeout(() => this.checkCrowded(), CROWDED_CHECK_MS).unref()
+    if (this.waiting > 0) this.#crowdedTimer ??= setTimeout(() => this.checkCrowded(), CROWDED_CHECK_MS).unref()
   }
 
   #crowdedSliceMs(mostMs: number): number {
@@ -295,35 +245,6 @@ export class RunScheduler<G extends Runnable> {
     if (suspension !== undefined) this.#resume(batch, suspension, nowMs)
     if (this.#endSlice(batch, nowMs)) this.#resumeNext(nowMs)
     if (this.#running.size === 0 && this.#suspended.size === 0) this.#sliceOrder.reset()
-  }
-
-  #newPermit({ guest }: RunPermitRequest, chargedMs: number): RunPermit {
-    this.#permitsTaken++
-    return new RunPermit(guest.holder, chargedMs, this.#onRelease)
-  }
-
-  /**
-   * Whoever begins may release its permit at once, which must not end in as many calls within each other as there are requests.
-   */
-  #grant(): void {
-    if (this.#isGranting) return
-    this.#isGranting = true
-    while (this.#permitsTaken < this.#options.permits && this.#waiting > 0) {
-      const request = this.#takeNext()
-      request.begin(this.#newPermit(request, costOf(request)))
-    }
-    this.#isGranting = false
-  }
-
-  #takeNext(): RunPermitRequest {
-    const flow = this.#permitOrder.first()!
-    const request = flow.requests.shift()!
-    const [next] = flow.requests
-    this.#waiting--
-    this.#permitOrder.charge(flow, costOf(request))
-    if (next === undefined) this.#permitOrder.rest(flow)
-    else this.#permitOrder.expect(flow, costOf(next))
-    return request
   }
 
   /** Its slice began first and has lasted, and another waits that was not suspended just now, in exchange for a third. */
@@ -380,10 +301,6 @@ export class RunScheduler<G extends Runnable> {
     countSuspended(batch, suspension, nowMs)
     suspension.isolate.resume()
   }
-}
-
-function costOf({ costMs }: RunPermitRequest): number {
-  return Math.max(costMs, MIN_COST_MS)
 }
 
 /**
