@@ -1,4 +1,4 @@
-import { hostMemory, LIMIT_RANGES, NOBODY, type Holder } from '@carpool/core'
+import { hostMemory, LIMIT_RANGES } from '@carpool/core'
 import { NO_BODY, type BodyTurns, type Setup, type ToHost } from '@carpool/wire'
 import { addon } from './addon.ts'
 import { LoadReporter, LOAD_REPORT_MS } from './accounting/load-reporter.ts'
@@ -17,7 +17,6 @@ import { Prewarmer } from './isolates/prewarmer.ts'
 import { LogThrottles } from './limits/log-throttle.ts'
 import { MemoryRelief } from './limits/memory.ts'
 import { BACKGROUND_ENDED, DisposingIsolates, Watchdog } from './limits/watchdog.ts'
-import { Permits, type Permit } from './scheduler/permits.ts'
 import { RunScheduler } from './scheduler/run-scheduler.ts'
 import type { Send } from './send.ts'
 
@@ -38,8 +37,6 @@ export interface HostOptions {
 
 /** How long a retired isolate may go on with background work, in ms. */
 const LINGER_MS = 30_000
-/** CPU time that it takes to make an isolate, in ms. */
-const MAKING_MS = 8
 /** How often usage is reported to the server, in ms. */
 const REPORT_MS = 250
 /** How often the memory is checked, and pinned isolates that were lost are made anew, in ms. */
@@ -119,22 +116,16 @@ export class Host {
       onGrown: (revision: string, heldBytes: number) => send({ type: 'grown', revision, heldBytes }),
       onCatastrophe,
     }
-    const making = new Permits(Math.max(1, setup.longEntries - 1))
-    const makeBlank = async (memoryLimitMb: number, holder?: Holder): Promise<Guest> => {
-      const permit = await new Promise<Permit>((begin) =>
-        making.request({ guest: { holder: holder ?? NOBODY }, costMs: MAKING_MS, begin }),
-      )
-      try {
-        const guest = await Guest.blank({ bootstrap, memoryLimitMb, isTrimmed: holder === undefined }, parts)
-        this.#usage.add(guest)
-        return guest
-      } finally {
-        permit.release()
-      }
+    const makeBlank = async (memoryLimitMb: number, isForLater: boolean): Promise<Guest> => {
+      const guest = await Guest.blank({ bootstrap, memoryLimitMb, isTrimmed: isForLater }, parts)
+      this.#usage.add(guest)
+      return guest
     }
     this.#prewarmer = new Prewarmer(
       makeBlank,
       setup.prewarm,
+      // One core is left to what runs.
+      Math.max(1, setup.longEntries - 1),
       () => this.#scheduler.enteredCount > 0 || this.#scheduler.waiting > 0,
     )
     const loadReporter = new LoadReporter({

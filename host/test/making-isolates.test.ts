@@ -3,7 +3,7 @@ import { NO_BODY } from '@carpool/wire'
 import t from 'tap'
 import { inProcessHost } from './support/in-process-host.ts'
 
-t.test('isolates are made one after the other, between owners in turns', async (t) => {
+t.test('a function whose isolate is to be made does not wait for all of another owner', async (t) => {
   const host = await inProcessHost()
   const load = (functionName: string, owner: string): void =>
     host.host.receive(
@@ -17,9 +17,5 @@ t.test('isolates are made one after the other, between owners in turns', async (
   const order: string[] = []
   const calls = [...names, 'other'].map(async (name) => order.push(await host.answerOf(host.invoke(name))))
   await Promise.all(calls)
-  t.ok(order.indexOf('other') <= 3, order.join(' '))
-  t.strictSame(
-    order.filter((name) => name !== 'other'),
-    names,
-  )
+  t.ok(order.indexOf('other') <= 2, order.join(' '))
 })

@@ -1,6 +1,6 @@
 import { NOBODY } from '@carpool/core'
 import t, { type Test } from 'tap'
-import { Prewarmer } from '../src/isolates/prewarmer.ts'
+import { Prewarmer, type MakeBlank } from '../src/isolates/prewarmer.ts'
 
 function counting(): {
   made: number[]
@@ -22,7 +22,7 @@ function counting(): {
 
 t.test('shelves are filled for every heap limit in use', async (t) => {
   const { made, make } = counting()
-  const prewarmer = new Prewarmer(make, 2, () => false)
+  const prewarmer = new Prewarmer(make, 2, 1, () => false)
   prewarmer.open(64)
   await prewarmer.fill()
   t.strictSame(made, [64, 64])
@@ -50,7 +50,7 @@ async function filled(t: Test, { busyTimes }: { busyTimes: number }): Promise<Fi
     return { dispose() {} }
   }
   let asked = 0
-  const prewarmer = new Prewarmer(make, 2, () => {
+  const prewarmer = new Prewarmer(make, 2, 1, () => {
     t.equal(count, 2, 'the next blank waits')
     return ++asked <= busyTimes
   })
@@ -82,7 +82,7 @@ t.test('the next blank is made although something always runs', async (t) => {
 
 t.test('with no shelves every blank is made on demand', async (t) => {
   const { made, make } = counting()
-  const prewarmer = new Prewarmer(make, 0, () => false)
+  const prewarmer = new Prewarmer(make, 0, 1, () => false)
   await prewarmer.use(64, NOBODY, async () => {})
   await prewarmer.fill()
   t.strictSame(made, [64])
@@ -96,7 +96,7 @@ t.test('the heap limit that was not asked for longest loses its shelf', async (t
     blanks.push(blank)
     return blank
   }
-  const prewarmer = new Prewarmer(makeKept, 1, () => false)
+  const prewarmer = new Prewarmer(makeKept, 1, 1, () => false)
   for (const memoryLimitMb of [1, 2, 3, 4, 5]) {
     prewarmer.open(memoryLimitMb)
     await prewarmer.fill()
@@ -122,6 +122,7 @@ t.test('a blank whose shelf has had to make room is disposed', async (t) => {
       return { dispose: () => void disposed.push(memoryLimitMb) }
     },
     1,
+    1,
     () => false,
   )
   prewarmer.open(1)
@@ -130,4 +131,69 @@ t.test('a blank whose shelf has had to make room is disposed', async (t) => {
   made()
   await filled
   t.strictSame(disposed, [1])
+})
+
+/** Made by hand, in the order in which they were begun. */
+function byHand(): { begun: string[]; next: PromiseWithResolvers<void>[]; make: MakeBlank<{ dispose(): void }> } {
+  const begun: string[] = []
+  const next: PromiseWithResolvers<void>[] = []
+  const make = async (_memoryLimitMb: number, isForLater: boolean) => {
+    const one = Promise.withResolvers<void>()
+    begun.push(isForLater ? 'later' : 'now')
+    next.push(one)
+    await one.promise
+    return { dispose() {} }
+  }
+  return { begun, next, make }
+}
+
+const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
+
+t.test('so many are made at a time, between owners in turns, and one that is not made gives its turn back', async (t) => {
+  const { begun, next, make } = byHand()
+  const prewarmer = new Prewarmer(make, 0, 2, () => false)
+  const order: string[] = []
+  const use = (owner: string, functionName: string) =>
+    prewarmer
+      .use(64, { owner, functionName }, async () => order.push(functionName))
+      .catch((error: Error) => order.push(error.message))
+  const all = ['a1', 'a2', 'a3', 'a4'].map((name) => use('a', name))
+  all.push(use('b', 'b1'))
+  await turn()
+  t.equal(begun.length, 2, 'no more than two at a time')
+  for (let index = 0; index < 5; index++) {
+    if (index === 1) next[index]?.reject(new Error('not made'))
+    else next[index]?.resolve()
+    await turn()
+    t.equal(begun.length, Math.min(5, index + 3))
+  }
+  await Promise.all(all)
+  t.strictSame(order, ['a1', 'not made', 'b1', 'a3', 'a4'])
+})
+
+t.test('while functions wait for theirs none is made for later, and what is on the shelf is for who waits longest', async (t) => {
+  const keepsAlive = setInterval(() => {}, 1_000)
+  t.teardown(() => clearInterval(keepsAlive))
+  const { begun, next, make } = byHand()
+  const prewarmer = new Prewarmer(make, 1, 1, () => false)
+  prewarmer.open(64)
+  const filled = prewarmer.fill()
+  const order: string[] = []
+  const use = (functionName: string) => prewarmer.use(64, { owner: 'o', functionName }, async () => order.push(functionName))
+  // Both wait for the turn of the one for later.
+  const waiting = [use('first'), use('second')]
+  await turn()
+  t.strictSame(begun, ['later'])
+  next[0]?.resolve()
+  await filled
+  await waiting[0]
+  t.strictSame([order, begun], [['first'], ['later', 'now']])
+  const third = use('third')
+  next[1]?.resolve()
+  await waiting[1]
+  await turn()
+  next[2]?.resolve()
+  await third
+  t.strictSame(order, ['first', 'second', 'third'])
+  t.strictSame(begun, ['later', 'now', 'now'])
 })

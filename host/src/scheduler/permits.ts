@@ -16,7 +16,7 @@ export class Permit {
     this.#onRelease = onRelease
   }
 
-  /** @param usedMs what was used of the CPU with it. Default: what was expected */
+  /** @param usedMs what was used of the CPU with it. Default: what its holder was charged */
   release(usedMs = this.chargedMs): void {
     const onRelease = this.#onRelease
     this.#onRelease = undefined
@@ -41,8 +41,8 @@ class WaitingRequests extends Flow {
 }
 
 /**
- * So many permits, each of which somebody has or nobody. The next is that of the owner, and of his function, who comes first by
- * the CPU time that it has had and is about to have ({@link FairOrder}).
+ * Permits for something of which only so much may go on at a time. The next is that of the owner, and of his function, who comes
+ * first by the CPU time that it has had and is about to have ({@link FairOrder}).
  */
 export class Permits {
   readonly #count: number

@@ -84,8 +84,8 @@ const UNSTOPPABLE_NS = 20e6
  * is that of its entry queue.
  *
  * First, a batch needs a permit. A few isolates may be entered at a time: more would not run sooner, and each of their threads
- * would take its share of the event loop's. With three hundred functions waiting, one that needs 20 µs does not wait for a
- * hundred that need 10 ms each, and one that always asks gets no more than its share.
+ * would take its share of the event loop's. They come in fair order ({@link Permits}). With three hundred functions waiting, one
+ * that needs 20 µs does not wait for a hundred that need 10 ms each, and one that always asks gets no more than its share.
  *
  * While others wait for a permit, the first slice is hardly longer than what is usual of the function, and short for one of which
  * nothing is known or that would not be done in a whole one: twenty endless loops that begin together would else keep everybody

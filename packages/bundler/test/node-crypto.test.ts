@@ -367,8 +367,8 @@ t.test('what is refused is refused by the same code', async (t) => {
 t.test('random numbers are within their range, and all are drawn', async (t) => {
   const code = `const seen = new Set(Array.from({ length: 400 }, () => crypto.randomInt(-3, 4)))
     const later = await new Promise((resolve) => crypto.randomBytes(9, (error, bytes) => resolve(bytes.length)))
-    return [[...seen].sort((a, b) => a - b), crypto.randomBytes(1e6).length, later, crypto.randomFillSync(Buffer.alloc(40)).some((byte) => byte > 0), crypto.randomUUID().length]`
-  t.same(await evaluate(code), [[-3, -2, -1, 0, 1, 2, 3], 1_000_000, 9, true, 36])
+    return [[...seen].sort((a, b) => a - b), crypto.randomBytes(1e6).length, crypto.randomBytes(1e6).subarray(-32).some((byte) => byte > 0), later, crypto.randomFillSync(Buffer.alloc(40)).some((byte) => byte > 0), crypto.randomUUID().length]`
+  t.same(await evaluate(code), [[-3, -2, -1, 0, 1, 2, 3], 1_000_000, true, 9, true, 36])
 })
 
 t.test('KeyObjects and CryptoKeys turn into each other', async (t) => {

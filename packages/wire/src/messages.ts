@@ -14,7 +14,10 @@ export interface Setup {
   /** Isolates that may be entered at the same time; one that has been entered for `entrySliceMs` does not count any more. */
   readonly enteredIsolates: number
   readonly entrySliceMs: number
-  /** Long entries that may run at the same time; other long entries sleep until their time slice. */
+  /**
+   * Long entries that may run at the same time; other long entries sleep until their time slice. Isolates are made one fewer at a
+   * time, and one at least.
+   */
   readonly longEntries: number
   /** What the process should stay below, by giving up idle isolates. */
   readonly memoryBudgetBytes: number

@@ -28,7 +28,7 @@ const SPIES = `
   }
   const judge = (found) => {
     const secrets = ['invocationId', 'clientIp', 'x-carpool', 'maxBodyBytes', 'handlerExport']
-    const bridge = ['answer', 'fail', 'loaded', 'drain', 'startTimer', 'startFetch']
+    const bridge = ['answer', 'fail', 'loaded', 'drain', 'random', 'startTimer', 'startFetch']
     if (calls.length === 0) found.push('the spies saw nothing at all')
     for (const [key, self, args] of calls) for (const value of [self, ...args]) {
       if (typeof value === 'string' && secrets.some((secret) => value.includes(secret))) found.push(key + ': ' + value.slice(0, 60))
