@@ -1,4 +1,4 @@
-import { NOBODY, type Holder } from '@carpool/core'
+import type { Holder } from '@carpool/core'
 import { Permits, type Permit } from '../scheduler/permits.ts'
 
 /** Makes a blank isolate with the given heap limit. `isForLater`: nobody waits for it, so it may take longer and hold less. */
@@ -39,7 +39,7 @@ export class Prewarmer<Blank extends { dispose(): void }> {
 
   /**
    * @param shelfSize blanks to keep for each heap limit; 0 makes every isolate on demand
-   * @param atATime blanks that may be made at the same time
+   * @param atATime blanks that may be made at the same time for functions that wait
    * @param isBusy whether functions run, or are about to
    */
   constructor(make: MakeBlank<Blank>, shelfSize: number, atATime: number, isBusy: () => boolean) {
@@ -59,7 +59,7 @@ export class Prewarmer<Blank extends { dispose(): void }> {
     this.#inUse++
     this.#fillSoon()
     try {
-      return await load(blank ?? (await this.#inTurn(holder, () => this.#take(memoryLimitMb))))
+      return await load(blank ?? (await this.#makeInTurn(memoryLimitMb, holder)))
     } finally {
       this.#inUse--
     }
@@ -78,18 +78,14 @@ export class Prewarmer<Blank extends { dispose(): void }> {
     return this.#filling
   }
 
-  async #inTurn<T>(holder: Holder, making: () => Promise<T>): Promise<T> {
+  async #makeInTurn(memoryLimitMb: number, holder: Holder): Promise<Blank> {
     const permit = await new Promise<Permit>((begin) => this.#making.request({ guest: { holder }, costMs: MAKING_MS, begin }))
     try {
-      return await making()
+      // One that was put on the shelf meanwhile is for who has waited longest.
+      return this.#shelves.get(memoryLimitMb)?.shift() ?? (await this.#make(memoryLimitMb, false))
     } finally {
       permit.release(MAKING_MS)
     }
-  }
-
-  /** What was put on the shelf while somebody waited for his turn is his. */
-  async #take(memoryLimitMb: number): Promise<Blank> {
-    return this.#shelves.get(memoryLimitMb)?.shift() ?? (await this.#make(memoryLimitMb, false))
   }
 
   #fillSoon(): void {
@@ -115,12 +111,10 @@ export class Prewarmer<Blank extends { dispose(): void }> {
       // It is filled up when they have theirs.
       if (this.#making.waiting > 0) return this.#fillSoon()
       const [memoryLimitMb, shelf] = missing
-      await this.#inTurn(NOBODY, async () => {
-        const blank = await this.#make(memoryLimitMb, true)
-        // Its shelf may have had to make room meanwhile.
-        if (this.#shelves.get(memoryLimitMb) === shelf) shelf.push(blank)
-        else blank.dispose()
-      })
+      const blank = await this.#make(memoryLimitMb, true)
+      // Its shelf may have had to make room meanwhile.
+      if (this.#shelves.get(memoryLimitMb) === shelf) shelf.push(blank)
+      else blank.dispose()
     }
   }
 
