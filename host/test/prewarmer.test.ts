@@ -133,7 +133,7 @@ t.test('a blank whose shelf has had to make room is disposed', async (t) => {
   t.strictSame(disposed, [1])
 })
 
-/** Made by hand, in the order in which they were begun. */
+/** Blanks that the test finishes one by one, and for what each was begun. */
 function byHand(): { begun: string[]; next: PromiseWithResolvers<void>[]; make: MakeBlank<{ dispose(): void }> } {
   const begun: string[] = []
   const next: PromiseWithResolvers<void>[] = []

@@ -21,7 +21,7 @@ const { addScript } = require(addon) as { addScript(name: string, source: string
 const nativeModule = new ivm.NativeModule(addon)
 const core = SCRIPTS.map((source) => addScript('probe', source))[0]!
 
-/** And that of the core. */
+/** All that there are: those of libraries, and the one of the core. */
 const NATIVES = 'globalThis.natives = library(1); natives.random = random'
 
 function giveNatives(context: ivm.Context): void {
