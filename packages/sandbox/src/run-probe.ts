@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import type { Duplex } from 'node:stream'
+import { setTimeout as delay } from 'node:timers/promises'
 import type { HostGroup } from './control-groups.ts'
 import { ATTEMPTS, CANARY_SIGNAL as SIGNAL } from './probe.js'
 import { contentOf, killGroup, oneLine, startOf } from './processes.ts'
@@ -81,14 +82,20 @@ export interface ProbeAnswer {
 }
 
 /** What a probe found out, or why it could not run at all. */
-export type ProbeResult =
-  | { readonly answer: ProbeAnswer; readonly groups: readonly string[]; readonly groupFolders: HostGroup['folders'] }
-  | { readonly error: string; readonly isLate?: boolean }
+export type ProbeResult = ProbeFindings | { readonly error: string; readonly isLate?: boolean }
+
+interface ProbeFindings {
+  readonly answer: ProbeAnswer
+  readonly groups: readonly string[]
+  readonly groupFolders: HostGroup['folders']
+}
 
 /** Beside this file, also when both are packed. */
 const PROBE_FILE = join(import.meta.dirname, 'probe.js')
 /** How long a probe may take, in ms. Programs that it starts may take a while on a machine that is busy. */
 const PROBE_MS = 20_000
+/** How long a signal may take that the probe says it has sent, in ms. A server that is process 1 always waits for all of it. */
+const SIGNAL_MS = 500
 const MAX_STDERR_CHARACTERS = 4_096
 
 /**
@@ -110,8 +117,7 @@ export async function runProbe(
   }
   const { child } = probe
   const ended = new Promise<void>((resolve) => child.once('exit', () => resolve()).once('error', () => resolve()))
-  let wasSignalled = false
-  const onSignal = (): void => void (wasSignalled = true)
+  const { promise: signalled, resolve: onSignal } = Promise.withResolvers<unknown>()
   process.on(CANARY_SIGNAL, onSignal)
   let isLate = false
   let limit: NodeJS.Timeout | undefined
@@ -123,9 +129,10 @@ export async function runProbe(
   })
   try {
     const result = await Promise.race([answerOf(probe, order), errorOf(probe), late])
-    // A signal that was sent before the answer is here with it.
-    await new Promise((resolve) => setTimeout(resolve, 0))
-    return wasSignalled ? result : withoutSignal(result)
+    if ('error' in result || result.answer.results['signal the server'] !== 'done') return result
+    // Any thread of this process may take the signal, and that one may wait for a core longer than the answer takes.
+    const signal = await Promise.race([signalled, delay(SIGNAL_MS, 'none', { ref: false })])
+    return signal === 'none' ? withoutSignal(result) : result
   } finally {
     process.off(CANARY_SIGNAL, onSignal)
     clearTimeout(limit)
@@ -151,8 +158,7 @@ async function answerOf(probe: SandboxedProcess, order: ProbeOrder): Promise<Pro
 }
 
 /** The id of this process may be that of another where the probe runs: then that got the signal. */
-function withoutSignal(result: ProbeResult): ProbeResult {
-  if ('error' in result || result.answer.results['signal the server'] !== 'done') return result
+function withoutSignal(result: ProbeFindings): ProbeResult {
   const results = { ...result.answer.results, 'signal the server': 'ESRCH' }
   return { ...result, answer: { ...result.answer, results } }
 }
