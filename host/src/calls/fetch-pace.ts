@@ -3,7 +3,7 @@ import { monotonicClock, type Clock } from '@carpool/core'
 /** Fetches that one function may begin at once, */
 const BURST = 200
 /** and in each ms from then on. */
-const PER_MS = 0.5
+const PER_MS = 0.2
 /** For each that has ended it may begin so many more, */
 const PER_END = 2
 /** up to so many at once. */
