@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { median, percentile } from '../src/lib/statistics.ts'
+import { measureSteadiness } from '../src/lib/steadiness.ts'
 
 const NUMBERS = fc.array(fc.double({ noNaN: true, noDefaultInfinity: true }), { minLength: 1, maxLength: 200 })
 
@@ -56,4 +57,9 @@ t.test('no values, or a percentage that is none, are refused', async (t) => {
   t.throws(() => median([]), RangeError)
   t.throws(() => percentile([], 50), RangeError)
   for (const percent of [-1, 101, Number.NaN]) t.throws(() => percentile([1], percent), RangeError)
+})
+
+t.test('how long the same work takes is measured for a while', async (t) => {
+  const { usualMs, p95Ms, p99Ms } = await measureSteadiness(100)
+  t.ok(usualMs > 0 && usualMs <= p95Ms && p95Ms <= p99Ms)
 })

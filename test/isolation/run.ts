@@ -8,10 +8,13 @@ import { join } from 'node:path'
 import { benchArguments } from '../../bench/src/lib/arguments.ts'
 import { readEnvironment } from '../../bench/src/lib/environment.ts'
 import { publish } from '../../bench/src/lib/report.ts'
+import { measureSteadiness } from '../../bench/src/lib/steadiness.ts'
 import { runTap } from '../../bench/src/lib/tap-run.ts'
 import { atLeast, atMost } from '../../bench/src/lib/verdict.ts'
 import { readRows, renderTable, ROWS_FOLDER } from './harness/table.ts'
 
+/** How long the machine is measured that nothing else runs on yet, in ms. */
+const STEADINESS_MS = { full: 20_000, quick: 200 }
 /** What a check of the neighbour's latency says. */
 const LATENCY = /: its p99 was /
 
@@ -20,9 +23,10 @@ const options = benchArguments('npm run test:isolation -- [options]', {
   form: { help: 'full, or quick as in npm test', default: 'full' },
   neighbour: { help: 'function, or process: the same on plain Node.js, in a process of its own', default: 'function' },
 })
-const form = options.word('form', ['full', 'quick'])
+const form = options.word('form', ['full', 'quick'] as const)
 const neighbour = options.word('neighbour', ['function', 'process'])
 const environment = readEnvironment()
+const steadiness = await measureSteadiness(STEADINESS_MS[form])
 const folder = mkdtempSync(join(tmpdir(), 'carpool-isolation-'))
 try {
   const { passed, failed } = await runTap(options.text('files').split(','), {
@@ -44,7 +48,7 @@ try {
         atMost('demand', 'isolation: checks that fail, but for the latency of the neighbour', wrong.length, 0, String),
         atMost('aim', 'isolation: attacks that slow the neighbour beyond the aim', failed.length - wrong.length, 0, String),
       ],
-      results: { rows, passed, wrong, slowed: failed.length - wrong.length, table: renderTable(rows) },
+      results: { rows, passed, wrong, steadiness, slowed: failed.length - wrong.length, table: renderTable(rows) },
     },
     options,
   )
