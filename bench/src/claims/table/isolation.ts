@@ -1,5 +1,6 @@
 import { lower, never, told, type BenchDocument, type Claim } from '../claim.ts'
-import { whole } from '../words.ts'
+import type { Steadiness } from '../../lib/steadiness.ts'
+import { ms, whole } from '../words.ts'
 
 interface Results {
   readonly rows: ReadonlyArray<{ readonly verdict: string }>
@@ -7,6 +8,7 @@ interface Results {
   readonly wrong: readonly string[]
   /** Attacks that slow the neighbour beyond the aim. */
   readonly slowed: number
+  readonly steadiness: Steadiness
   /** In Markdown. */
   readonly table: string
 }
@@ -47,6 +49,16 @@ export const ISOLATION_CLAIMS: readonly Claim[] = [
     read: (document) => {
       const { slowed } = countsOf(document)
       return { text: `in ${slowed}`, figures: { 'process slowed': told(slowed) } }
+    },
+  },
+  {
+    // What takes so long where nothing else runs is of the machine.
+    name: 'isolation-machine',
+    bench: 'isolation',
+    read: ({ results }) => {
+      const { usualMs, p95Ms, p99Ms } = (results as Results).steadiness
+      const text = `${ms(usualMs)} in the median, ${ms(p95Ms)} or more in one of 20 rounds, and ${ms(p99Ms)} or more in one of 100`
+      return { text, figures: { 'p99 of 5 ms of work': told(p99Ms) } }
     },
   },
   {
