@@ -1,7 +1,7 @@
 import t from 'tap'
 import { FetchPace } from '../src/calls/fetch-pace.ts'
 
-t.test('a burst begins at once, the rest at a pace, in order, and each function by itself', async (t) => {
+t.test('a burst begins at once, the rest at a pace, the newest first, and each function by itself', async (t) => {
   let nowMs = 0
   const pace = new FetchPace(() => nowMs)
   const begun: number[] = []
@@ -16,7 +16,7 @@ t.test('a burst begins at once, the rest at a pace, in order, and each function 
   t.equal(begun.length, 1_001)
   t.same(
     begun.filter((number) => number < 1_000),
-    Array.from({ length: 1_000 }, (_, number) => number),
+    [...Array.from({ length: 200 }, (_, number) => number), ...Array.from({ length: 800 }, (_, number) => 999 - number)],
   )
   t.equal(pace.waiting, 0)
 })
@@ -32,6 +32,32 @@ t.test('whoever is answered goes on as fast as that', async (t) => {
   while (pace.waiting > 0) pace.ended('f')
   t.equal(begun, 2_000)
   pace.beginDue()
+})
+
+t.test('more fetches than the pace allows are answered again soon after a time in which none was', async (t) => {
+  let nowMs = 0
+  const pace = new FetchPace(() => nowMs)
+  const stopped = new Set<number>()
+  const answers: { readonly dueMs: number; readonly number: number }[] = []
+  let answered = 0
+  // 400 a second, each of which is stopped after 2 s. From 5 s on an answer takes 50 ms.
+  for (let number = 0; nowMs < 10_000; nowMs += 5) {
+    for (let count = 0; count < 2; count++) {
+      const begun = number++
+      pace.begin('f', begun, () => void (nowMs >= 5_000 && answers.push({ dueMs: nowMs + 50, number: begun })))
+      const old = begun - 800
+      if (old < 0) continue
+      stopped.add(old)
+      pace.drop(old)
+    }
+    pace.beginDue()
+    while (answers[0] !== undefined && answers[0].dueMs <= nowMs) {
+      if (stopped.has(answers.shift()!.number)) continue
+      pace.ended('f')
+      if (nowMs >= 9_000) answered++
+    }
+  }
+  t.ok(answered >= 390, `${answered} of 400 are answered in the last second`)
 })
 
 t.test('answers are no more than a burst ahead', async (t) => {

@@ -135,3 +135,31 @@ t.test('what one invocation may not have open never leaves the host', async (t) 
   fetches.stopOf(fake, 1)
   fetches.stopOf(fake, 2)
 })
+
+t.test('a fetch whose response has begun lets others begin, once', async (t) => {
+  let begun = 0
+  const fake = {
+    ...guest(),
+    revision: 'r',
+    holder: { owner: 'o', functionName: 'f' },
+    accountOf: () => account,
+    streams: new Map(),
+    fetchHead: () => {},
+    settleFetch: () => {},
+  } as unknown as Guest
+  const send = ({ type }: { readonly type: string }): void => void (type === 'fetch' && begun++)
+  const bodies = new BodyTurns({ backlogBytes: () => 0, sendPart: () => {} })
+  const streams = new Streams({ send, bodies })
+  const fetches = new Fetches({ send, bodies, backlogBytes: () => 0, maxBodyBytes: 1_000_000, streams })
+  for (let guestFetch = 0; guestFetch < 900; guestFetch++)
+    fetches.start(fake, { invocation: 1, id: 'one', guestFetch }, '{}', 'none', '')
+  const burst = begun
+  t.ok(burst < 300, 'most wait')
+  for (let number = 1; number <= 100; number++) fetches.headCame(number, '{}')
+  const withHeads = begun
+  t.ok(withHeads >= burst + 200)
+  for (let number = 1; number <= 100; number++)
+    fetches.settle(number, '{"ok":true}', new Uint8Array(), { bytesOut: 0, bytesIn: 0 })
+  t.ok(begun < withHeads + 100, 'its end lets no more begin')
+  fetches.stopOf(fake, 1)
+})

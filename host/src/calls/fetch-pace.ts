@@ -16,8 +16,10 @@ const MAX_REMEMBERED = 1_000
 interface Bucket {
   tokens: number
   filledAtMs: number
-  /** What begins each fetch that waits, by its number, in order. */
+  /** What begins each fetch that waits, by its number. */
   readonly waiting: Map<number, () => void>
+  /** Their numbers, the newest last, and some of those that were dropped. */
+  numbers: number[]
 }
 
 /**
@@ -25,6 +27,10 @@ interface Bucket {
  * others begin, so whoever is answered is soon as fast as that, and a flood that nobody answers, or that goes on in one isolate
  * after the other, is slow. What is stopped while it waits never begins, so a loop of fetches that are stopped at once costs its
  * own isolate only.
+ *
+ * Of those that wait the newest begins first: it has the most time left. In the order in which they came, each would begin when
+ * its time is almost over, none would be answered, and a function that has more fetches than the pace allows would stay as slow
+ * as that although its upstream is well again.
  */
 export class FetchPace {
   readonly #clock: Clock
@@ -53,12 +59,13 @@ export class FetchPace {
       return send()
     }
     bucket.waiting.set(number, send)
+    bucket.numbers.push(number)
     this.#bucketOf.set(number, bucket)
     this.#delayed.add(bucket)
     this.#timer ??= setInterval(() => this.beginDue(), CHECK_MS)
   }
 
-  /** A fetch of the revision has ended, with a response or without, and was not stopped. */
+  /** A fetch of the revision has its response, or has failed, and was not stopped. Called once for each. */
   ended(revision: string): void {
     const bucket = this.#buckets.get(revision)
     if (bucket === undefined) return
@@ -71,7 +78,9 @@ export class FetchPace {
     const bucket = this.#bucketOf.get(number)
     if (bucket === undefined) return false
     this.#bucketOf.delete(number)
-    return bucket.waiting.delete(number)
+    bucket.waiting.delete(number)
+    if (bucket.numbers.length > 2 * bucket.waiting.size + BURST) bucket.numbers = [...bucket.waiting.keys()]
+    return true
   }
 
   /** Begins those for which there are tokens by now. */
@@ -87,8 +96,10 @@ export class FetchPace {
   }
 
   #beginOf(bucket: Bucket): void {
-    for (const [number, send] of bucket.waiting) {
-      if (bucket.tokens < 1) return
+    while (bucket.tokens >= 1 && bucket.waiting.size > 0) {
+      const number = bucket.numbers.pop()!
+      const send = bucket.waiting.get(number)
+      if (send === undefined) continue
       bucket.tokens--
       bucket.waiting.delete(number)
       this.#bucketOf.delete(number)
@@ -97,7 +108,7 @@ export class FetchPace {
   }
 
   #add(revision: string): Bucket {
-    const bucket = { tokens: BURST, filledAtMs: this.#clock(), waiting: new Map() }
+    const bucket = { tokens: BURST, filledAtMs: this.#clock(), waiting: new Map(), numbers: [] }
     this.#buckets.set(revision, bucket)
     if (this.#buckets.size <= MAX_REMEMBERED) return bucket
     for (const [oldest, { waiting }] of this.#buckets) {

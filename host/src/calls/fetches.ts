@@ -107,6 +107,8 @@ export class Fetches {
   headCame(number: number, head: string): void {
     const fetch = this.#open.get(number)
     if (fetch === undefined) return
+    if (!fetch.isAnswered) this.#pace.ended(fetch.guest.revision)
+    fetch.isAnswered = true
     fetch.stream ??= this.#openStream(fetch)
     fetch.guest.fetchHead(fetch.account, fetch.guestFetch, head, fetch.stream)
   }
@@ -169,7 +171,7 @@ export class Fetches {
     const fetch = this.#open.take(number)
     if (fetch === undefined) return
     fetch.stream?.close()
-    this.#pace.ended(fetch.guest.revision)
+    if (!fetch.isAnswered) this.#pace.ended(fetch.guest.revision)
     fetch.account.sent(bytesOut)
     fetch.account.received(bytesIn)
     fetch.guest.settleFetch(fetch.account, fetch.guestFetch, result, ...encodeBody(body), fetch.stream)
@@ -195,6 +197,8 @@ export interface OpenFetch<G extends FetchingGuest = Guest> {
   readonly bytes: number
   /** Of what streams of it: the request's body, the response's, or both. */
   stream?: Stream
+  /** The head of its response is here. */
+  isAnswered: boolean
 }
 
 /** The open fetches of one guest. */
@@ -230,8 +234,8 @@ export class FetchTable<G extends FetchingGuest = Guest> {
     return this.#open.get(number)
   }
 
-  add(given: Omit<OpenFetch<G>, 'number'>): OpenFetch<G> {
-    const fetch: OpenFetch<G> = { ...given, number: ++this.#last }
+  add(given: Omit<OpenFetch<G>, 'number' | 'isAnswered'>): OpenFetch<G> {
+    const fetch: OpenFetch<G> = { ...given, number: ++this.#last, isAnswered: false }
     const { guest, guestFetch, invocation } = fetch
     this.bytes += fetch.bytes
     this.#open.set(fetch.number, fetch)
