@@ -94,7 +94,10 @@ interface ProbeFindings {
 const PROBE_FILE = join(import.meta.dirname, 'probe.js')
 /** How long a probe may take, in ms. Programs that it starts may take a while on a machine that is busy. */
 const PROBE_MS = 20_000
-/** How long a signal may take that the probe says it has sent, in ms. A server that is process 1 always waits for all of it. */
+/**
+ * How long a signal may take that the probe says it has sent, in ms. A server whose id another has in the sandbox, such as 1,
+ * waits for all of it.
+ */
 const SIGNAL_MS = 500
 const MAX_STDERR_CHARACTERS = 4_096
 
@@ -129,6 +132,7 @@ export async function runProbe(
   })
   try {
     const result = await Promise.race([answerOf(probe, order), errorOf(probe), late])
+    clearTimeout(limit)
     if ('error' in result || result.answer.results['signal the server'] !== 'done') return result
     // Any thread of this process may take the signal, and that one may wait for a core longer than the answer takes.
     const signal = await Promise.race([signalled, delay(SIGNAL_MS, 'none', { ref: false })])

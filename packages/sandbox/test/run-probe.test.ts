@@ -34,10 +34,14 @@ t.test('its error is one line without what a terminal obeys', async (t) => {
 })
 
 t.test('one that answers is believed that it signalled only if the signal came', async (t) => {
-  const answering = (line: string): readonly string[] => [
+  const answering = (before: string, after = ':'): readonly string[] => [
     '-c',
-    `read order <&3; ${line}; echo '{"results":{"signal the server":"done"}}' >&3; read more <&3`,
+    `read order <&3; ${before}; echo '{"results":{"signal the server":"done"}}' >&3; ${after}; read more <&3`,
   ]
   t.match(await probe('/bin/sh', answering(':')), { answer: { results: { 'signal the server': 'ESRCH' } } })
+  t.equal(process.listenerCount(CANARY_SIGNAL), 0)
   t.match(await probe('/bin/sh', answering(`kill -URG ${process.pid}`)), { answer: { results: { 'signal the server': 'done' } } })
+  // As if another thread took it, that had no core until then.
+  const late = `sleep 0.1; kill -URG ${process.pid}`
+  t.match(await probe('/bin/sh', answering(':', late)), { answer: { results: { 'signal the server': 'done' } } })
 })
