@@ -61,5 +61,5 @@ t.test('no values, or a percentage that is none, are refused', async (t) => {
 
 t.test('how long the same work takes is measured for a while', async (t) => {
   const { usualMs, p95Ms, p99Ms } = await measureSteadiness(100)
-  t.ok(usualMs > 0 && usualMs <= p95Ms && p95Ms <= p99Ms)
+  t.ok(usualMs > 0.5 && usualMs <= p95Ms && p95Ms <= p99Ms)
 })

@@ -13,7 +13,7 @@ import { runTap } from '../../bench/src/lib/tap-run.ts'
 import { atLeast, atMost } from '../../bench/src/lib/verdict.ts'
 import { readRows, renderTable, ROWS_FOLDER } from './harness/table.ts'
 
-/** How long the machine is measured that nothing else runs on yet, in ms. */
+/** How long the machine is measured before the first case, in ms. */
 const STEADINESS_MS = { full: 20_000, quick: 200 }
 /** What a check of the neighbour's latency says. */
 const LATENCY = /: its p99 was /

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { median, percentile } from './statistics.ts'
 
-/** How long the same work takes on a machine that does nothing else: others may have its cores, of which it knows nothing. */
+/** How long the same work takes where nothing else runs: where a machine is shared, others may take its cores unseen. */
 export interface Steadiness {
   /** In the median, in ms. */
   readonly usualMs: number
@@ -15,7 +15,7 @@ const TRIAL_TURNS = 1_000_000
 /** The first ones end before the loop is compiled. */
 const TRIALS = 10
 
-/** Does the same 5 ms of work again and again, with a pause behind each as if it were called 50 times a second. */
+/** Does the same 5 ms of work again and again, about 50 times a second. */
 export async function measureSteadiness(forMs: number): Promise<Steadiness> {
   const trials = Array.from({ length: TRIALS }, () => timeOf(TRIAL_TURNS))
   const turns = Math.max(1, Math.round((TRIAL_TURNS * ROUND_MS) / Math.min(...trials)))

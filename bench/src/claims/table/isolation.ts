@@ -52,13 +52,13 @@ export const ISOLATION_CLAIMS: readonly Claim[] = [
     },
   },
   {
-    // What takes so long where nothing else runs is of the machine.
+    // What this takes beyond 5 ms is due to the machine.
     name: 'isolation-machine',
     bench: 'isolation',
     read: ({ results }) => {
       const { usualMs, p95Ms, p99Ms } = (results as Results).steadiness
-      const text = `${ms(usualMs)} in the median, ${ms(p95Ms)} or more in one of 20 rounds, and ${ms(p99Ms)} or more in one of 100`
-      return { text, figures: { 'p99 of 5 ms of work': told(p99Ms) } }
+      const slowest = `${ms(p95Ms)} or more in one of 20 rounds, and ${ms(p99Ms)} or more in one of 100`
+      return { text: `${ms(usualMs)} in the median, ${slowest}`, figures: { 'p99 of 5 ms of work': told(p99Ms) } }
     },
   },
   {
