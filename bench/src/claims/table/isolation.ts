@@ -35,7 +35,8 @@ export const ISOLATION_CLAIMS: readonly Claim[] = [
     verdicts: /^isolation/,
     read: (document) => {
       const { wrong, slowed } = countsOf(document)
-      const verdict = wrong === 0 ? 'no answer wrong, nothing leaks' : `${whole(wrong)} checks fail`
+      const verdict =
+        wrong === 0 ? 'no answer wrong, nothing leaks' : wrong === 1 ? 'one check fails' : `${whole(wrong)} checks fail`
       return {
         text: `${verdict}; in ${slowed} of them the neighbour's p99 is above the aim of twice what it is alone, or 25 ms more`,
         figures: { 'checks that fail': never(wrong), 'neighbour slowed': lower(slowed, { noise: 0.2, noiseBy: 5 }) },
@@ -66,10 +67,11 @@ export const ISOLATION_CLAIMS: readonly Claim[] = [
     bench: 'isolation',
     read: (document) => {
       const { run, skipped, wrong, slowed } = countsOf(document)
+      const checks = wrong === 1 ? 'one check' : `${whole(wrong)} checks`
       const verdict =
         wrong + slowed === 0
           ? 'All were as they should be.'
-          : `**Not as they should be**: ${whole(wrong)} checks, and the neighbour's p99 beside ${slowed} of the attacks.`
+          : `**Not as they should be**: ${checks}, and the neighbour's p99 beside ${slowed} of the attacks.`
       return { text: `${run} cases, ${skipped} skipped. ${verdict}`, figures: {} }
     },
   },
