@@ -26,10 +26,10 @@ t.test('whoever is answered goes on as fast as that', async (t) => {
   let begun = 0
   for (let number = 0; number < 2_000; number++) pace.begin('f', number, () => begun++)
   t.equal(begun, 200)
-  for (let ended = 0; ended < 200; ended++) pace.ended('f')
+  for (let ended = 0; ended < 200; ended++) pace.answered('f')
   t.equal(begun, 600)
-  pace.ended('nobody')
-  while (pace.waiting > 0) pace.ended('f')
+  pace.answered('nobody')
+  while (pace.waiting > 0) pace.answered('f')
   t.equal(begun, 2_000)
   pace.beginDue()
 })
@@ -53,7 +53,7 @@ t.test('more fetches than the pace allows are answered again soon after a time i
     pace.beginDue()
     while (answers[0] !== undefined && answers[0].dueMs <= nowMs) {
       if (stopped.has(answers.shift()!.number)) continue
-      pace.ended('f')
+      pace.answered('f')
       if (nowMs >= 9_000) answered++
     }
   }
@@ -64,10 +64,10 @@ t.test('answers are no more than a burst ahead', async (t) => {
   const pace = new FetchPace(() => 0)
   let begun = 0
   pace.begin('f', 0, () => begun++)
-  for (let ended = 0; ended < 10_000; ended++) pace.ended('f')
+  for (let ended = 0; ended < 10_000; ended++) pace.answered('f')
   for (let number = 1; number < 2_000; number++) pace.begin('f', number, () => begun++)
   t.equal(begun, 501)
-  pace.ended('f')
+  pace.answered('f')
   t.equal(begun, 503)
   for (let number = 1; number < 2_000; number++) pace.drop(number)
   pace.beginDue()

@@ -5,6 +5,7 @@ import { Account } from '../src/accounting/account.ts'
 import { Fetches, FetchTable } from '../src/calls/fetches.ts'
 import { Streams } from '../src/calls/streams.ts'
 import type { Guest } from '../src/isolates/guest.ts'
+import type { Send } from '../src/send.ts'
 
 const guest = () => ({ disposed: false, openFetches: 0 })
 type FakeGuest = ReturnType<typeof guest>
@@ -105,6 +106,12 @@ t.test('fetches are counted for each invocation of each guest', async (t) => {
   t.same([table.countOf(one, 10), table.countOf(one, 11)], [1, 0])
 })
 
+function fetchesOver(send: Send): Fetches {
+  const bodies = new BodyTurns({ backlogBytes: () => 0, sendPart: () => {} })
+  const streams = new Streams({ send, bodies })
+  return new Fetches({ send, bodies, backlogBytes: () => 0, maxBodyBytes: 1_000_000, streams })
+}
+
 t.test('what one invocation may not have open never leaves the host', async (t) => {
   const refused: string[] = []
   const fake = {
@@ -115,9 +122,7 @@ t.test('what one invocation may not have open never leaves the host', async (t) 
     settleFetch: (_account: Account, _fetch: number, result: string) => refused.push(result),
   } as unknown as Guest
   const send = (): void => {}
-  const bodies = new BodyTurns({ backlogBytes: () => 0, sendPart: () => {} })
-  const streams = new Streams({ send, bodies })
-  const fetches = new Fetches({ send, bodies, backlogBytes: () => 0, maxBodyBytes: 1_000_000, streams })
+  const fetches = fetchesOver(send)
   const start = (invocation: number, id: string | undefined, count: number): void => {
     for (let guestFetch = 0; guestFetch < count; guestFetch++)
       fetches.start(fake, { invocation, id, guestFetch }, '{}', 'none', '')
@@ -148,9 +153,7 @@ t.test('a fetch whose response has begun lets others begin, once', async (t) => 
     settleFetch: () => {},
   } as unknown as Guest
   const send = ({ type }: { readonly type: string }): void => void (type === 'fetch' && begun++)
-  const bodies = new BodyTurns({ backlogBytes: () => 0, sendPart: () => {} })
-  const streams = new Streams({ send, bodies })
-  const fetches = new Fetches({ send, bodies, backlogBytes: () => 0, maxBodyBytes: 1_000_000, streams })
+  const fetches = fetchesOver(send)
   for (let guestFetch = 0; guestFetch < 900; guestFetch++)
     fetches.start(fake, { invocation: 1, id: 'one', guestFetch }, '{}', 'none', '')
   const burst = begun

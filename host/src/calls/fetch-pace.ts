@@ -4,8 +4,8 @@ import { monotonicClock, type Clock } from '@carpool/core'
 const BURST = 200
 /** and in each ms from then on. */
 const PER_MS = 0.2
-/** For each that has ended it may begin so many more, */
-const PER_END = 2
+/** For each that is answered or has failed it may begin so many more, */
+const PER_ANSWER = 2
 /** up to so many at once. */
 const MAX_BURST = 500
 /** How often those that wait are checked, in ms. */
@@ -23,10 +23,10 @@ interface Bucket {
 }
 
 /**
- * Has the fetches of each function begin no faster than a server that others use as well can take them. Each that ends lets two
- * others begin, so whoever is answered is soon as fast as that, and a flood that nobody answers, or that goes on in one isolate
- * after the other, is slow. What is stopped while it waits never begins, so a loop of fetches that are stopped at once costs its
- * own isolate only.
+ * Has the fetches of each function begin no faster than a server that others use as well can take them. Each that is answered
+ * or fails lets two others begin, so whoever is answered is soon as fast as that, and a flood that nobody answers, or that goes
+ * on in one isolate after the other, is slow. What is stopped while it waits never begins, so a loop of fetches that are stopped
+ * at once costs its own isolate only.
  *
  * Of those that wait the newest begins first: it has the most time left. In the order in which they came, each would begin when
  * its time is almost over, none would be answered, and a function that has more fetches than the pace allows would stay as slow
@@ -65,11 +65,11 @@ export class FetchPace {
     this.#timer ??= setInterval(() => this.beginDue(), CHECK_MS)
   }
 
-  /** A fetch of the revision has its response, or has failed, and was not stopped. Called once for each. */
-  ended(revision: string): void {
+  /** A fetch of the revision has its response, or has failed, and was not stopped. */
+  answered(revision: string): void {
     const bucket = this.#buckets.get(revision)
     if (bucket === undefined) return
-    bucket.tokens = Math.min(MAX_BURST, bucket.tokens + PER_END)
+    bucket.tokens = Math.min(MAX_BURST, bucket.tokens + PER_ANSWER)
     if (bucket.waiting.size > 0) this.#beginOf(bucket)
   }
 

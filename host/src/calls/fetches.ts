@@ -107,10 +107,16 @@ export class Fetches {
   headCame(number: number, head: string): void {
     const fetch = this.#open.get(number)
     if (fetch === undefined) return
-    if (!fetch.isAnswered) this.#pace.ended(fetch.guest.revision)
-    fetch.isAnswered = true
+    this.#answered(fetch)
     fetch.stream ??= this.#openStream(fetch)
     fetch.guest.fetchHead(fetch.account, fetch.guestFetch, head, fetch.stream)
+  }
+
+  /** Lets others begin, once: a response that streams has a head and an end. */
+  #answered(fetch: OpenFetch): void {
+    if (fetch.isAnswered) return
+    fetch.isAnswered = true
+    this.#pace.answered(fetch.guest.revision)
   }
 
   #openStream(fetch: OpenFetch, window = STREAM_WINDOW_BYTES): Stream {
@@ -171,7 +177,7 @@ export class Fetches {
     const fetch = this.#open.take(number)
     if (fetch === undefined) return
     fetch.stream?.close()
-    if (!fetch.isAnswered) this.#pace.ended(fetch.guest.revision)
+    this.#answered(fetch)
     fetch.account.sent(bytesOut)
     fetch.account.received(bytesIn)
     fetch.guest.settleFetch(fetch.account, fetch.guestFetch, result, ...encodeBody(body), fetch.stream)
@@ -197,7 +203,7 @@ export interface OpenFetch<G extends FetchingGuest = Guest> {
   readonly bytes: number
   /** Of what streams of it: the request's body, the response's, or both. */
   stream?: Stream
-  /** The head of its response is here. */
+  /** Its response has begun, or it has ended. */
   isAnswered: boolean
 }
 

@@ -102,14 +102,14 @@ export class Sockets {
   connected(number: number, info: string): void {
     const socket = this.#open.get(number)
     if (socket === undefined) return
-    this.#pace.ended(socket.guest.revision)
+    this.#pace.answered(socket.guest.revision)
     socket.guest.socketConnected(socket.accountNow, socket.guestSocket, info, socket.stream)
   }
 
   closed(number: number, end: string): void {
     const socket = this.#open.get(number)
     if (socket === undefined) return
-    this.#pace.ended(socket.guest.revision)
+    this.#pace.answered(socket.guest.revision)
     this.#tellEnd(socket, end)
   }
 
