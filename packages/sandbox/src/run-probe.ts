@@ -131,15 +131,13 @@ export async function runProbe(
     }, limitMs)
   })
   try {
-    const result = await Promise.race([answerOf(probe, order), errorOf(probe), late])
-    clearTimeout(limit)
+    const result = await Promise.race([answerOf(probe, order), errorOf(probe), late]).finally(() => clearTimeout(limit))
     if ('error' in result || result.answer.results['signal the server'] !== 'done') return result
     // Any thread of this process may take the signal, and that one may wait for a core longer than the answer takes.
     const signal = await Promise.race([signalled, delay(SIGNAL_MS, 'none', { ref: false })])
     return signal === 'none' ? withoutSignal(result) : result
   } finally {
     process.off(CANARY_SIGNAL, onSignal)
-    clearTimeout(limit)
     probe.kill()
     // What hangs in front of the probe may have started others, and need not end at once.
     if (isLate) killGroup(child)
