@@ -23,7 +23,7 @@ const options = benchArguments('npm run test:isolation -- [options]', {
   form: { help: 'full, or quick as in npm test', default: 'full' },
   neighbour: { help: 'function, or process: the same on plain Node.js, in a process of its own', default: 'function' },
 })
-const form = options.word('form', ['full', 'quick'] as const)
+const form = options.word('form', ['full', 'quick'])
 const neighbour = options.word('neighbour', ['function', 'process'])
 const environment = readEnvironment()
 const steadiness = await measureSteadiness(STEADINESS_MS[form])

@@ -19,6 +19,10 @@ function countsOf({ results }: BenchDocument): { run: number; skipped: number; w
   return { run: rows.length - skipped, skipped, wrong: wrong.length, slowed }
 }
 
+function checks(count: number): string {
+  return count === 1 ? 'one check' : `${whole(count)} checks`
+}
+
 /** What README, SECURITY.md and docs/isolation.md say of the attacks. */
 export const ISOLATION_CLAIMS: readonly Claim[] = [
   {
@@ -35,8 +39,7 @@ export const ISOLATION_CLAIMS: readonly Claim[] = [
     verdicts: /^isolation/,
     read: (document) => {
       const { wrong, slowed } = countsOf(document)
-      const verdict =
-        wrong === 0 ? 'no answer wrong, nothing leaks' : wrong === 1 ? 'one check fails' : `${whole(wrong)} checks fail`
+      const verdict = wrong === 0 ? 'no answer wrong, nothing leaks' : `${checks(wrong)} ${wrong === 1 ? 'fails' : 'fail'}`
       return {
         text: `${verdict}; in ${slowed} of them the neighbour's p99 is above the aim of twice what it is alone, or 25 ms more`,
         figures: { 'checks that fail': never(wrong), 'neighbour slowed': lower(slowed, { noise: 0.2, noiseBy: 5 }) },
@@ -67,11 +70,10 @@ export const ISOLATION_CLAIMS: readonly Claim[] = [
     bench: 'isolation',
     read: (document) => {
       const { run, skipped, wrong, slowed } = countsOf(document)
-      const checks = wrong === 1 ? 'one check' : `${whole(wrong)} checks`
       const verdict =
         wrong + slowed === 0
           ? 'All were as they should be.'
-          : `**Not as they should be**: ${checks}, and the neighbour's p99 beside ${slowed} of the attacks.`
+          : `**Not as they should be**: ${checks(wrong)}, and the neighbour's p99 beside ${slowed} of the attacks.`
       return { text: `${run} cases, ${skipped} skipped. ${verdict}`, figures: {} }
     },
   },
